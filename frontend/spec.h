@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The spec model: what a YAML file says, parsed and located, before params are bound.
+#ifndef TL_FRONTEND_SPEC_H
+#define TL_FRONTEND_SPEC_H
+
+#include "frontend/expr.h"
+
+typedef struct tl_named_expr {
+  tl_str name;
+  tl_loc loc;  // of the name
+  tl_expr *value;
+} tl_named_expr;
+
+typedef enum tl_param_kind { TL_PARAM_VALUE, TL_PARAM_DYNAMIC, TL_PARAM_AUTO } tl_param_kind;
+typedef struct tl_param {
+  tl_str name;
+  tl_loc loc;
+  tl_param_kind kind;
+  tl_expr *value;    // VALUE
+  tl_expr *divisor;  // dynamic(16), or NULL
+} tl_param;
+
+// "[in|out|inout] dtype[dims] strides(…) align(n)"
+typedef struct tl_arg {
+  tl_str name;
+  tl_loc loc;
+  enum { TL_ARG_IN, TL_ARG_OUT, TL_ARG_INOUT } access;
+  tl_expr *dtype;  // a NAME: a dtype or a param
+  bool is_tensor;
+  tl_expr **dims;
+  uint32_t num_dims;
+  tl_expr **strides;  // NULL when dense
+  uint32_t num_strides;
+  tl_expr *align;  // NULL: 16
+  tl_loc type_loc;
+} tl_arg;
+
+// A tile of `shared`, `fragment` or `local`; one per declared name.
+typedef struct tl_tile_decl {
+  tl_str name;
+  tl_loc loc;
+  enum { TL_TILE_SHARED, TL_TILE_FRAGMENT, TL_TILE_LOCAL } scope;
+  tl_expr *dtype;
+  tl_expr **dims;
+  uint32_t num_dims;  // 0: a local scalar
+  tl_expr *layout;    // pad(8), swizzle(128), row; or NULL
+  tl_loc type_loc;
+} tl_tile_decl;
+
+// A view of the document (`views:`) or of a body (`view:`).
+typedef struct tl_view {
+  tl_str name;
+  tl_loc loc;
+  tl_str base;
+  tl_loc base_loc;
+  tl_expr *dtype;
+  tl_expr **dims;
+  uint32_t num_dims;
+} tl_view;
+
+typedef enum tl_stmt_kind {
+  TL_STMT_CLEAR,      // target
+  TL_STMT_FILL,       // target, option value
+  TL_STMT_COPY,       // from, to; options pad via evict …
+  TL_STMT_GEMM,       // assign: acc (=|+=) A @ B; options policy mma
+  TL_STMT_PARALLEL,   // in, body; option where
+  TL_STMT_PIPELINED,  // in, body; options stages specialize overlap
+  TL_STMT_FOR,        // in, body; option unroll
+  TL_STMT_UNROLL,     // in, body
+  TL_STMT_IF,         // condition, body, else_body
+  TL_STMT_LET,        // lets
+  TL_STMT_ATOMIC,     // from, to; options op into order
+  TL_STMT_VIEW,       // view
+  TL_STMT_ASSIGN,     // assign
+  TL_STMT_SYNC
+} tl_stmt_kind;
+
+typedef struct tl_option {
+  tl_str name;
+  tl_loc loc;
+  tl_expr *value;
+} tl_option;
+
+typedef struct tl_stmt tl_stmt;
+typedef struct tl_stmt_list {
+  tl_stmt **items;
+  uint32_t len;
+} tl_stmt_list;
+
+struct tl_stmt {
+  tl_stmt_kind kind;
+  tl_loc loc;      // the key (or the whole assignment)
+  tl_loc text_loc; // the value behind the key
+  tl_expr *target;
+  tl_expr *from, *to;
+  tl_assign assign;
+  tl_in_clause in;
+  tl_expr *condition;
+  tl_named_expr *lets;
+  uint32_t num_lets;
+  tl_view view;
+  tl_option *options;
+  uint32_t num_options;
+  tl_stmt_list body, else_body;
+};
+
+// A param override of a check or bench case. `value` may also be a dtype name or a bool.
+typedef struct tl_case {
+  tl_loc loc;
+  tl_named_expr *overrides;  // params, or threads, fast_math, …
+  uint32_t num_overrides;
+  tl_named_expr *inputs;  // a case's own generators
+  uint32_t num_inputs;
+  tl_expr *rtol, *atol;  // a case's own tolerance, or NULL
+} tl_case;
+
+typedef struct tl_tolerance {
+  tl_str output;  // empty: for all
+  tl_expr *rtol, *atol;
+} tl_tolerance;
+
+// One line of a reference: an assignment, or a coupled recurrence {recur: t in 0:S, do: […]}.
+typedef struct tl_reference_stmt {
+  bool is_recur;
+  tl_assign assign;           // target: NAME or INDEX whose subscripts are index names, `k in lo:hi` given through `ranges`
+  tl_reduction_index *ranges; // ranges given on the left side or by recur
+  uint32_t num_ranges;
+  struct tl_reference_stmt *body;
+  uint32_t num_body;
+  tl_loc loc;
+} tl_reference_stmt;
+
+typedef struct tl_check {
+  bool present;
+  tl_loc loc;
+  tl_named_expr *inputs;  // generator calls; a NAME or LIST is a call without arguments
+  uint32_t num_inputs;
+  tl_reference_stmt *derive;
+  uint32_t num_derive;
+  tl_reference_stmt *reference;
+  uint32_t num_reference;
+  tl_tolerance *tolerances;
+  uint32_t num_tolerances;
+  tl_str *unchecked;
+  uint32_t num_unchecked;
+  tl_case *cases;
+  uint32_t num_cases;
+} tl_check;
+
+typedef struct tl_bench {
+  bool present;
+  tl_loc loc;
+  tl_expr *flops, *bytes;  // or NULL
+  tl_case *cases;
+  uint32_t num_cases;
+} tl_bench;
+
+typedef struct tl_kernel_spec {
+  tl_str name;
+  tl_loc loc;  // of the name
+  tl_str doc;
+  tl_str target;  // empty when absent
+  tl_loc target_loc;
+  tl_param *params;
+  uint32_t num_params;
+  tl_named_expr *lets;
+  uint32_t num_lets;
+  tl_arg *args;
+  uint32_t num_args;
+  tl_view *views;
+  uint32_t num_views;
+  tl_expr **requires_;
+  uint32_t num_requires;
+  tl_named_expr *grid;
+  uint32_t num_grid;
+  tl_expr *threads;    // NULL or the NAME auto: the compiler's choice
+  tl_expr *fast_math;  // NULL: false
+  tl_expr *raster_panel;  // NULL: the compiler's choice
+  tl_str raster_order;    // "row" (default) or "column"
+  tl_tile_decl *tiles;
+  uint32_t num_tiles;
+  tl_stmt_list body;
+  tl_check check;
+  tl_bench bench;
+} tl_kernel_spec;
+
+typedef struct tl_spec {
+  tl_arena arena;
+  tl_kernel_spec *kernels;
+  uint32_t num_kernels;
+} tl_spec;
+
+// Parses a file's documents. Everything the language has is parsed and checked for syntax; what later versions compile
+// (macros, chains, clusters, reduce, …) is refused by name. Reports in `diags`; returns NULL only when nothing usable is left.
+// Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
+tl_spec *tl_spec_parse(const tl_sources *sources, uint32_t source, tl_diags *diags);
+void tl_spec_destroy(tl_spec *spec);
+const tl_kernel_spec *tl_spec_find(const tl_spec *spec, tl_str name);
+// The parsed spec as canonical text, for --emit=ast.
+void tl_spec_print(const tl_spec *spec, tl_strbuf *out);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Facts about index values: affine form, range and divisibility. Pure queries on the IR; cheap enough to ask again.
+#ifndef TL_IR_AFFINE_H
+#define TL_IR_AFFINE_H
+
+#include "ir/ir.h"
+
+#define TL_AFFINE_MAX_TERMS 12
+
+// Inclusive range; INT64_MIN / INT64_MAX stand for unbounded.
+typedef struct tl_range {
+  int64_t lo, hi;
+} tl_range;
+
+// sum of coefficient * symbol + constant. Symbols are values that are not sums themselves (block and loop indices, dynamic
+// params, quotients, loads …). Products of two symbols are symbols of their own.
+typedef struct tl_affine {
+  bool valid;  // false: too many terms or an overflow; then nothing may be concluded
+  int64_t constant;
+  int32_t num_terms;
+  struct {
+    tl_value *symbol;
+    int64_t coefficient;
+  } terms[TL_AFFINE_MAX_TERMS];  // ordered by first use; coefficients are not 0
+} tl_affine;
+
+tl_affine tl_affine_of(tl_value *value);
+tl_affine tl_affine_sub(const tl_affine *a, const tl_affine *b);
+tl_affine tl_affine_add(const tl_affine *a, const tl_affine *b);
+// Coefficient of `symbol` (0 when absent).
+int64_t tl_affine_coefficient(const tl_affine *affine, const tl_value *symbol);
+
+// Range of an index or integer value from its definition (constants, grid and loop bounds, dyn params, mod, min, …).
+tl_range tl_value_range(tl_value *value);
+tl_range tl_affine_range(const tl_affine *affine);
+// Largest power-of-two-or-other number known to divide the value (0 for the constant 0): e.g. 64 * k + 8 * d gives 8.
+int64_t tl_value_divisor(tl_value *value);
+int64_t tl_affine_divisor(const tl_affine *affine);
+
+// Proves a < b, a <= b, a >= 0 for every value of the symbols. Uses cancellation of common symbols, ranges and
+// facts about grid indices (index < extent) and ceildiv / floordiv. False means "could not prove".
+bool tl_prove_lt(tl_value *a, tl_value *b);
+bool tl_prove_le(tl_value *a, tl_value *b);
+bool tl_prove_nonnegative(tl_value *a);
+// a + a_max < b where a varies in [a, a + a_max].
+bool tl_prove_lt_offset(tl_value *a, int64_t offset, tl_value *b);
+bool tl_prove_equal(tl_value *a, tl_value *b);
+
+// Builds a simplified value: folds constants, merges terms, drops neutral elements. Used by the builders and canonicalize.
+tl_value *tl_index_add(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_sub(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_mul(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_floordiv(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_mod(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_ceildiv(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_min(tl_builder *builder, tl_value *a, tl_value *b);
+tl_value *tl_index_max(tl_builder *builder, tl_value *a, tl_value *b);
+// Folds a pure scalar op whose operands are constants (or which is an identity) to an existing or new value; NULL if it
+// cannot. Constants fold in float64 and round to the result's dtype.
+tl_value *tl_fold_op(tl_builder *builder, tl_op *op);
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Hardware targets and their limits.
+#ifndef TL_IR_TARGET_H
+#define TL_IR_TARGET_H
+
+#include <stdint.h>
+
+#include "support/strview.h"
+
+enum {
+  TL_FEATURE_MMA_SYNC = 1,   // mma.sync.m16n8k16 of f16 and bf16
+  TL_FEATURE_CP_ASYNC = 2,   // cp.async, global to shared
+  TL_FEATURE_LDMATRIX = 4,
+  TL_FEATURE_FP8_MMA = 8,
+  TL_FEATURE_TMA = 16,       // cp.async.bulk.tensor and mbarrier transaction counts
+  TL_FEATURE_WGMMA = 32,
+  TL_FEATURE_AMPERE = TL_FEATURE_MMA_SYNC | TL_FEATURE_CP_ASYNC | TL_FEATURE_LDMATRIX
+};
+
+typedef struct tl_target {
+  const char *name;
+  int sm;         // 80, 90, …
+  int ptx_floor;  // 70 is PTX ISA 7.0
+  unsigned features;
+  int32_t shared_max_bytes;
+  int32_t shared_per_sm_bytes;
+  int32_t threads_per_sm;
+  const char *run_status;  // "run" or "assembled only"
+  const char *doc;
+} tl_target;
+
+// NULL when unknown.
+const tl_target *tl_target_find(tl_str name);
+// The best known target for a device's compute capability (major * 10 + minor); NULL when too old.
+const tl_target *tl_target_for_device(int sm);
+const tl_target *tl_target_at(int index);  // NULL past the end
+#define TL_REGISTERS_PER_SM 65536
+#define TL_MAX_REGISTERS_PER_THREAD 255
+#define TL_MAX_THREADS_PER_BLOCK 1024
+
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "support/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/vec.h"
+
+struct tl_arena_chunk {
+  tl_arena_chunk *previous;
+  size_t size;  // usable bytes behind the header
+  size_t used;
+  _Alignas(64) char bytes[];
+};
+
+enum { FIRST_CHUNK_BYTES = 16 * 1024, MAX_CHUNK_BYTES = 1024 * 1024 };
+
+_Noreturn static void out_of_memory(size_t size) {
+  fprintf(stderr, "tl-llc: out of memory allocating %zu bytes\n", size);
+  abort();
+}
+
+void *tl_xmalloc(size_t size) {
+  void *pointer = malloc(size ? size : 1);
+  if (!pointer) out_of_memory(size);
+  return pointer;
+}
+
+void *tl_xcalloc(size_t count, size_t size) {
+  void *pointer = calloc(count ? count : 1, size ? size : 1);
+  if (!pointer) out_of_memory(count * size);
+  return pointer;
+}
+
+void *tl_xrealloc(void *pointer, size_t size) {
+  void *grown = realloc(pointer, size ? size : 1);
+  if (!grown) out_of_memory(size);
+  return grown;
+}
+
+void *tl_vec_grow(void *items, size_t *capacity, size_t wanted, size_t item_size) {
+  size_t grown = *capacity ? *capacity * 2 : 8;
+  if (grown < wanted) grown = wanted;
+  if (grown > SIZE_MAX / item_size) out_of_memory(SIZE_MAX);
+  *capacity = grown;
+  return tl_xrealloc(items, grown * item_size);
+}
+
+void tl_arena_init(tl_arena *arena) {
+  *arena = (tl_arena){0};
+}
+
+static void free_chunks_until(tl_arena *arena, const tl_arena_chunk *stop) {
+  while (arena->chunk && arena->chunk != stop) {
+    tl_arena_chunk *previous = arena->chunk->previous;
+    free(arena->chunk);
+    arena->chunk = previous;
+  }
+}
+
+void tl_arena_fini(tl_arena *arena) {
+  free_chunks_until(arena, NULL);
+  *arena = (tl_arena){0};
+}
+
+static void add_chunk(tl_arena *arena, size_t size) {
+  size_t wanted = arena->chunk ? arena->chunk->size * 2 : FIRST_CHUNK_BYTES;
+  if (wanted > MAX_CHUNK_BYTES) wanted = MAX_CHUNK_BYTES;
+  if (wanted < size) wanted = size;
+  if (wanted > SIZE_MAX - 2 * sizeof(tl_arena_chunk)) out_of_memory(wanted);
+  size_t total = (sizeof(tl_arena_chunk) + wanted + 63) & ~(size_t)63;
+  tl_arena_chunk *chunk = aligned_alloc(64, total);
+  if (!chunk) out_of_memory(total);
+  chunk->previous = arena->chunk;
+  chunk->size = wanted;
+  chunk->used = 0;
+  arena->chunk = chunk;
+}
+
+void *tl_arena_alloc(tl_arena *arena, size_t size, size_t align) {
+  if (size > SIZE_MAX - 64) out_of_memory(size);
+  size_t start = arena->chunk ? (arena->chunk->used + align - 1) & ~(align - 1) : 0;
+  if (!arena->chunk || start > arena->chunk->size || size > arena->chunk->size - start) {
+    add_chunk(arena, size);
+    start = 0;
+  }
+  arena->chunk->used = start + size;
+  arena->used_bytes += size;
+  return memset(arena->chunk->bytes + start, 0, size);
+}
+
+char *tl_arena_copy_bytes(tl_arena *arena, const void *bytes, size_t size) {
+  char *copy = tl_arena_alloc(arena, size + 1, 16);
+  if (size) memcpy(copy, bytes, size);
+  return copy;
+}
+
+char *tl_arena_printf(tl_arena *arena, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  va_list measure;
+  va_copy(measure, args);
+  int len = vsnprintf(NULL, 0, format, measure);
+  va_end(measure);
+  char *text = tl_arena_alloc(arena, (size_t)len + 1, 1);
+  vsnprintf(text, (size_t)len + 1, format, args);
+  va_end(args);
+  return text;
+}
+
+tl_arena_marker tl_arena_mark(const tl_arena *arena) {
+  return (tl_arena_marker){arena->chunk, arena->chunk ? arena->chunk->used : 0, arena->used_bytes};
+}
+
+void tl_arena_release(tl_arena *arena, tl_arena_marker mark) {
+  free_chunks_until(arena, mark.chunk);
+  if (arena->chunk) arena->chunk->used = mark.chunk_used;
+  arena->used_bytes = mark.used_bytes;
+}

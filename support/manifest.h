@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The manifest, ABI 1: everything a launcher must know about a compiled kernel. Written as leading "// " lines of the
+// PTX, as X.json beside a cubin; read by runtime and harness without the compiler.
+#ifndef TL_SUPPORT_MANIFEST_H
+#define TL_SUPPORT_MANIFEST_H
+
+#include "support/arena.h"
+#include "support/dtype.h"
+#include "support/status.h"
+#include "support/strbuf.h"
+
+#define TL_MANIFEST_ABI 1
+
+// An integer expression of dynamic names, num_sms and resident_blocks, in the syntax of the spec language:
+// integers, names, + - * // %, min, max, ceildiv, comparisons, and/or/not. Evaluated in int64 with overflow checks.
+typedef struct tl_mexpr tl_mexpr;
+
+typedef enum tl_manifest_param_kind {
+  TL_MPARAM_TENSOR,      // a device pointer
+  TL_MPARAM_SCALAR,      // a scalar argument by value
+  TL_MPARAM_DYNAMIC,     // i32, a dynamic name
+  TL_MPARAM_STRIDE,      // i64, a run-time stride (elements)
+  TL_MPARAM_TENSOR_MAP,  // hidden: 128 bytes by value, align 64 (not emitted before TMA is)
+  TL_MPARAM_WORKSPACE    // hidden: device memory
+} tl_manifest_param_kind;
+
+typedef struct tl_manifest_param {
+  tl_manifest_param_kind kind;
+  const char *name;
+  tl_dtype dtype;
+  int access;  // 0 in, 1 out, 2 inout
+  int32_t rank;
+  const tl_mexpr **dims;     // elements
+  const tl_mexpr **strides;  // elements
+  int64_t align;             // bytes
+  int64_t divisor;           // DYNAMIC: known multiple, at least 1
+  const tl_mexpr *bytes;     // WORKSPACE
+  bool zero_each_launch;     // WORKSPACE
+} tl_manifest_param;
+
+typedef struct tl_manifest_require {
+  const tl_mexpr *condition;
+  const char *text;  // as the author wrote it
+} tl_manifest_require;
+
+typedef struct tl_manifest_kernel {
+  const char *name;  // the PTX entry
+  const char *doc;
+  tl_manifest_param *params;  // in the order of the entry's parameters
+  uint32_t num_params;
+  tl_manifest_require *requires_;
+  uint32_t num_requires;
+  const tl_mexpr *grid[3];  // blocks; a zero extent launches nothing
+  int32_t block_threads;
+  int32_t math_threads;
+  int64_t static_shared_bytes;
+  int64_t dynamic_shared_bytes;
+  int32_t cluster[3];  // 1 1 1 without clusters
+} tl_manifest_kernel;
+
+typedef struct tl_manifest {
+  tl_arena *arena;  // Borrowed; holds everything.
+  int abi;
+  const char *generator;  // "tl-llc 0.1.0"
+  const char *target;     // "sm_80"
+  int ptx_version;        // 80 is 8.0
+  tl_manifest_kernel *kernels;
+  uint32_t num_kernels;
+} tl_manifest;
+
+// Parses the expression; NULL with a status that quotes the place.
+TL_MUST_USE tl_status tl_mexpr_parse(tl_arena *arena, tl_str text, const tl_mexpr **out);
+const tl_mexpr *tl_mexpr_int(tl_arena *arena, int64_t value);
+void tl_mexpr_print(const tl_mexpr *expr, tl_strbuf *out);
+bool tl_mexpr_is_int(const tl_mexpr *expr, int64_t *out);
+// A name and its value, for evaluation.
+typedef struct tl_mbinding {
+  const char *name;
+  int64_t value;
+} tl_mbinding;
+// Fails with INVALID_ARGUMENT on an unknown name, a division by zero or an overflow.
+TL_MUST_USE tl_status tl_mexpr_eval(const tl_mexpr *expr, const tl_mbinding *bindings, size_t num_bindings,
+                                    int64_t *out);
+
+// JSON (pretty, stable key order). With a non-NULL prefix every line starts with it ("// ").
+void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_strbuf *out);
+// Reads JSON text, or the head of a PTX file. Refuses an ABI or a key that it does not know.
+TL_MUST_USE tl_status tl_manifest_read(tl_arena *arena, tl_str text, tl_manifest *out);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "support/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/arena.h"
+
+struct tl_status_payload {
+  tl_status_code code;
+  char *message;  // Owned.
+};
+
+static char *format_message(const char *format, va_list args) {
+  va_list measure;
+  va_copy(measure, args);
+  int len = vsnprintf(NULL, 0, format, measure);
+  va_end(measure);
+  char *text = tl_xmalloc((size_t)len + 1);
+  vsnprintf(text, (size_t)len + 1, format, args);
+  return text;
+}
+
+tl_status tl_status_make(tl_status_code code, const char *format, ...) {
+  tl_status status = tl_xmalloc(sizeof(*status));
+  va_list args;
+  va_start(args, format);
+  status->code = code;
+  status->message = format_message(format, args);
+  va_end(args);
+  return status;
+}
+
+tl_status tl_status_annotate(tl_status status, const char *format, ...) {
+  if (!status) return TL_OK;
+  va_list args;
+  va_start(args, format);
+  char *context = format_message(format, args);
+  va_end(args);
+  int len = snprintf(NULL, 0, "%s: %s", context, status->message);
+  char *joined = tl_xmalloc((size_t)len + 1);
+  snprintf(joined, (size_t)len + 1, "%s: %s", context, status->message);
+  free(context);
+  free(status->message);
+  status->message = joined;
+  return status;
+}
+
+tl_status tl_status_join(tl_status first, tl_status second) {
+  if (!first) return second;
+  tl_status_free(second);
+  return first;
+}
+
+tl_status_code tl_status_code_of(tl_status status) {
+  return status ? status->code : TL_STATUS_OK;
+}
+
+const char *tl_status_message(tl_status status) {
+  return status ? status->message : "";
+}
+
+const char *tl_status_code_name(tl_status_code code) {
+  switch (code) {
+    case TL_STATUS_OK:
+      return "OK";
+    case TL_STATUS_INVALID_ARGUMENT:
+      return "INVALID_ARGUMENT";
+    case TL_STATUS_NOT_FOUND:
+      return "NOT_FOUND";
+    case TL_STATUS_IO:
+      return "IO";
+    case TL_STATUS_DIAGNOSTICS:
+      return "DIAGNOSTICS";
+    case TL_STATUS_UNSUPPORTED:
+      return "UNSUPPORTED";
+    case TL_STATUS_LIMIT:
+      return "LIMIT";
+    case TL_STATUS_NO_DEVICE:
+      return "NO_DEVICE";
+    case TL_STATUS_DRIVER:
+      return "DRIVER";
+    case TL_STATUS_CHECK_FAILED:
+      return "CHECK_FAILED";
+    case TL_STATUS_INTERNAL:
+      return "INTERNAL";
+  }
+  return "UNKNOWN";
+}
+
+void tl_status_free(tl_status status) {
+  if (!status) return;
+  free(status->message);
+  free(status);
+}
