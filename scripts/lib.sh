@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Shared by the scripts: install what the build needs on Debian 12.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+
+packages="gcc g++ cmake ninja-build pkg-config llvm-22-dev llvm-22-tools libyaml-dev libjansson-dev check libzstd-dev zlib1g-dev"
+
+# Installs the packages that are missing; asks for root only then.
+install_packages() {
+  missing=""
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  echo "installing:$missing"
+  sudo=""
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { echo "need root (or sudo) to install:$missing" >&2; exit 1; }
+    sudo=sudo
+  fi
+  $sudo apt-get update -qq
+  # shellcheck disable=SC2086 # a list of package names
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+# Configures (once) and builds a preset.
+build_preset() {
+  preset=$1
+  shift
+  [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset" "$@"
+}
