@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads a manifest from JSON or from the head of a PTX file. What it does not know it refuses: a newer manifest may ask
+// for something (a hidden parameter, a cluster) without which a launch would be wrong.
+#include <jansson.h>
+#include <string.h>
+
+#include "support/manifest.h"
+#include "support/status.h"
+
+enum { MAX_KERNELS = 1024, MAX_PARAMS = 1024, MAX_RANK = 16 };
+
+// The keys that an object may have, and whether each must be there.
+typedef struct key_rule {
+  const char *name;
+  bool required;
+} key_rule;
+
+static tl_status bad(const char *where, const char *what) {
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: %s", where, what);
+}
+
+static tl_status check_keys(json_t *object, const char *where, const key_rule *rules, size_t count) {
+  if (!json_is_object(object)) return bad(where, "expected an object");
+  for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
+    const char *name = json_object_iter_key(it);
+    bool known = false;
+    for (size_t i = 0; i < count; i++) known = known || strcmp(rules[i].name, name) == 0;
+    if (!known) {
+      return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: %s: unknown key \"%s\"; a newer tl-llc wrote it", where,
+                            name);
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (rules[i].required && !json_object_get(object, rules[i].name)) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: the key \"%s\" is missing", where,
+                            rules[i].name);
+    }
+  }
+  return TL_OK;
+}
+
+static tl_status read_text(tl_arena *arena, json_t *object, const char *where, const char *name, const char **out) {
+  json_t *value = json_object_get(object, name);
+  if (!json_is_string(value)) return tl_status_annotate(bad(name, "expected a string"), "%s", where);
+  *out = tl_arena_copy_bytes(arena, json_string_value(value), json_string_length(value));
+  return TL_OK;
+}
+
+static tl_status read_int(json_t *object, const char *where, const char *name, int64_t least, int64_t most,
+                          int64_t *out) {
+  json_t *value = json_object_get(object, name);
+  if (!json_is_integer(value)) return tl_status_annotate(bad(name, "expected an integer"), "%s", where);
+  *out = json_integer_value(value);
+  if (*out < least || *out > most) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: \"%s\" is %lld, expected %lld to %lld", where,
+                          name, (long long)*out, (long long)least, (long long)most);
+  }
+  return TL_OK;
+}
+
+static tl_status read_expr(tl_arena *arena, json_t *value, const char *where, const tl_mexpr **out) {
+  if (json_is_integer(value)) {
+    *out = tl_mexpr_int(arena, json_integer_value(value));
+    return TL_OK;
+  }
+  if (!json_is_string(value)) return bad(where, "expected an integer or an expression");
+  tl_str text = {json_string_value(value), json_string_length(value)};
+  return tl_status_annotate(tl_mexpr_parse(arena, text, out), "manifest: %s", where);
+}
+
+static tl_status read_exprs(tl_arena *arena, json_t *list, const char *where, const tl_mexpr **out, size_t count) {
+  if (!json_is_array(list) || json_array_size(list) != count) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: expected a list of %zu expressions", where, count);
+  }
+  for (size_t i = 0; i < count; i++) TL_TRY(read_expr(arena, json_array_get(list, i), where, &out[i]));
+  return TL_OK;
+}
+
+static tl_status read_dtype(json_t *object, const char *where, tl_dtype *out) {
+  json_t *value = json_object_get(object, "dtype");
+  if (!json_is_string(value)) return bad(where, "the dtype must be a string");
+  *out = tl_dtype_parse((tl_str){json_string_value(value), json_string_length(value)});
+  if (*out == TL_DTYPE_NONE) {
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: %s: unknown dtype \"%s\"", where, json_string_value(value));
+  }
+  return TL_OK;
+}
+
+static tl_status read_tensor(tl_arena *arena, json_t *object, tl_manifest_param *param) {
+  static const key_rule rules[] = {{"kind", true}, {"name", true},    {"access", true}, {"dtype", true},
+                                   {"dims", true}, {"strides", true}, {"align", true}};
+  const char *where = param->name;
+  TL_TRY(check_keys(object, where, rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(read_dtype(object, where, &param->dtype));
+  const char *access;
+  TL_TRY(read_text(arena, object, where, "access", &access));
+  if (strcmp(access, "in") == 0) {
+    param->access = 0;
+  } else if (strcmp(access, "out") == 0) {
+    param->access = 1;
+  } else if (strcmp(access, "inout") == 0) {
+    param->access = 2;
+  } else {
+    return bad(where, "access must be in, out or inout");
+  }
+  json_t *dims = json_object_get(object, "dims");
+  if (!json_is_array(dims) || json_array_size(dims) > MAX_RANK) return bad(where, "dims must be a list of at most 16");
+  size_t rank = json_array_size(dims);
+  param->rank = (int32_t)rank;
+  param->dims = TL_NEW_ARRAY(arena, const tl_mexpr *, rank + 1);
+  param->strides = TL_NEW_ARRAY(arena, const tl_mexpr *, rank + 1);
+  TL_TRY(read_exprs(arena, dims, where, param->dims, rank));
+  TL_TRY(read_exprs(arena, json_object_get(object, "strides"), where, param->strides, rank));
+  return read_int(object, where, "align", 1, 1 << 20, &param->align);
+}
+
+static tl_status read_param(tl_arena *arena, json_t *object, tl_manifest_param *param) {
+  static const key_rule scalar_rules[] = {{"kind", true}, {"name", true}, {"dtype", true}};
+  static const key_rule dynamic_rules[] = {{"kind", true}, {"name", true}, {"divisor", true}};
+  static const key_rule stride_rules[] = {{"kind", true}, {"name", true}};
+  static const key_rule workspace_rules[] = {
+      {"kind", true}, {"name", true}, {"bytes", true}, {"zero_each_launch", true}};
+  if (!json_is_object(object)) return bad("params", "expected objects");
+  const char *kind;
+  TL_TRY(read_text(arena, object, "params", "kind", &kind));
+  TL_TRY(read_text(arena, object, "params", "name", &param->name));
+  param->divisor = 1;
+  if (strcmp(kind, "tensor") == 0) {
+    param->kind = TL_MPARAM_TENSOR;
+    return read_tensor(arena, object, param);
+  }
+  if (strcmp(kind, "scalar") == 0) {
+    param->kind = TL_MPARAM_SCALAR;
+    TL_TRY(check_keys(object, param->name, scalar_rules, 3));
+    return read_dtype(object, param->name, &param->dtype);
+  }
+  if (strcmp(kind, "dynamic") == 0) {
+    param->kind = TL_MPARAM_DYNAMIC;
+    param->dtype = TL_DTYPE_I32;
+    TL_TRY(check_keys(object, param->name, dynamic_rules, 3));
+    return read_int(object, param->name, "divisor", 1, INT32_MAX, &param->divisor);
+  }
+  if (strcmp(kind, "stride") == 0) {
+    param->kind = TL_MPARAM_STRIDE;
+    param->dtype = TL_DTYPE_I64;
+    return check_keys(object, param->name, stride_rules, 2);
+  }
+  if (strcmp(kind, "workspace") == 0) {
+    param->kind = TL_MPARAM_WORKSPACE;
+    TL_TRY(check_keys(object, param->name, workspace_rules, 4));
+    json_t *zero = json_object_get(object, "zero_each_launch");
+    if (!json_is_boolean(zero)) return bad(param->name, "zero_each_launch must be true or false");
+    param->zero_each_launch = json_is_true(zero);
+    return read_expr(arena, json_object_get(object, "bytes"), param->name, &param->bytes);
+  }
+  return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: parameter '%s' has the unknown kind \"%s\"", param->name,
+                        kind);
+}
+
+static tl_status read_requires(tl_arena *arena, json_t *list, const char *where, tl_manifest_kernel *kernel) {
+  static const key_rule rules[] = {{"condition", true}, {"text", true}};
+  if (!json_is_array(list) || json_array_size(list) > MAX_PARAMS) return bad(where, "requires must be a list");
+  kernel->num_requires = (uint32_t)json_array_size(list);
+  kernel->requires_ = TL_NEW_ARRAY(arena, tl_manifest_require, kernel->num_requires + 1);
+  for (uint32_t i = 0; i < kernel->num_requires; i++) {
+    json_t *object = json_array_get(list, i);
+    TL_TRY(check_keys(object, "requires", rules, 2));
+    TL_TRY(read_expr(arena, json_object_get(object, "condition"), "requires", &kernel->requires_[i].condition));
+    TL_TRY(read_text(arena, object, "requires", "text", &kernel->requires_[i].text));
+  }
+  return TL_OK;
+}
+
+static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel *kernel) {
+  static const key_rule rules[] = {{"name", true},
+                                   {"doc", false},
+                                   {"params", true},
+                                   {"requires", true},
+                                   {"grid", true},
+                                   {"block_threads", true},
+                                   {"math_threads", true},
+                                   {"cluster", true},
+                                   {"static_shared_bytes", true},
+                                   {"dynamic_shared_bytes", true}};
+  TL_TRY(check_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(read_text(arena, object, "kernel", "name", &kernel->name));
+  const char *where = kernel->name;
+  kernel->doc = "";
+  if (json_object_get(object, "doc")) TL_TRY(read_text(arena, object, where, "doc", &kernel->doc));
+  json_t *params = json_object_get(object, "params");
+  if (!json_is_array(params) || json_array_size(params) > MAX_PARAMS) return bad(where, "params must be a list");
+  kernel->num_params = (uint32_t)json_array_size(params);
+  kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, kernel->num_params + 1);
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    TL_TRY(read_param(arena, json_array_get(params, i), &kernel->params[i]));
+  }
+  TL_TRY(read_requires(arena, json_object_get(object, "requires"), where, kernel));
+  TL_TRY(read_exprs(arena, json_object_get(object, "grid"), where, kernel->grid, 3));
+  int64_t threads, math;
+  TL_TRY(read_int(object, where, "block_threads", 1, 1024, &threads));
+  TL_TRY(read_int(object, where, "math_threads", 1, 1024, &math));
+  kernel->block_threads = (int32_t)threads;
+  kernel->math_threads = (int32_t)math;
+  TL_TRY(read_int(object, where, "static_shared_bytes", 0, 1 << 30, &kernel->static_shared_bytes));
+  TL_TRY(read_int(object, where, "dynamic_shared_bytes", 0, 1 << 30, &kernel->dynamic_shared_bytes));
+  json_t *cluster = json_object_get(object, "cluster");
+  if (!json_is_array(cluster) || json_array_size(cluster) != 3) return bad(where, "cluster must be a list of 3");
+  for (size_t i = 0; i < 3; i++) {
+    json_t *item = json_array_get(cluster, i);
+    if (!json_is_integer(item) || json_integer_value(item) < 1 || json_integer_value(item) > 16) {
+      return bad(where, "cluster extents must be 1 to 16");
+    }
+    kernel->cluster[i] = (int32_t)json_integer_value(item);
+  }
+  return TL_OK;
+}
+
+// "8.0" is 80.
+static tl_status parse_ptx_version(const char *text, int *out) {
+  const char *dot = strchr(text, '.');
+  if (!dot || dot == text || dot[1] < '0' || dot[1] > '9' || dot[2] != '\0' || dot - text > 2) {
+    return bad("ptx_version", "expected MAJOR.MINOR");
+  }
+  int major = 0;
+  for (const char *c = text; c < dot; c++) {
+    if (*c < '0' || *c > '9') return bad("ptx_version", "expected MAJOR.MINOR");
+    major = major * 10 + (*c - '0');
+  }
+  *out = major * 10 + (dot[1] - '0');
+  return TL_OK;
+}
+
+static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
+  static const key_rule rules[] = {
+      {"abi", true}, {"generator", true}, {"target", true}, {"ptx_version", true}, {"kernels", true}};
+  // The ABI first: with another one no other key means anything.
+  json_t *abi = json_is_object(root) ? json_object_get(root, "abi") : NULL;
+  if (!json_is_integer(abi)) return bad("abi", "expected an integer");
+  if (json_integer_value(abi) != TL_MANIFEST_ABI) {
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: ABI %lld is unknown; this version reads ABI %d",
+                          (long long)json_integer_value(abi), TL_MANIFEST_ABI);
+  }
+  TL_TRY(check_keys(root, "manifest", rules, sizeof rules / sizeof rules[0]));
+  *out = (tl_manifest){.arena = arena, .abi = TL_MANIFEST_ABI};
+  TL_TRY(read_text(arena, root, "manifest", "generator", &out->generator));
+  TL_TRY(read_text(arena, root, "manifest", "target", &out->target));
+  const char *version;
+  TL_TRY(read_text(arena, root, "manifest", "ptx_version", &version));
+  TL_TRY(parse_ptx_version(version, &out->ptx_version));
+  json_t *kernels = json_object_get(root, "kernels");
+  if (!json_is_array(kernels) || json_array_size(kernels) > MAX_KERNELS) return bad("kernels", "expected a list");
+  out->num_kernels = (uint32_t)json_array_size(kernels);
+  out->kernels = TL_NEW_ARRAY(arena, tl_manifest_kernel, out->num_kernels + 1);
+  for (uint32_t i = 0; i < out->num_kernels; i++) {
+    TL_TRY(read_kernel(arena, json_array_get(kernels, i), &out->kernels[i]));
+  }
+  return TL_OK;
+}
+
+// The leading "//" lines without their marks. The manifest ends at the first other line.
+static void strip_comment_head(tl_str text, tl_strbuf *out) {
+  size_t at = 0;
+  while (at + 1 < text.len && text.data[at] == '/' && text.data[at + 1] == '/') {
+    tl_str rest = tl_str_sub(text, at + 2, text.len - at - 2);
+    size_t end = tl_str_find(rest, '\n');
+    tl_str content = end == SIZE_MAX ? rest : tl_str_sub(rest, 0, end);
+    tl_strbuf_append(out, content);
+    tl_strbuf_append_char(out, '\n');
+    if (end == SIZE_MAX) break;
+    at += 2 + end + 1;
+  }
+}
+
+tl_status tl_manifest_read(tl_arena *arena, tl_str text, tl_manifest *out) {
+  tl_strbuf head;
+  tl_strbuf_init(&head);
+  tl_str json_text = tl_str_trim(text);
+  if (tl_str_starts_with(json_text, "//")) {
+    strip_comment_head(json_text, &head);
+    json_text = tl_str_trim(tl_strbuf_view(&head));
+  }
+  if (!tl_str_starts_with(json_text, "{")) {
+    tl_strbuf_fini(&head);
+    return tl_status_make(
+        TL_STATUS_INVALID_ARGUMENT,
+        "no manifest: the text begins neither with '{' nor with the '// ' lines of a tl-llc PTX file");
+  }
+  json_error_t error;
+  json_t *root = json_loadb(json_text.data, json_text.len, JSON_REJECT_DUPLICATES, &error);
+  tl_strbuf_fini(&head);
+  if (!root) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: line %d, column %d: %s", error.line, error.column,
+                          error.text);
+  }
+  tl_status status = read_root(arena, root, out);
+  json_decref(root);
+  return status;
+}

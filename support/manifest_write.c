@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The manifest as JSON: one key a line, one param a line, fixed key order.
+#include "support/manifest.h"
+
+typedef struct writer {
+  tl_strbuf *out;
+  const char *prefix;
+} writer;
+
+static void line(writer *w, int depth) {
+  if (w->out->len > 0 && w->out->data[w->out->len - 1] != '\n') tl_strbuf_append_char(w->out, '\n');
+  tl_strbuf_append_c(w->out, w->prefix);
+  for (int i = 0; i < depth; i++) tl_strbuf_append_c(w->out, "  ");
+}
+
+static void write_text(writer *w, const char *text) {
+  tl_strbuf_append_json(w->out, tl_str_from(text ? text : ""));
+}
+
+// A constant is a JSON integer, everything else the expression's text.
+static void write_expr(writer *w, const tl_mexpr *expr) {
+  int64_t value;
+  if (!expr) {
+    tl_strbuf_append_c(w->out, "null");
+  } else if (tl_mexpr_is_int(expr, &value)) {
+    tl_strbuf_appendf(w->out, "%lld", (long long)value);
+  } else {
+    tl_strbuf text;
+    tl_strbuf_init(&text);
+    tl_mexpr_print(expr, &text);
+    tl_strbuf_append_json(w->out, tl_strbuf_view(&text));
+    tl_strbuf_fini(&text);
+  }
+}
+
+static void write_exprs(writer *w, const char *key, const tl_mexpr *const *exprs, int32_t count) {
+  tl_strbuf_appendf(w->out, ", \"%s\": [", key);
+  for (int32_t i = 0; i < count; i++) {
+    if (i) tl_strbuf_append_c(w->out, ", ");
+    write_expr(w, exprs[i]);
+  }
+  tl_strbuf_append_c(w->out, "]");
+}
+
+static const char *kind_text(tl_manifest_param_kind kind) {
+  switch (kind) {
+    case TL_MPARAM_TENSOR:
+      return "tensor";
+    case TL_MPARAM_SCALAR:
+      return "scalar";
+    case TL_MPARAM_DYNAMIC:
+      return "dynamic";
+    case TL_MPARAM_STRIDE:
+      return "stride";
+    case TL_MPARAM_TENSOR_MAP:
+      return "tensor_map";
+    case TL_MPARAM_WORKSPACE:
+      return "workspace";
+  }
+  return "?";
+}
+
+static void write_param(writer *w, const tl_manifest_param *param) {
+  static const char *const access_text[] = {"in", "out", "inout"};
+  tl_strbuf_appendf(w->out, "{\"kind\": \"%s\", \"name\": ", kind_text(param->kind));
+  write_text(w, param->name);
+  switch (param->kind) {
+    case TL_MPARAM_TENSOR:
+      tl_strbuf_appendf(w->out, ", \"access\": \"%s\", \"dtype\": \"%s\"", access_text[param->access],
+                        tl_dtype_name(param->dtype));
+      write_exprs(w, "dims", param->dims, param->rank);
+      write_exprs(w, "strides", param->strides, param->rank);
+      tl_strbuf_appendf(w->out, ", \"align\": %lld", (long long)param->align);
+      break;
+    case TL_MPARAM_SCALAR:
+      tl_strbuf_appendf(w->out, ", \"dtype\": \"%s\"", tl_dtype_name(param->dtype));
+      break;
+    case TL_MPARAM_DYNAMIC:
+      tl_strbuf_appendf(w->out, ", \"divisor\": %lld", (long long)param->divisor);
+      break;
+    case TL_MPARAM_STRIDE:
+    case TL_MPARAM_TENSOR_MAP:
+      break;
+    case TL_MPARAM_WORKSPACE:
+      tl_strbuf_append_c(w->out, ", \"bytes\": ");
+      write_expr(w, param->bytes);
+      tl_strbuf_appendf(w->out, ", \"zero_each_launch\": %s", param->zero_each_launch ? "true" : "false");
+      break;
+  }
+  tl_strbuf_append_char(w->out, '}');
+}
+
+static void key(writer *w, int depth, const char *name) {
+  line(w, depth);
+  tl_strbuf_appendf(w->out, "\"%s\": ", name);
+}
+
+static void write_int(writer *w, int depth, const char *name, int64_t value) {
+  key(w, depth, name);
+  tl_strbuf_appendf(w->out, "%lld,", (long long)value);
+}
+
+static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
+  tl_strbuf *out = w->out;
+  line(w, 2);
+  tl_strbuf_append_char(out, '{');
+  key(w, 3, "name");
+  write_text(w, kernel->name);
+  tl_strbuf_append_char(out, ',');
+  key(w, 3, "doc");
+  write_text(w, kernel->doc);
+  tl_strbuf_append_char(out, ',');
+  key(w, 3, "params");
+  tl_strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    line(w, 4);
+    write_param(w, &kernel->params[i]);
+    if (i + 1 < kernel->num_params) tl_strbuf_append_char(out, ',');
+  }
+  if (kernel->num_params) line(w, 3);
+  tl_strbuf_append_c(out, "],");
+  key(w, 3, "requires");
+  tl_strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < kernel->num_requires; i++) {
+    line(w, 4);
+    tl_strbuf_append_c(out, "{\"condition\": ");
+    write_expr(w, kernel->requires_[i].condition);
+    tl_strbuf_append_c(out, ", \"text\": ");
+    write_text(w, kernel->requires_[i].text);
+    tl_strbuf_append_c(out, i + 1 < kernel->num_requires ? "}," : "}");
+  }
+  if (kernel->num_requires) line(w, 3);
+  tl_strbuf_append_c(out, "],");
+  key(w, 3, "grid");
+  tl_strbuf_append_char(out, '[');
+  for (int i = 0; i < 3; i++) {
+    if (i) tl_strbuf_append_c(out, ", ");
+    write_expr(w, kernel->grid[i]);
+  }
+  tl_strbuf_append_c(out, "],");
+  write_int(w, 3, "block_threads", kernel->block_threads);
+  write_int(w, 3, "math_threads", kernel->math_threads);
+  write_int(w, 3, "static_shared_bytes", kernel->static_shared_bytes);
+  write_int(w, 3, "dynamic_shared_bytes", kernel->dynamic_shared_bytes);
+  key(w, 3, "cluster");
+  tl_strbuf_appendf(out, "[%d, %d, %d]", kernel->cluster[0], kernel->cluster[1], kernel->cluster[2]);
+  line(w, 2);
+  tl_strbuf_append_char(out, '}');
+}
+
+void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_strbuf *out) {
+  writer w = {out, line_prefix ? line_prefix : ""};
+  line(&w, 0);
+  tl_strbuf_append_char(out, '{');
+  write_int(&w, 1, "abi", manifest->abi);
+  key(&w, 1, "generator");
+  write_text(&w, manifest->generator);
+  tl_strbuf_append_char(out, ',');
+  key(&w, 1, "target");
+  write_text(&w, manifest->target);
+  tl_strbuf_append_char(out, ',');
+  key(&w, 1, "ptx_version");
+  tl_strbuf_appendf(out, "\"%d.%d\",", manifest->ptx_version / 10, manifest->ptx_version % 10);
+  key(&w, 1, "kernels");
+  tl_strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < manifest->num_kernels; i++) {
+    write_kernel(&w, &manifest->kernels[i]);
+    if (i + 1 < manifest->num_kernels) tl_strbuf_append_char(out, ',');
+  }
+  if (manifest->num_kernels) line(&w, 1);
+  tl_strbuf_append_char(out, ']');
+  line(&w, 0);
+  tl_strbuf_append_c(out, "}\n");
+}
