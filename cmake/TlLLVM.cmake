@@ -19,7 +19,9 @@ if(TL_STATIC_LLVM)
   # LLVM is C++: its static archives need the C++ runtime, linked statically too so that the tools stand alone.
   target_link_libraries(tl_llvm INTERFACE -Wl,--start-group ${TL_LLVM_LIBS} -Wl,--end-group
     -l:libzstd.a -l:libz.a -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -static-libgcc m dl Threads::Threads)
-  target_link_options(tl_llvm INTERFACE -Wl,--gc-sections -Wl,--exclude-libs,ALL)
+  target_link_options(tl_llvm INTERFACE -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,-u,arc4random)
+  add_compile_definitions(TL_STATIC_LLVM=1)
+  add_compile_options(-ffunction-sections -fdata-sections)
 else()
   target_link_directories(tl_llvm INTERFACE ${TL_LLVM_LIBDIR})
   target_link_libraries(tl_llvm INTERFACE LLVM-22 m dl Threads::Threads)
