@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times kernels of the library beside torch (cuBLAS) and the device-to-device copy, in one process.
+
+Needs a GPU, torch and the tools (TL_BIN, default build/release/bin). Every contestant of a row is captured in a CUDA graph
+of n launches that rotates over input sets, on random data; the order is shuffled every round. burst: 25 ms idle, then one
+replay of about 5 ms, median of 9 rounds. sustained: 60 ms discarded, then 100 ms timed, median of 3 rounds.
+Results are checked against torch in float32 before anything is timed.
+
+Usage: scripts/bench_peers.py [row ...]     (default: all rows)
+"""
+import ctypes
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BIN = os.environ.get("TL_BIN", os.path.join(ROOT, "build/release/bin"))
+CUDA = ctypes.CDLL("libcuda.so.1")
+MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+def call(name, *args):
+    code = getattr(CUDA, name)(*args)
+    if code:
+        text = ctypes.c_char_p()
+        CUDA.cuGetErrorName(code, ctypes.byref(text))
+        raise RuntimeError(f"{name}: {text.value.decode()} ({code})")
+
+
+class Kernel:
+    """A spec compiled by tl-llc and loaded through the driver."""
+
+    def __init__(self, spec, target, **bindings):
+        command = [os.path.join(BIN, "tl-llc"), os.path.join(ROOT, "kernels", spec + ".yaml"), "--emit=ptx", "--target=" + target]
+        for name, value in bindings.items():
+            command += ["-D", f"{name}={value}"]
+        self.ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        head = [line[3:] for line in self.ptx.splitlines() if line.startswith("// ")]
+        self.manifest = json.JSONDecoder().raw_decode("\n".join(head)[("\n".join(head)).index("{"):])[0]
+        self.entry = self.manifest["kernels"][0]
+        torch.cuda.current_stream()  # makes torch's context current
+        torch.zeros(1, device="cuda")
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        call("cuModuleLoadData", ctypes.byref(module), self.ptx.encode())
+        call("cuModuleGetFunction", ctypes.byref(function), module, self.entry["name"].encode())
+        self.function = function
+        self.shared = int(self.entry["dynamic_shared_bytes"])
+        call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, self.shared)
+
+    def launch(self, args, dynamic=None):
+        """args: tensors and scalars in the spec's order; dynamic: name → value."""
+        names = dict(dynamic or {})
+        values, position = [], 0
+        for param in self.entry["params"]:
+            if param["kind"] == "tensor":
+                values.append(ctypes.c_uint64(args[position].data_ptr()))
+                position += 1
+            elif param["kind"] == "dynamic":
+                values.append(ctypes.c_int32(names[param["name"]]))
+            else:
+                raise RuntimeError("the benchmark passes tensors and dynamic params only")
+        grid = [self.evaluate(extent, names) for extent in self.entry["grid"]]
+        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
+        call("cuLaunchKernel", self.function, *grid, int(self.entry["block_threads"]), 1, 1, self.shared,
+             ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), pointers, None)
+
+    @staticmethod
+    def evaluate(expression, names):
+        functions = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max}
+        return int(eval(str(expression), {"__builtins__": {}}, {**functions, **names}))
+
+
+def capture(functions, repeats):
+    """A graph that runs every function of the rotation in turn, `repeats` launches in all."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for function in functions:
+            function()
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for i in range(repeats):
+            functions[i % len(functions)]()
+    return graph
+
+
+def timed(graph):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end)
+
+
+def race(contestants, rounds=9):
+    """contestants: name → list of functions. Returns name → (burst ms, sustained ms, spread) for one launch."""
+    graphs, repeats = {}, {}
+    for name, functions in contestants.items():
+        once = min(timed(capture(functions, len(functions))) for _ in range(3)) / len(functions)
+        repeats[name] = max(len(functions), int(5.0 / max(once, 1e-3)))
+        graphs[name] = capture(functions, repeats[name])
+    burst = {name: [] for name in contestants}
+    sustained = {name: [] for name in contestants}
+    order = list(contestants)
+    for _ in range(rounds):
+        random.shuffle(order)
+        for name in order:
+            torch.cuda.synchronize()
+            time.sleep(0.025)
+            burst[name].append(timed(graphs[name]) / repeats[name])
+    for _ in range(3):
+        random.shuffle(order)
+        for name in order:
+            spent = 0.0
+            while spent < 60:
+                spent += timed(graphs[name])
+            spent, launches = 0.0, 0
+            while spent < 100:
+                spent += timed(graphs[name])
+                launches += repeats[name]
+            sustained[name].append(spent / launches)
+    out = {}
+    for name in contestants:
+        median = statistics.median(burst[name])
+        out[name] = (median, statistics.median(sustained[name]), (max(burst[name]) - min(burst[name])) / median)
+    return out
+
+
+def report(title, unit, work, results, peer):
+    print(f"\n{title}")
+    for name, (burst, sustained, spread) in results.items():
+        ratio = f"{results[peer][0] / burst:.3f} / {results[peer][1] / sustained:.3f}"
+        print(f"  {name:34s} {work / burst / 1e6:9.1f} / {work / sustained / 1e6:9.1f} {unit}  x{peer}: {ratio}  spread {spread:.1%}",
+              flush=True)
+
+
+def close(got, want, tolerance):
+    error = ((got.float() - want.float()).norm() / want.float().norm()).item()
+    if not error < tolerance:
+        raise RuntimeError(f"wrong result: relative error {error}")
+
+
+def row_matmul(size, target, **bindings):
+    torch.manual_seed(1)
+    sets = [tuple(torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2)) for _ in range(2)]
+    outs = [torch.full((size, size), float("nan"), device="cuda", dtype=torch.bfloat16) for _ in sets]
+    kernel = Kernel("matmul", target, M=size, N=size, K=size, dtype="bf16", **bindings)
+    kernel.launch([*sets[0], outs[0]])
+    close(outs[0], sets[0][0].float() @ sets[0][1].float(), 5e-3)
+    results = race({
+        "cuBLAS": [lambda a=a, b=b, c=c: torch.matmul(a, b, out=c) for (a, b), c in zip(sets, outs)],
+        "tl-llc": [lambda a=a, b=b, c=c: kernel.launch([a, b, c]) for (a, b), c in zip(sets, outs)],
+    })
+    label = " ".join(f"{k}={v}" for k, v in bindings.items())
+    report(f"matmul {size}^3 bf16 [K,N] {target} {label}", "GFLOP/s", 2.0 * size**3 * 1e3 / 1e3, results, "cuBLAS")
+
+
+def row_vector_add(target):
+    n = 1 << 28
+    a, b = (torch.randn(n, device="cuda") for _ in range(2))
+    c = torch.full((n,), float("nan"), device="cuda")
+    kernel = Kernel("vector_add", target)
+    kernel.launch([a, b, c], {"N": n})
+    close(c, a + b, 1e-7)
+    results = race({
+        "copy": [lambda: c.copy_(a)],
+        "torch.add": [lambda: torch.add(a, b, out=c)],
+        "tl-llc": [lambda: kernel.launch([a, b, c], {"N": n})],
+    })
+    # Rates, so that a copy (2 streams) compares with an addition (3 streams).
+    scale = {"copy": 2.0, "torch.add": 3.0, "tl-llc": 3.0}
+    results = {name: (t[0] / scale[name], t[1] / scale[name], t[2]) for name, t in results.items()}
+    report(f"vector_add f32 2^28 {target}", "MB/s", 4.0 * n * 1e3 / 1e3, results, "copy")
+
+
+def row_softplus(target):
+    size = 8192
+    sets = [torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(4)]
+    outs = [torch.full_like(x, float("nan")) for x in sets]
+    contestants = {"copy": [lambda x=x, y=y: y.copy_(x) for x, y in zip(sets, outs)]}
+    for fast in ("true", "false"):
+        kernel = Kernel("softplus", target, M=size, N=size, fast_math=fast)
+        outs[0].fill_(float("nan"))
+        kernel.launch([sets[0], outs[0]])
+        close(outs[0], torch.nn.functional.softplus(sets[0].float()), 1e-3)
+        contestants[f"tl-llc fast_math={fast}"] = [lambda x=x, y=y, k=kernel: k.launch([x, y]) for x, y in zip(sets, outs)]
+    results = race(contestants)
+    report(f"softplus 8192^2 f16 {target}", "MB/s", 4.0 * size * size * 1e3 / 1e3, results, "copy")
+
+
+def row_w4a16(target):
+    m, n, k, group = 16, 28672, 8192, 128
+    a = torch.randn(m, k, device="cuda", dtype=torch.float16)
+    q = [torch.randint(0, 256, (n, k // 2), device="cuda", dtype=torch.uint8) for _ in range(2)]
+    s = (torch.rand(n, k // group, device="cuda") * 0.09 + 0.01).half()
+    full = [torch.stack((x & 15, x >> 4), dim=-1).reshape(n, k).half().sub_(8).mul_(s.repeat_interleave(group, dim=1)) for x in q]
+    out = torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16)
+    kernel = Kernel("matmul_w4a16", target, M=m, N=n, K=k)
+    kernel.launch([a, q[0], s, out])
+    close(out, a.float() @ full[0].float().T, 5e-3)
+    results = race({
+        "cuBLAS": [lambda w=w: torch.matmul(a, w.T, out=out) for w in full],
+        "tl-llc": [lambda x=x: kernel.launch([a, x, s, out]) for x in q],
+    })
+    report(f"matmul_w4a16 {m}x{n}x{k} {target}, peer cuBLAS f16", "GFLOP/s", 2.0 * m * n * k * 1e3 / 1e3, results, "cuBLAS")
+
+
+ROWS = {
+    "matmul": lambda: row_matmul(8192, "sm_80"),
+    "matmul4096": lambda: row_matmul(4096, "sm_80"),
+    "matmul90": lambda: row_matmul(8192, "sm_90a"),
+    "matmul_k32s4": lambda: row_matmul(8192, "sm_80", block_K=32, stages=4),
+    "vector_add": lambda: row_vector_add("sm_80"),
+    "softplus": lambda: row_softplus("sm_80"),
+    "w4a16": lambda: row_w4a16("sm_80"),
+}
+
+if __name__ == "__main__":
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; figures are burst / sustained")
+    for row in sys.argv[1:] or ROWS:
+        ROWS[row]()
