@@ -184,6 +184,8 @@ typedef struct tl_module {
   tl_block *body;     // KERNEL ops
   int level;          // 0 tile level, 1 scheduled level: what the verifier allows
   const struct tl_target *target;  // Borrowed (static). May be NULL before the target is known.
+  const tl_type *simple_types[TL_TYPE_TOKEN + 1];  // filled on first use
+  const tl_type *scalar_types[TL_DTYPE_COUNT];
 } tl_module;
 
 // ---- op tables
@@ -236,10 +238,13 @@ const tl_type *tl_type_index(tl_module *module);
 const tl_type *tl_type_scalar(tl_module *module, tl_dtype dtype);
 const tl_type *tl_type_buffer(tl_module *module, int scope, tl_dtype dtype, const int64_t *dims, int32_t rank);
 const tl_type *tl_type_tile(tl_module *module, tl_dtype dtype, const int64_t *dims, int32_t rank, const tl_layout *layout);
-const tl_type *tl_type_simple(tl_module *module, tl_type_kind kind);  // RING, SLOT, TOKEN, NONE
+const tl_type *tl_type_simple(tl_module *module, tl_type_kind kind);  // RING, SLOT, TOKEN, NONE, INDEX
+// The module's own copy of a type of any module.
+const tl_type *tl_type_import(tl_module *module, const tl_type *type);
 // Copies a layout into the module (equal layouts are shared).
 const tl_layout *tl_module_layout(tl_module *module, const tl_layout *layout);
 const tl_shared_layout *tl_module_shared_layout(tl_module *module, const tl_shared_layout *layout);
+// Product of the dims; -1 when one is unknown or the product overflows.
 int64_t tl_type_num_elements(const tl_type *type);
 
 // ---- building. A builder inserts before `before`, or at the end of `block` when that is NULL, and gives every op `loc`.
@@ -250,6 +255,7 @@ typedef struct tl_builder {
   tl_loc loc;
 } tl_builder;
 
+// `loc` becomes that of `op`, or of the op around `block`.
 void tl_builder_at_end(tl_builder *builder, tl_module *module, tl_block *block);
 void tl_builder_before(tl_builder *builder, tl_module *module, tl_op *op);
 void tl_builder_after(tl_builder *builder, tl_module *module, tl_op *op);
@@ -313,7 +319,8 @@ void tl_op_move_to_end(tl_op *op, tl_block *block);
 void tl_op_erase(tl_op *op);
 // Gives the op a new list of result types (old results must have no uses).
 void tl_op_set_results(tl_module *module, tl_op *op, const tl_type *const *types, uint32_t len);
-// Deep copy inserted at the builder. `map` pairs old and new values (grows; seed it with replacements).
+// Deep copy inserted at the builder, also from another module. `map` pairs old and new values (grows; seed it with
+// replacements through tl_value_map_set). `items` is a hash table of `capacity` rows: go through the functions.
 typedef struct tl_value_map {
   struct tl_value_pair {
     const tl_value *from;
