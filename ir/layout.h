@@ -62,7 +62,8 @@ bool tl_layout_equal(const tl_layout *a, const tl_layout *b);
 bool tl_layout_equivalent(const tl_layout *a, const tl_layout *b);
 // NULL when well-formed for `threads` threads; else what is wrong (static text).
 const char *tl_layout_check(const tl_layout *layout, int32_t threads);
-// Contiguous elements along `dim` in consecutive registers from register 0 (the vector width the layout allows).
+// Contiguous elements along `dim` in consecutive registers from register 0 (the vector width the layout allows). A vector
+// may reach into the padding when it does not divide shape[dim].
 int32_t tl_layout_vector(const tl_layout *layout, int32_t dim);
 
 // The layout of a tile indexed by a subset / permutation of this one's dims: result dim i = dim dims[i]; dropped dims
@@ -75,7 +76,8 @@ int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *pro
 // order[1], …; leftover elements become further registers; leftover threads replicate. `threads` a multiple of 32.
 tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *order, int32_t vec, int32_t threads);
 // Accumulator of mma.m16n8 (16- and 32-bit results; PTX ISA, "Matrix Fragments for mma.m16n8k16"): warps_m by warps_n warps,
-// each a contiguous part of the tile; sizes are padded to 16 and 8 per warp.
+// each a contiguous part of the tile; sizes are padded to 16 and 8 per warp. Warp w has place w % warps_m along m and
+// w / warps_m along n. Register ((tile_m * tiles_n + tile_n) * 4 + i) is c<i> of the warp's m16n8 tile (tile_m, tile_n).
 tl_layout tl_layout_mma_acc(const int32_t *shape, int32_t warps_m, int32_t warps_n);
 // Register tile for FMA gemms: threads in a 2-D grid, each with reg_m by reg_n elements interleaved in groups of vec_n.
 tl_layout tl_layout_fma_acc(const int32_t *shape, int32_t threads);

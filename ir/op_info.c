@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "ir/op_internal.h"
 
 // ---- enumerations
 
@@ -158,6 +159,15 @@ tl_opcode tl_opcode_parse(tl_str name) {
     if (tl_str_is(name, op_table[i].name)) return (tl_opcode)i;
   }
   return TL_OPCODE_COUNT;
+}
+
+bool tl_op_prints_bare(tl_opcode code) {
+  const tl_op_info *info = &op_table[code];
+  if (info->num_groups == 1) return true;
+  for (int g = 0; g < info->num_groups; g++) {
+    if (info->groups[g].count != TL_COUNT_ONE) return false;
+  }
+  return true;
 }
 
 // ---- attribute keys

@@ -11,6 +11,10 @@ void tl_use_unlink(tl_use *use);
 // Puts an unlinked op into a block, before `before` or at the end.
 void tl_op_link(tl_op *op, tl_block *block, tl_op *before);
 
+// Whether the text of the op lists its operands without the names of groups: when each group is one value, or there is
+// but one group.
+bool tl_op_prints_bare(tl_opcode code);
+
 // Pointers to numbers. Never iterated, so its order cannot be seen.
 typedef struct tl_ptr_map {
   struct tl_ptr_map_entry {

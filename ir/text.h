@@ -7,6 +7,9 @@
 #include "support/diag.h"
 
 void tl_module_print(const tl_module *module, tl_strbuf *out);
+// The same with the place of every op, as "loc(source:offset+length)" at its end.
+void tl_module_print_with_locs(const tl_module *module, tl_strbuf *out);
+// One op with its regions and a newline; values are named as in the print of the whole module.
 void tl_op_print(const tl_op *op, tl_strbuf *out);
 void tl_type_print(const tl_type *type, tl_strbuf *out);
 // Parses text that tl_module_print wrote (or a person). On errors reports them in `diags` and returns NULL.
