@@ -73,6 +73,8 @@ TL_MUST_USE tl_status tl_mexpr_parse(tl_arena *arena, tl_str text, const tl_mexp
 const tl_mexpr *tl_mexpr_int(tl_arena *arena, int64_t value);
 void tl_mexpr_print(const tl_mexpr *expr, tl_strbuf *out);
 bool tl_mexpr_is_int(const tl_mexpr *expr, int64_t *out);
+// The name when the expression is a bare name, else NULL. Borrowed from the expression's arena.
+const char *tl_mexpr_as_name(const tl_mexpr *expr);
 // A name and its value, for evaluation.
 typedef struct tl_mbinding {
   const char *name;

@@ -317,6 +317,8 @@ bool tl_mexpr_is_int(const tl_mexpr *expr, int64_t *out) {
   return true;
 }
 
+const char *tl_mexpr_as_name(const tl_mexpr *expr) { return expr->op == OP_NAME ? expr->name : NULL; }
+
 // ---- printing
 
 static void print_at(const tl_mexpr *expr, int least, tl_strbuf *out) {

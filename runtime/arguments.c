@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/arguments.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/status.h"
+
+// What a name (a dynamic param or a run-time stride) is bound to, and by whom.
+typedef struct bound_name {
+  bool is_bound;
+  int64_t value;
+  const char *from;  // the argument that determined it; NULL: given by name
+} bound_name;
+
+typedef struct binder {
+  const tl_manifest_kernel *kernel;
+  const tl_launch_facts *facts;
+  tl_launch_plan *plan;
+  const tl_argument **given;  // one a param; NULL where none was given
+  bound_name *names;          // one a param; used by DYNAMIC and STRIDE
+} binder;
+
+static bool is_visible(const tl_manifest_param *param) {
+  return param->kind == TL_MPARAM_TENSOR || param->kind == TL_MPARAM_SCALAR;
+}
+
+static tl_status wrong(const char *name, const char *format, ...) TL_PRINTF_LIKE(2, 3);
+static tl_status wrong(const char *name, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "argument '%s': %s", name, text);
+}
+
+// "A, B and C": the arguments that the kernel takes.
+static void list_arguments(const tl_manifest_kernel *kernel, tl_strbuf *out) {
+  bool first = true;
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    if (!is_visible(&kernel->params[i])) continue;
+    tl_strbuf_appendf(out, "%s%s", first ? "" : ", ", kernel->params[i].name);
+    first = false;
+  }
+  if (first) tl_strbuf_append_c(out, "none");
+}
+
+static tl_status count_error(const tl_manifest_kernel *kernel, const char *format, ...) TL_PRINTF_LIKE(2, 3);
+static tl_status count_error(const tl_manifest_kernel *kernel, const char *format, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  tl_strbuf list;
+  tl_strbuf_init(&list);
+  list_arguments(kernel, &list);
+  tl_status status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "%s; '%s' takes the arguments: %s", text, kernel->name,
+                                    tl_strbuf_c(&list));
+  tl_strbuf_fini(&list);
+  return status;
+}
+
+static int find_param(const tl_manifest_kernel *kernel, const char *name) {
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    if (strcmp(kernel->params[i].name, name) == 0) return (int)i;
+  }
+  return -1;
+}
+
+// Gives every argument its param: the named ones first, the others what is left in order.
+static tl_status match(binder *b, const tl_argument *arguments, size_t num_arguments) {
+  const tl_manifest_kernel *kernel = b->kernel;
+  for (size_t i = 0; i < num_arguments; i++) {
+    if (!arguments[i].name) continue;
+    int index = find_param(kernel, arguments[i].name);
+    if (index < 0 || kernel->params[index].kind == TL_MPARAM_WORKSPACE ||
+        kernel->params[index].kind == TL_MPARAM_TENSOR_MAP) {
+      return count_error(kernel, "unknown argument '%s'", arguments[i].name);
+    }
+    if (b->given[index]) return count_error(kernel, "argument '%s' is given twice", kernel->params[index].name);
+    b->given[index] = &arguments[i];
+  }
+  uint32_t next = 0;
+  for (size_t i = 0; i < num_arguments; i++) {
+    if (arguments[i].name) continue;
+    while (next < kernel->num_params && (!is_visible(&kernel->params[next]) || b->given[next])) next++;
+    if (next == kernel->num_params) return count_error(kernel, "too many arguments");
+    b->given[next] = &arguments[i];
+  }
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    if (is_visible(&kernel->params[i]) && !b->given[i]) {
+      return count_error(kernel, "argument '%s' is missing", kernel->params[i].name);
+    }
+  }
+  return TL_OK;
+}
+
+static tl_status check_kinds(const binder *b) {
+  for (uint32_t i = 0; i < b->kernel->num_params; i++) {
+    const tl_manifest_param *param = &b->kernel->params[i];
+    const tl_argument *given = b->given[i];
+    if (!given) continue;
+    if (param->kind == TL_MPARAM_TENSOR) {
+      if (given->kind != TL_ARGUMENT_TENSOR) return wrong(param->name, "expected a tensor, given a number");
+      const tl_tensor *tensor = &given->tensor;
+      const char *dtype = tensor->dtype ? tensor->dtype : "(none)";
+      if (tl_dtype_parse(tl_str_from(dtype)) != param->dtype) {
+        return wrong(param->name, "expected dtype %s, given %s", tl_dtype_name(param->dtype), dtype);
+      }
+      if (tensor->rank != param->rank) {
+        return wrong(param->name, "expected %d dimensions, given %d", param->rank, tensor->rank);
+      }
+      if (param->rank > 0 && !tensor->shape) return wrong(param->name, "the shape is NULL");
+      for (int32_t d = 0; d < tensor->rank; d++) {
+        if (tensor->shape[d] < 0) {
+          return wrong(param->name, "dimension %d is negative: %lld", d, (long long)tensor->shape[d]);
+        }
+      }
+    } else if (given->kind == TL_ARGUMENT_TENSOR) {
+      return wrong(param->name, "expected a number, given a tensor");
+    } else if (param->kind != TL_MPARAM_SCALAR && given->kind != TL_ARGUMENT_INT) {
+      return wrong(param->name, "expected an integer, given a floating-point number");
+    }
+  }
+  return TL_OK;
+}
+
+// The stride of dimension `d` in elements; dense where the caller gave none.
+static bool stride_of(const tl_tensor *tensor, int32_t d, int64_t *out) {
+  if (tensor->strides) {
+    *out = tensor->strides[d];
+    return true;
+  }
+  *out = 1;
+  for (int32_t i = d + 1; i < tensor->rank; i++) {
+    if (__builtin_mul_overflow(*out, tensor->shape[i], out)) return false;
+  }
+  return true;
+}
+
+// A bare dynamic name in a dim or stride takes its value from the first tensor that has it.
+static void bind_name(binder *b, const tl_mexpr *expr, int64_t value, const char *from) {
+  const char *name = tl_mexpr_as_name(expr);
+  int index = name ? find_param(b->kernel, name) : -1;
+  if (index < 0) return;
+  tl_manifest_param_kind kind = b->kernel->params[index].kind;
+  if ((kind != TL_MPARAM_DYNAMIC && kind != TL_MPARAM_STRIDE) || b->names[index].is_bound) return;
+  b->names[index] = (bound_name){true, value, from};
+}
+
+static tl_status bind_names(binder *b) {
+  const tl_manifest_kernel *kernel = b->kernel;
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    bool is_name = kernel->params[i].kind == TL_MPARAM_DYNAMIC || kernel->params[i].kind == TL_MPARAM_STRIDE;
+    if (is_name && b->given[i]) b->names[i] = (bound_name){true, b->given[i]->int_value, NULL};
+  }
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const tl_manifest_param *param = &kernel->params[i];
+    if (param->kind != TL_MPARAM_TENSOR) continue;
+    const tl_tensor *tensor = &b->given[i]->tensor;
+    for (int32_t d = 0; d < param->rank; d++) {
+      int64_t stride;
+      bind_name(b, param->dims[d], tensor->shape[d], param->name);
+      if (stride_of(tensor, d, &stride)) bind_name(b, param->strides[d], stride, param->name);
+    }
+  }
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const tl_manifest_param *param = &kernel->params[i];
+    if (param->kind != TL_MPARAM_DYNAMIC && param->kind != TL_MPARAM_STRIDE) continue;
+    const bound_name *name = &b->names[i];
+    if (!name->is_bound) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                            "the dynamic name '%s' has no value: no argument's shape determines it, so give it by name",
+                            param->name);
+    }
+    if (param->kind == TL_MPARAM_DYNAMIC && (name->value < 0 || name->value > INT32_MAX)) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the dynamic name '%s' is %lld, expected 0 to 2147483647",
+                            param->name, (long long)name->value);
+    }
+    if (param->kind == TL_MPARAM_DYNAMIC && param->divisor > 1 && name->value % param->divisor != 0) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                            "%s%s%sthe dynamic name '%s' is %lld, expected a multiple of %lld",
+                            name->from ? "argument '" : "", name->from ? name->from : "", name->from ? "': " : "",
+                            param->name, (long long)name->value, (long long)param->divisor);
+    }
+  }
+  return TL_OK;
+}
+
+static void collect_bindings(binder *b) {
+  tl_launch_plan *plan = b->plan;
+  plan->bindings = TL_NEW_ARRAY(&plan->arena, tl_mbinding, b->kernel->num_params + 2);
+  for (uint32_t i = 0; i < b->kernel->num_params; i++) {
+    if (!b->names[i].is_bound) continue;
+    plan->bindings[plan->num_bindings++] = (tl_mbinding){b->kernel->params[i].name, b->names[i].value};
+  }
+  plan->bindings[plan->num_bindings++] = (tl_mbinding){"num_sms", b->facts->num_sms};
+  plan->bindings[plan->num_bindings++] = (tl_mbinding){"resident_blocks", b->facts->resident_blocks};
+}
+
+static tl_status eval(const binder *b, const tl_mexpr *expr, int64_t *out) {
+  return tl_mexpr_eval(expr, b->plan->bindings, b->plan->num_bindings, out);
+}
+
+// " (K is 64 from argument 'A')" for a bare name; what else an expression is, follows from its text.
+static void explain(const binder *b, const tl_mexpr *expr, tl_strbuf *out) {
+  int64_t constant;
+  if (tl_mexpr_is_int(expr, &constant)) return;
+  const char *name = tl_mexpr_as_name(expr);
+  int index = name ? find_param(b->kernel, name) : -1;
+  tl_strbuf_append_c(out, " (");
+  tl_mexpr_print(expr, out);
+  if (index >= 0 && b->names[index].from) tl_strbuf_appendf(out, " of argument '%s'", b->names[index].from);
+  tl_strbuf_append_c(out, ")");
+}
+
+static tl_status check_shape(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
+  bool is_zero = false;
+  for (int32_t d = 0; d < param->rank; d++) is_zero = is_zero || tensor->shape[d] == 0;
+  for (int32_t pass = 0; pass < 2; pass++) {
+    for (int32_t d = 0; d < param->rank; d++) {
+      const tl_mexpr *expr = pass == 0 ? param->dims[d] : param->strides[d];
+      // The stride of a dimension with at most one element is never used.
+      if (pass == 1 && (is_zero || tensor->shape[d] == 1)) continue;
+      int64_t expected, given = tensor->shape[d];
+      tl_status status = eval(b, expr, &expected);
+      if (status) return tl_status_annotate(status, "argument '%s'", param->name);
+      if (pass == 1 && !stride_of(tensor, d, &given)) return wrong(param->name, "the shape is too large");
+      if (given == expected) continue;
+      tl_strbuf why;
+      tl_strbuf_init(&why);
+      explain(b, expr, &why);
+      status = wrong(param->name, "%s %d: expected %lld%s, given %lld", pass == 0 ? "dimension" : "stride of dimension",
+                     d, (long long)expected, tl_strbuf_c(&why), (long long)given);
+      tl_strbuf_fini(&why);
+      return status;
+    }
+  }
+  return TL_OK;
+}
+
+static tl_status check_pointer(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
+  for (int32_t d = 0; d < param->rank; d++) {
+    if (tensor->shape[d] == 0) return TL_OK;  // nothing will be read or written
+  }
+  if (!tensor->data) return wrong(param->name, "expected a device pointer, given NULL");
+  if (param->align > 1 && (uintptr_t)tensor->data % (uintptr_t)param->align != 0) {
+    return wrong(param->name, "expected a pointer aligned to %lld bytes, given 0x%llx", (long long)param->align,
+                 (unsigned long long)(uintptr_t)tensor->data);
+  }
+  return b->facts->check_pointer ? b->facts->check_pointer(b->facts->user, param->name, tensor->data) : TL_OK;
+}
+
+static tl_status store_scalar(const tl_manifest_param *param, const tl_argument *given, void *slot) {
+  if (tl_dtype_is_float(param->dtype)) {
+    double value = given->kind == TL_ARGUMENT_INT ? (double)given->int_value : given->float_value;
+    tl_dtype_store_float(param->dtype, slot, 0, value);
+    return TL_OK;
+  }
+  if (given->kind == TL_ARGUMENT_FLOAT) {
+    return wrong(param->name, "expected %s, given the floating-point number %g", tl_dtype_name(param->dtype),
+                 given->float_value);
+  }
+  int64_t least = tl_dtype_int_min(param->dtype), value = given->int_value;
+  uint64_t most = tl_dtype_int_max(param->dtype);
+  // A u64 beyond int64 travels as its bits.
+  bool fits = param->dtype == TL_DTYPE_U64 || (value >= least && (value < 0 || (uint64_t)value <= most));
+  if (!fits) {
+    return wrong(param->name, "expected %s (%lld to %llu), given %lld", tl_dtype_name(param->dtype), (long long)least,
+                 (unsigned long long)most, (long long)value);
+  }
+  tl_dtype_store_int(param->dtype, slot, 0, value);
+  return TL_OK;
+}
+
+// The value of every param, each in eight bytes of its own.
+static tl_status store_values(binder *b) {
+  tl_launch_plan *plan = b->plan;
+  uint32_t count = b->kernel->num_params;
+  uint64_t *slots = TL_NEW_ARRAY(&plan->arena, uint64_t, count + 1);
+  plan->params = TL_NEW_ARRAY(&plan->arena, void *, count + 1);
+  plan->workspace_bytes = TL_NEW_ARRAY(&plan->arena, int64_t, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    const tl_manifest_param *param = &b->kernel->params[i];
+    plan->params[i] = &slots[i];
+    plan->workspace_bytes[i] = -1;
+    switch (param->kind) {
+      case TL_MPARAM_TENSOR:
+        memcpy(&slots[i], &b->given[i]->tensor.data, sizeof(void *));
+        break;
+      case TL_MPARAM_SCALAR:
+        TL_TRY(store_scalar(param, b->given[i], &slots[i]));
+        break;
+      case TL_MPARAM_DYNAMIC:
+        slots[i] = (uint32_t)b->names[i].value;
+        break;
+      case TL_MPARAM_STRIDE:
+        slots[i] = (uint64_t)b->names[i].value;
+        break;
+      case TL_MPARAM_TENSOR_MAP:
+        return tl_status_make(TL_STATUS_UNSUPPORTED, "'%s' needs a tensor map, which this version cannot make",
+                              b->kernel->name);
+      case TL_MPARAM_WORKSPACE:
+        TL_TRY(eval(b, param->bytes, &plan->workspace_bytes[i]));
+        if (plan->workspace_bytes[i] < 0) {
+          return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the workspace '%s' has the negative size %lld",
+                                param->name, (long long)plan->workspace_bytes[i]);
+        }
+        break;
+    }
+  }
+  return TL_OK;
+}
+
+static tl_status check_requires(const binder *b) {
+  for (uint32_t i = 0; i < b->kernel->num_requires; i++) {
+    const tl_manifest_require *require = &b->kernel->requires_[i];
+    int64_t holds;
+    TL_TRY(eval(b, require->condition, &holds));
+    if (holds) continue;
+    tl_strbuf values;
+    tl_strbuf_init(&values);
+    for (size_t n = 0; n + 2 < b->plan->num_bindings; n++) {
+      tl_strbuf_appendf(&values, "%s%s = %lld", n ? ", " : " with ", b->plan->bindings[n].name,
+                        (long long)b->plan->bindings[n].value);
+    }
+    tl_status status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "'%s' requires %s, which does not hold%s",
+                                      b->kernel->name, require->text, tl_strbuf_c(&values));
+    tl_strbuf_fini(&values);
+    return status;
+  }
+  return TL_OK;
+}
+
+// Hardware limits of a grid (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+static tl_status make_grid(const binder *b) {
+  static const int64_t limits[3] = {INT32_MAX, 65535, 65535};
+  for (int axis = 0; axis < 3; axis++) {
+    int64_t extent;
+    TL_TRY(tl_status_annotate(eval(b, b->kernel->grid[axis], &extent), "grid of '%s'", b->kernel->name));
+    if (extent < 0 || extent > limits[axis]) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "grid of '%s': %c is %lld, expected 0 to %lld", b->kernel->name,
+                            "xyz"[axis], (long long)extent, (long long)limits[axis]);
+    }
+    b->plan->grid[axis] = (uint32_t)extent;
+    if (extent == 0) b->plan->is_empty = true;
+  }
+  return TL_OK;
+}
+
+static tl_status make_plan(binder *b, const tl_argument *arguments, size_t num_arguments) {
+  TL_TRY(match(b, arguments, num_arguments));
+  TL_TRY(check_kinds(b));
+  TL_TRY(bind_names(b));
+  collect_bindings(b);
+  for (uint32_t i = 0; i < b->kernel->num_params; i++) {
+    const tl_manifest_param *param = &b->kernel->params[i];
+    if (param->kind != TL_MPARAM_TENSOR) continue;
+    TL_TRY(check_shape(b, param, &b->given[i]->tensor));
+    TL_TRY(check_pointer(b, param, &b->given[i]->tensor));
+  }
+  TL_TRY(check_requires(b));
+  TL_TRY(make_grid(b));
+  return store_values(b);
+}
+
+tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
+                                const tl_launch_facts *facts, tl_launch_plan *out_plan) {
+  *out_plan = (tl_launch_plan){0};
+  tl_arena_init(&out_plan->arena);
+  binder b = {.kernel = kernel, .facts = facts, .plan = out_plan};
+  b.given = TL_NEW_ARRAY(&out_plan->arena, const tl_argument *, kernel->num_params + 1);
+  b.names = TL_NEW_ARRAY(&out_plan->arena, bound_name, kernel->num_params + 1);
+  tl_status status = make_plan(&b, arguments, num_arguments);
+  if (status) {
+    tl_launch_plan_fini(out_plan);
+    *out_plan = (tl_launch_plan){0};
+  }
+  return status;
+}
+
+void tl_launch_plan_fini(tl_launch_plan *plan) {
+  tl_arena_fini(&plan->arena);
+}

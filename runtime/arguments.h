@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Arguments against a manifest: checks, binding of dynamic names, grid. Knows no driver; the GPU launcher and the
+// emulator both launch what this makes.
+#ifndef TL_RUNTIME_ARGUMENTS_H
+#define TL_RUNTIME_ARGUMENTS_H
+
+#include <stdbool.h>
+
+#include "support/manifest.h"
+#include "tl/runtime.h"
+
+// What the place of the launch adds to the arguments.
+typedef struct tl_launch_facts {
+  int64_t num_sms;
+  int64_t resident_blocks;  // blocks of the kernel that run at once on the whole device
+  // Checks that the pointer of argument `name` may be used there; NULL accepts all.
+  tl_status (*check_pointer)(void *user, const char *name, const void *pointer);
+  void *user;
+} tl_launch_facts;
+
+// A checked launch.
+typedef struct tl_launch_plan {
+  tl_arena arena;
+  uint32_t grid[3];          // blocks
+  bool is_empty;             // a grid extent is 0: nothing to launch
+  void **params;             // one pointer a manifest param, to its value; workspaces are still NULL
+  int64_t *workspace_bytes;  // one a manifest param; -1 where the param is no workspace
+  tl_mbinding *bindings;     // dynamic names, strides, num_sms, resident_blocks
+  size_t num_bindings;
+} tl_launch_plan;
+
+// INVALID_ARGUMENT names the argument, what was expected and what was given. On failure nothing is left to free.
+TL_MUST_USE tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments,
+                                            size_t num_arguments, const tl_launch_facts *facts,
+                                            tl_launch_plan *out_plan);
+void tl_launch_plan_fini(tl_launch_plan *plan);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The CUDA driver API without its header or import library: own types and prototypes, resolved with dlopen.
+#ifndef TL_RUNTIME_CUDA_DRIVER_H
+#define TL_RUNTIME_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/status.h"
+
+// The structure tags and the unsigned enumerations are those of cuda.h, so that prototypes can be compared by type.
+typedef unsigned int tl_cu_result;
+typedef int tl_cu_device;
+typedef unsigned long long tl_cu_pointer;
+typedef struct CUctx_st *tl_cu_context;
+typedef struct CUmod_st *tl_cu_module;
+typedef struct CUfunc_st *tl_cu_function;
+typedef struct CUstream_st *tl_cu_stream;
+typedef struct CUevent_st *tl_cu_event;
+typedef unsigned int tl_cu_device_attribute;
+typedef unsigned int tl_cu_function_attribute;
+typedef unsigned int tl_cu_jit_option;
+typedef unsigned int tl_cu_pointer_attribute;
+
+// Values of the driver API's enumerations that the runtime uses.
+enum {
+  TL_CU_SUCCESS = 0,
+  TL_CU_ERROR_INVALID_VALUE = 1,
+  TL_CU_ERROR_OUT_OF_MEMORY = 2,
+  TL_CU_ERROR_NO_DEVICE = 100,
+  TL_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  TL_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  TL_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  TL_CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  TL_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  TL_CU_JIT_INFO_LOG_BUFFER = 3,
+  TL_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
+  TL_CU_JIT_ERROR_LOG_BUFFER = 5,
+  TL_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  TL_CU_JIT_LOG_VERBOSE = 12,
+  TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  TL_CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+  TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+  TL_CU_MEMORYTYPE_HOST = 1,
+  TL_CU_MEMORYTYPE_DEVICE = 2,
+  TL_CU_STREAM_NON_BLOCKING = 1
+};
+
+typedef struct tl_cuda_driver {
+#define TL_CUDA_FN(field, symbol, parameters) tl_cu_result(*field) parameters;
+#include "runtime/cuda_driver.def"
+#undef TL_CUDA_FN
+} tl_cuda_driver;
+
+// The initialised driver; opened once a process. NO_DEVICE says what is missing: the library, a symbol, or a GPU.
+TL_MUST_USE tl_status tl_cuda_driver_get(const tl_cuda_driver **out_driver);
+// Makes tl_cuda_driver_get return `driver` from now on (NULL: the real one again). For tests without a GPU.
+void tl_cuda_driver_override(const tl_cuda_driver *driver);
+
+// TL_OK for success; else a DRIVER failure (LIMIT when out of memory): "cuMemAlloc_v2 failed: 2
+// CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
+TL_MUST_USE tl_status tl_cuda_check(const tl_cuda_driver *driver, tl_cu_result result, const char *function);
+
+// Calls a driver function by its field and reports it under its exported symbol.
+#define TL_CUDA_CALL(driver, field, ...) tl_cuda_check((driver), (driver)->field(__VA_ARGS__), tl_cuda_symbol_##field)
+#define TL_CUDA_FN(field, symbol, parameters) \
+  __attribute__((unused)) static const char tl_cuda_symbol_##field[] = #symbol;
+#include "runtime/cuda_driver.def"
+#undef TL_CUDA_FN
+
+#endif

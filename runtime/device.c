@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/device.h"
+
+#include <stdlib.h>
+
+#include "support/arena.h"
+
+tl_status tl_device_count(int *out_count) {
+  const tl_cuda_driver *driver;
+  *out_count = 0;
+  TL_TRY(tl_cuda_driver_get(&driver));
+  return TL_CUDA_CALL(driver, device_get_count, out_count);
+}
+
+static tl_status query(tl_device *device) {
+  const tl_cuda_driver *driver = device->driver;
+  int major = 0, minor = 0;
+  TL_TRY(TL_CUDA_CALL(driver, device_get, &device->handle, device->ordinal));
+  TL_TRY(TL_CUDA_CALL(driver, device_get_name, device->name, (int)sizeof device->name, device->handle));
+  TL_TRY(TL_CUDA_CALL(driver, device_get_attribute, &major, TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                      device->handle));
+  TL_TRY(TL_CUDA_CALL(driver, device_get_attribute, &minor, TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                      device->handle));
+  device->compute_capability = major * 10 + minor;
+  TL_TRY(TL_CUDA_CALL(driver, device_get_attribute, &device->num_sms, TL_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                      device->handle));
+  TL_TRY(TL_CUDA_CALL(driver, device_get_attribute, &device->max_shared_bytes,
+                      TL_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device->handle));
+  return TL_CUDA_CALL(driver, primary_ctx_retain, &device->context, device->handle);
+}
+
+tl_status tl_device_open(int ordinal, tl_device **out_device) {
+  *out_device = NULL;
+  int count = 0;
+  TL_TRY(tl_device_count(&count));
+  if (count == 0) return tl_status_make(TL_STATUS_NO_DEVICE, "the driver finds no GPU");
+  if (ordinal < 0 || ordinal >= count) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "there is no GPU %d: %d found, numbered from 0", ordinal, count);
+  }
+  tl_device *device = tl_xcalloc(1, sizeof *device);
+  device->ordinal = ordinal;
+  tl_status status = tl_cuda_driver_get(&device->driver);
+  if (!status) status = query(device);
+  if (status) {
+    free(device);
+    return status;
+  }
+  *out_device = device;
+  return TL_OK;
+}
+
+void tl_device_close(tl_device *device) {
+  if (!device) return;
+  device->driver->primary_ctx_release(device->handle);
+  free(device);
+}
+
+const char *tl_device_name(const tl_device *device) {
+  return device->name;
+}
+int tl_device_compute_capability(const tl_device *device) {
+  return device->compute_capability;
+}
+int tl_device_num_sms(const tl_device *device) {
+  return device->num_sms;
+}
+
+tl_status tl_device_driver_version(const tl_device *device, int *out_version) {
+  return TL_CUDA_CALL(device->driver, driver_get_version, out_version);
+}
+
+tl_status tl_device_enter(const tl_device *device) {
+  return TL_CUDA_CALL(device->driver, ctx_push_current, device->context);
+}
+
+void tl_device_leave(const tl_device *device) {
+  tl_cu_context context;
+  device->driver->ctx_pop_current(&context);
+}
+
+// Device pointers are 64-bit numbers to the driver and void * to callers.
+static tl_cu_pointer address_of(const void *pointer) {
+  return (tl_cu_pointer)(uintptr_t)pointer;
+}
+
+tl_status tl_device_alloc(tl_device *device, size_t bytes, void **out_pointer) {
+  *out_pointer = NULL;
+  if (bytes == 0) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_cu_pointer pointer = 0;
+  tl_status status = TL_CUDA_CALL(device->driver, mem_alloc, &pointer, bytes);
+  tl_device_leave(device);
+  if (status) return tl_status_annotate(status, "allocating %zu bytes of device memory", bytes);
+  *out_pointer = (void *)(uintptr_t)pointer;
+  return TL_OK;
+}
+
+tl_status tl_device_free(tl_device *device, void *pointer) {
+  if (!pointer) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, mem_free, address_of(pointer));
+  tl_device_leave(device);
+  return status;
+}
+
+tl_status tl_device_upload(tl_device *device, void *to, const void *from, size_t bytes) {
+  if (bytes == 0) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, memcpy_htod, address_of(to), from, bytes);
+  tl_device_leave(device);
+  return tl_status_annotate(status, "copying %zu bytes to the device", bytes);
+}
+
+tl_status tl_device_download(tl_device *device, void *to, const void *from, size_t bytes) {
+  if (bytes == 0) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, memcpy_dtoh, to, address_of(from), bytes);
+  tl_device_leave(device);
+  return tl_status_annotate(status, "copying %zu bytes from the device", bytes);
+}
+
+tl_status tl_device_fill(tl_device *device, void *pointer, uint8_t value, size_t bytes, void *stream) {
+  if (bytes == 0) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, memset_d8_async, address_of(pointer), value, bytes, stream);
+  tl_device_leave(device);
+  return tl_status_annotate(status, "filling %zu bytes of device memory", bytes);
+}
+
+tl_status tl_stream_create(tl_device *device, void **out_stream) {
+  *out_stream = NULL;
+  TL_TRY(tl_device_enter(device));
+  tl_cu_stream stream = NULL;
+  tl_status status = TL_CUDA_CALL(device->driver, stream_create, &stream, TL_CU_STREAM_NON_BLOCKING);
+  tl_device_leave(device);
+  *out_stream = stream;
+  return status;
+}
+
+tl_status tl_stream_destroy(tl_device *device, void *stream) {
+  if (!stream) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, stream_destroy, stream);
+  tl_device_leave(device);
+  return status;
+}
+
+tl_status tl_stream_synchronize(tl_device *device, void *stream) {
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, stream_synchronize, stream);
+  tl_device_leave(device);
+  return status;
+}

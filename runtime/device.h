@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the runtime's files share about a device.
+#ifndef TL_RUNTIME_DEVICE_H
+#define TL_RUNTIME_DEVICE_H
+
+#include "runtime/cuda_driver.h"
+#include "tl/runtime.h"
+
+struct tl_device {
+  const tl_cuda_driver *driver;  // Borrowed; lives for ever.
+  tl_cu_device handle;
+  tl_cu_context context;  // the primary context, retained
+  int ordinal;
+  int compute_capability;  // major * 10 + minor
+  int num_sms;
+  int max_shared_bytes;  // opt-in limit of one block
+  char name[128];
+};
+
+// Makes the device's context current for the calling thread; every enter needs its leave.
+TL_MUST_USE tl_status tl_device_enter(const tl_device *device);
+void tl_device_leave(const tl_device *device);
+
+// Version of the driver's CUDA: 13000 is 13.0.
+TL_MUST_USE tl_status tl_device_driver_version(const tl_device *device, int *out_version);
+
+#endif

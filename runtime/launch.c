@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Launching on a GPU: the checked plan, workspaces, cuLaunchKernel.
+#include "runtime/arguments.h"
+#include "runtime/program.h"
+#include "support/status.h"
+
+// Memory that kernels of `user` (a tl_device) cannot use is refused before the launch, not found by a fault in it.
+static tl_status check_device_pointer(void *user, const char *name, const void *pointer) {
+  const tl_device *device = user;
+  const tl_cuda_driver *driver = device->driver;
+  tl_cu_pointer address = (tl_cu_pointer)(uintptr_t)pointer;
+  unsigned int type = 0, is_managed = 0;
+  int ordinal = -1;
+  tl_cu_result result = driver->pointer_get_attribute(&type, TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+  if (result == TL_CU_ERROR_INVALID_VALUE) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                          "argument '%s': expected device memory, given an address (0x%llx) that CUDA does not know",
+                          name, address);
+  }
+  TL_TRY(tl_cuda_check(driver, result, "cuPointerGetAttribute"));
+  if (driver->pointer_get_attribute(&is_managed, TL_CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == TL_CU_SUCCESS &&
+      is_managed) {
+    return TL_OK;
+  }
+  if (type == TL_CU_MEMORYTYPE_HOST) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "argument '%s': expected device memory, given host memory", name);
+  }
+  TL_TRY(TL_CUDA_CALL(driver, pointer_get_attribute, &ordinal, TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address));
+  if (ordinal != device->ordinal) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                          "argument '%s': expected memory of GPU %d, given memory of GPU %d", name, device->ordinal,
+                          ordinal);
+  }
+  return TL_OK;
+}
+
+static tl_status make_plan(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
+                           tl_launch_plan *plan) {
+  tl_device *device = kernel->program->device;
+  tl_launch_facts facts = {.num_sms = device->num_sms,
+                           .resident_blocks = kernel->resident_blocks,
+                           .check_pointer = check_device_pointer,
+                           .user = device};
+  return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, plan);
+}
+
+// The stream's workspace for `param`, at least `bytes` large. Zeroed when it is new; work already on the stream may
+// still use a smaller one, so that is freed only after the stream has come to its end.
+static tl_status take_workspace(tl_kernel *kernel, uint32_t param, int64_t bytes, void *stream, void **out_memory) {
+  tl_device *device = kernel->program->device;
+  tl_workspace *found = NULL;
+  for (size_t i = 0; i < kernel->workspaces.len; i++) {
+    tl_workspace *candidate = &kernel->workspaces.items[i];
+    if (candidate->param == param && candidate->stream == stream) found = candidate;
+  }
+  if (!found) {
+    tl_vec_push(&kernel->workspaces, (tl_workspace){.param = param, .stream = stream});
+    found = &tl_vec_last(&kernel->workspaces);
+  }
+  if (found->bytes < bytes) {
+    TL_TRY(tl_stream_synchronize(device, stream));
+    TL_TRY(tl_device_free(device, found->memory));
+    found->memory = NULL;
+    found->bytes = 0;
+    TL_TRY(tl_device_alloc(device, (size_t)bytes, &found->memory));
+    found->bytes = bytes;
+    TL_TRY(tl_device_fill(device, found->memory, 0, (size_t)bytes, stream));
+  } else if (kernel->manifest->params[param].zero_each_launch) {
+    TL_TRY(tl_device_fill(device, found->memory, 0, (size_t)bytes, stream));
+  }
+  *out_memory = found->memory;
+  return TL_OK;
+}
+
+static tl_status launch_plan(tl_kernel *kernel, tl_launch_plan *plan, void *stream) {
+  const tl_manifest_kernel *manifest = kernel->manifest;
+  const tl_device *device = kernel->program->device;
+  for (uint32_t i = 0; i < manifest->num_params; i++) {
+    if (plan->workspace_bytes[i] < 0) continue;
+    TL_TRY(tl_status_annotate(take_workspace(kernel, i, plan->workspace_bytes[i], stream, (void **)plan->params[i]),
+                              "workspace '%s'", manifest->params[i].name));
+  }
+  return TL_CUDA_CALL(device->driver, launch_kernel, kernel->function, plan->grid[0], plan->grid[1], plan->grid[2],
+                      (unsigned)manifest->block_threads, 1, 1, (unsigned)manifest->dynamic_shared_bytes, stream,
+                      plan->params, NULL);
+}
+
+tl_status tl_kernel_check(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+  tl_launch_plan plan;
+  TL_TRY(tl_device_enter(kernel->program->device));
+  tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
+  tl_device_leave(kernel->program->device);
+  if (!status) tl_launch_plan_fini(&plan);
+  return status;
+}
+
+tl_status tl_kernel_launch(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, void *stream) {
+  tl_launch_plan plan;
+  TL_TRY(tl_device_enter(kernel->program->device));
+  tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
+  if (!status) {
+    if (!plan.is_empty) {
+      pthread_mutex_lock(&kernel->lock);
+      status = launch_plan(kernel, &plan, stream);
+      pthread_mutex_unlock(&kernel->lock);
+    }
+    tl_launch_plan_fini(&plan);
+  }
+  tl_device_leave(kernel->program->device);
+  return tl_status_annotate(status, "launching '%s'", kernel->manifest->name);
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The runtime over a driver made of local functions: error texts, JIT logs, launches; and our prototypes against
+// cuda.h.
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cuda_driver.h"
+#include "runtime/program.h"
+
+#if defined(__has_include)
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#elif __has_include("/usr/local/cuda/include/cuda.h")
+#include "/usr/local/cuda/include/cuda.h"
+#endif
+#endif
+#ifdef CUDA_VERSION
+#define TL_CUDA_FN(field, symbol, parameters)                                               \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), tl_cu_result parameters), \
+                 "the prototype differs from cuda.h: " #symbol);
+#include "runtime/cuda_driver.def"
+#undef TL_CUDA_FN
+_Static_assert((int)CUDA_ERROR_INVALID_VALUE == TL_CU_ERROR_INVALID_VALUE, "");
+_Static_assert((int)CUDA_ERROR_OUT_OF_MEMORY == TL_CU_ERROR_OUT_OF_MEMORY, "");
+_Static_assert((int)CUDA_ERROR_NO_DEVICE == TL_CU_ERROR_NO_DEVICE, "");
+_Static_assert((int)CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == TL_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "");
+_Static_assert((int)CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+               "");
+_Static_assert((int)CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+               "");
+_Static_assert((int)CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ==
+                   TL_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+               "");
+_Static_assert((int)CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES == TL_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, "");
+_Static_assert((int)CU_FUNC_ATTRIBUTE_NUM_REGS == TL_CU_FUNC_ATTRIBUTE_NUM_REGS, "");
+_Static_assert((int)CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ==
+                   TL_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+               "");
+_Static_assert((int)CU_JIT_INFO_LOG_BUFFER == TL_CU_JIT_INFO_LOG_BUFFER, "");
+_Static_assert((int)CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES == TL_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, "");
+_Static_assert((int)CU_JIT_ERROR_LOG_BUFFER == TL_CU_JIT_ERROR_LOG_BUFFER, "");
+_Static_assert((int)CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == TL_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, "");
+_Static_assert((int)CU_JIT_LOG_VERBOSE == TL_CU_JIT_LOG_VERBOSE, "");
+_Static_assert((int)CU_POINTER_ATTRIBUTE_MEMORY_TYPE == TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, "");
+_Static_assert((int)CU_POINTER_ATTRIBUTE_IS_MANAGED == TL_CU_POINTER_ATTRIBUTE_IS_MANAGED, "");
+_Static_assert((int)CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL == TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, "");
+_Static_assert((int)CU_MEMORYTYPE_HOST == TL_CU_MEMORYTYPE_HOST, "");
+_Static_assert((int)CU_MEMORYTYPE_DEVICE == TL_CU_MEMORYTYPE_DEVICE, "");
+_Static_assert((int)CU_STREAM_NON_BLOCKING == TL_CU_STREAM_NON_BLOCKING, "");
+#endif
+
+// ---- the driver of local functions
+
+static int contexts_on_stack, launches, allocations;
+static unsigned launched_grid[3];
+static int last_workspace_value;
+
+static tl_cu_result fake_error_name(tl_cu_result error, const char **text) {
+  *text = error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : error == 218 ? "CUDA_ERROR_INVALID_PTX" : "CUDA_ERROR_OTHER";
+  return 0;
+}
+static tl_cu_result fake_error_string(tl_cu_result error, const char **text) {
+  *text = error == 218 ? "a PTX JIT compilation failed" : "out of memory";
+  return 0;
+}
+static tl_cu_result fake_count(int *count) {
+  return *count = 1, 0;
+}
+static tl_cu_result fake_get(tl_cu_device *device, int ordinal) {
+  return *device = ordinal, 0;
+}
+static tl_cu_result fake_name(char *name, int len, tl_cu_device device) {
+  (void)device;
+  return strncpy(name, "Test GPU", (size_t)len), 0;
+}
+static tl_cu_result fake_attribute(int *value, tl_cu_device_attribute attribute, tl_cu_device device) {
+  (void)device;
+  *value = attribute == 75 ? 8 : attribute == 76 ? 6 : attribute == 16 ? 10 : 100000;
+  return 0;
+}
+static tl_cu_result fake_retain(tl_cu_context *context, tl_cu_device device) {
+  (void)device;
+  return *context = (tl_cu_context)8, 0;
+}
+static tl_cu_result fake_release(tl_cu_device device) {
+  return (void)device, 0;
+}
+static tl_cu_result fake_push(tl_cu_context context) {
+  return (void)context, contexts_on_stack++, 0;
+}
+static tl_cu_result fake_pop(tl_cu_context *context) {
+  return *context = NULL, contexts_on_stack--, 0;
+}
+static tl_cu_result fake_load(tl_cu_module *module, const void *image, unsigned num, tl_cu_jit_option *options,
+                              void **values) {
+  *module = (tl_cu_module)16;
+  if (!strstr(image, "broken")) return 0;
+  for (unsigned i = 0; i < num; i++) {
+    if (options[i] == TL_CU_JIT_ERROR_LOG_BUFFER) strcpy(values[i], "ptxas fatal : unresolved extern 'broken'");
+  }
+  return 218;
+}
+static tl_cu_result fake_unload(tl_cu_module module) {
+  return (void)module, 0;
+}
+static tl_cu_result fake_function(tl_cu_function *function, tl_cu_module module, const char *name) {
+  (void)module, (void)name;
+  return *function = (tl_cu_function)24, 0;
+}
+static tl_cu_result fake_func_get(int *value, tl_cu_function_attribute attribute, tl_cu_function function) {
+  (void)function;
+  return *value = attribute == 4 ? 40 : 0, 0;
+}
+static tl_cu_result fake_func_set(tl_cu_function function, tl_cu_function_attribute attribute, int value) {
+  return (void)function, (void)attribute, (void)value, 0;
+}
+static tl_cu_result fake_occupancy(int *blocks, tl_cu_function function, int threads, size_t shared) {
+  (void)function, (void)threads, (void)shared;
+  return *blocks = 2, 0;
+}
+static tl_cu_result fake_launch(tl_cu_function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                unsigned by, unsigned bz, unsigned shared, tl_cu_stream stream, void **params,
+                                void **extra) {
+  (void)function, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
+  launched_grid[0] = gx, launched_grid[1] = gy, launched_grid[2] = gz;
+  last_workspace_value = **(unsigned char **)params[2];
+  launches++;
+  return 0;
+}
+static tl_cu_result fake_sync(tl_cu_stream stream) {
+  return (void)stream, 0;
+}
+static tl_cu_result fake_alloc(tl_cu_pointer *pointer, size_t bytes) {
+  if (bytes > 1u << 30) return 2;
+  *pointer = (tl_cu_pointer)(uintptr_t)malloc(bytes);
+  return allocations++, 0;
+}
+static tl_cu_result fake_free(tl_cu_pointer pointer) {
+  return free((void *)(uintptr_t)pointer), allocations--, 0;
+}
+static tl_cu_result fake_memset(tl_cu_pointer to, unsigned char value, size_t count, tl_cu_stream stream) {
+  (void)stream;
+  return memset((void *)(uintptr_t)to, value, count), 0;
+}
+static tl_cu_result fake_pointer(void *value, tl_cu_pointer_attribute attribute, tl_cu_pointer pointer) {
+  if (pointer == 0xdead0) return TL_CU_ERROR_INVALID_VALUE;
+  *(int *)value = attribute == TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? (pointer == 0xbeef0 ? 1 : 2) : 0;
+  return 0;
+}
+
+static const tl_cuda_driver fake = {.get_error_name = fake_error_name,
+                                    .get_error_string = fake_error_string,
+                                    .device_get_count = fake_count,
+                                    .device_get = fake_get,
+                                    .device_get_name = fake_name,
+                                    .device_get_attribute = fake_attribute,
+                                    .primary_ctx_retain = fake_retain,
+                                    .primary_ctx_release = fake_release,
+                                    .ctx_push_current = fake_push,
+                                    .ctx_pop_current = fake_pop,
+                                    .module_load_data_ex = fake_load,
+                                    .module_unload = fake_unload,
+                                    .module_get_function = fake_function,
+                                    .func_get_attribute = fake_func_get,
+                                    .func_set_attribute = fake_func_set,
+                                    .occupancy = fake_occupancy,
+                                    .launch_kernel = fake_launch,
+                                    .stream_synchronize = fake_sync,
+                                    .mem_alloc = fake_alloc,
+                                    .mem_free = fake_free,
+                                    .memset_d8_async = fake_memset,
+                                    .pointer_get_attribute = fake_pointer};
+
+static tl_device *device;
+
+static void setup(void) {
+  tl_cuda_driver_override(&fake);
+  tl_status status = tl_device_open(0, &device);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+}
+static void teardown(void) {
+  tl_device_close(device);
+  ck_assert_int_eq(contexts_on_stack, 0);
+  tl_cuda_driver_override(NULL);
+}
+
+static const char program_text[] =
+    "// {\"abi\": 1, \"generator\": \"test\", \"target\": \"sm_80\", \"ptx_version\": \"7.0\", \"kernels\": [\n"
+    "// {\"name\": \"k\", \"params\": [\n"
+    "//  {\"kind\": \"tensor\", \"name\": \"A\", \"access\": \"inout\", \"dtype\": \"f32\", \"dims\": [\"N\"], "
+    "\"strides\": [1], \"align\": 16},\n"
+    "//  {\"kind\": \"dynamic\", \"name\": \"N\", \"divisor\": 1},\n"
+    "//  {\"kind\": \"workspace\", \"name\": \"w\", \"bytes\": \"N * 4\", \"zero_each_launch\": true}],\n"
+    "// \"requires\": [], \"grid\": [\"ceildiv(N, 32)\", 1, 1], \"block_threads\": 128, \"math_threads\": 128,\n"
+    "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 65536, \"cluster\": [1, 1, 1]}]}\n\n.version 7.0\n";
+
+START_TEST(reports_name_number_and_text) {
+  void *pointer;
+  tl_status status = tl_device_alloc(device, (size_t)1 << 40, &pointer);
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_LIMIT);
+  ck_assert_str_eq(tl_status_message(status),
+                   "allocating 1099511627776 bytes of device memory: cuMemAlloc_v2 failed: 2 CUDA_ERROR_OUT_OF_MEMORY "
+                   "(out of memory)");
+  tl_status_free(status);
+  status = tl_device_open(1, &(tl_device *){NULL});
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_INVALID_ARGUMENT);
+  tl_status_free(status);
+}
+END_TEST
+
+static tl_status load(const char *from, const char *to, tl_program **out) {
+  char text[4096];
+  const char *at = from ? strstr(program_text, from) : program_text;
+  ck_assert_ptr_nonnull(at);
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(at - program_text), program_text, to, at + (from ? strlen(from) : 0));
+  return tl_program_load(device, text, strlen(text), out);
+}
+
+START_TEST(attaches_the_jit_log) {
+  tl_program *program;
+  tl_status status = load(".version 7.0\n", ".version 7.0\n.extern broken\n", &program);
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_DRIVER);
+  ck_assert_str_eq(
+      tl_status_message(status),
+      "cuModuleLoadDataEx failed: 218 CUDA_ERROR_INVALID_PTX (a PTX JIT compilation failed)\nJIT error log:\n"
+      "ptxas fatal : unresolved extern 'broken'");
+  ck_assert_ptr_null(program);
+  tl_status_free(status);
+}
+END_TEST
+
+START_TEST(refuses_what_cannot_run) {
+  static const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"sm_80", "sm_90", "compiled for sm_90, the device 'Test GPU' is sm_86"},
+      {"sm_80", "sm_80a", "compiled for sm_80a"},
+      {"65536", "165536", "165536 bytes of shared memory, the device has 100000"},
+      {"[1, 1, 1]", "[2, 1, 1]", "clusters"},
+      {"// {\"abi\"", "{\"abi", "manifest"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    tl_program *program;
+    tl_status status = load(cases[i].from, cases[i].to, &program);
+    ck_assert_msg(status && strstr(tl_status_message(status), cases[i].message), "%zu: %s", i,
+                  tl_status_message(status));
+    tl_status_free(status);
+  }
+}
+END_TEST
+
+START_TEST(launches_with_a_workspace) {
+  tl_program *program;
+  tl_status status = load(NULL, "", &program);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  tl_kernel *kernel;
+  ck_assert(!tl_program_kernel(program, NULL, &kernel));
+  ck_assert_int_eq(tl_kernel_registers(kernel), 40);
+  static float data[64] __attribute__((aligned(16)));
+  static const int64_t sizes[] = {33, 40, 0, 64};
+  for (int i = 0; i < 4; i++) {
+    tl_argument argument = tl_argument_tensor("A", data, "f32", 1, &sizes[i]);
+    launches = 0;
+    last_workspace_value = -1;
+    status = tl_kernel_launch(kernel, &argument, 1, NULL);
+    ck_assert_msg(!status, "%s", tl_status_message(status));
+    ck_assert_int_eq(launches, sizes[i] != 0);
+    if (sizes[i]) {
+      ck_assert_uint_eq(launched_grid[0], 2);
+      ck_assert_int_eq(last_workspace_value, 0);
+    }
+  }
+  static const int64_t size = 32;
+  tl_argument argument = tl_argument_tensor("A", (void *)0xdead0, "f32", 1, &size);
+  status = tl_kernel_check(kernel, &argument, 1);
+  ck_assert_ptr_nonnull(
+      strstr(tl_status_message(status), "argument 'A': expected device memory, given an address (0xdead0)"));
+  tl_status_free(status);
+  argument.tensor.data = (void *)0xbeef0;
+  status = tl_kernel_check(kernel, &argument, 1);
+  ck_assert_str_eq(tl_status_message(status), "argument 'A': expected device memory, given host memory");
+  tl_status_free(status);
+  status = tl_program_kernel(program, "other", &kernel);
+  ck_assert_str_eq(tl_status_message(status), "no kernel 'other': the program has the kernels: k");
+  tl_status_free(status);
+  tl_program_destroy(program);
+  ck_assert_int_eq(allocations, 0);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("runtime_driver");
+  TCase *tests = tcase_create("driver");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, reports_name_number_and_text);
+  tcase_add_test(tests, attaches_the_jit_log);
+  tcase_add_test(tests, refuses_what_cannot_run);
+  tcase_add_test(tests, launches_with_a_workspace);
+  suite_add_tcase(suite, tests);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
