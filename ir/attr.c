@@ -152,3 +152,59 @@ void tl_op_set_dict(tl_module *module, tl_op *op, tl_attr_key key, const tl_dict
   tl_attr attr = {.key = key, .v.dict = {entries, len}};
   tl_op_set_attr(module, op, &attr);
 }
+
+static bool same_ints(const int64_t *a, int32_t a_len, const int64_t *b, int32_t b_len) {
+  return a_len == b_len && (a_len == 0 || memcmp(a, b, sizeof(*a) * (size_t)a_len) == 0);
+}
+
+static bool same_dict(const tl_attr *a, const tl_attr *b) {
+  if (a->v.dict.len != b->v.dict.len) return false;
+  for (int32_t i = 0; i < a->v.dict.len; i++) {
+    const tl_dict_entry *x = &a->v.dict.entries[i], *y = &b->v.dict.entries[i];
+    if (x->kind != y->kind || strcmp(x->name, y->name) != 0) return false;
+    if (x->kind == TL_ATTRKIND_STR && strcmp(x->s, y->s) != 0) return false;
+    if (x->kind == TL_ATTRKIND_INTS && !same_ints(x->items, x->len, y->items, y->len)) return false;
+    if (x->kind == TL_ATTRKIND_INT && x->i != y->i) return false;
+  }
+  return true;
+}
+
+// Floats by their bits: 0.0 and -0.0 differ, a NaN equals itself.
+static bool same_double(double a, double b) {
+  return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+static bool same_attr(const tl_attr *a, const tl_attr *b) {
+  if (a->key != b->key) return false;
+  switch (tl_attr_key_kind(a->key)) {
+    case TL_ATTRKIND_VALUE:
+      if (a->is_float != b->is_float) return false;
+      return a->is_float ? same_double(a->v.f, b->v.f) : a->v.i == b->v.i;
+    case TL_ATTRKIND_FLOAT:
+      return same_double(a->v.f, b->v.f);
+    case TL_ATTRKIND_STR:
+      return strcmp(a->v.s, b->v.s) == 0;
+    case TL_ATTRKIND_INTS:
+      return same_ints(a->v.ints.items, a->v.ints.len, b->v.ints.items, b->v.ints.len);
+    case TL_ATTRKIND_LAYOUT:
+      return tl_layout_equal(a->v.layout, b->v.layout);
+    case TL_ATTRKIND_SWIZZLE:
+      return memcmp(a->v.shared, b->v.shared, sizeof(*a->v.shared)) == 0;
+    case TL_ATTRKIND_DICT:
+      return same_dict(a, b);
+    case TL_ATTRKIND_UNIT:
+    case TL_ATTRKIND_INT:
+    case TL_ATTRKIND_DTYPE:
+    case TL_ATTRKIND_ENUM:
+      return a->v.i == b->v.i;
+  }
+  return false;
+}
+
+bool tl_op_same_attrs(const tl_op *a, const tl_op *b) {
+  if (a->num_attrs != b->num_attrs) return false;
+  for (uint32_t i = 0; i < a->num_attrs; i++) {
+    if (!same_attr(&a->attrs[i], &b->attrs[i])) return false;
+  }
+  return true;
+}
