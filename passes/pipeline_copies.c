@@ -24,25 +24,32 @@ static void make_synchronous(tl_module *module, tl_op *op) {
 
 typedef TL_VEC(tl_value *) root_list;
 
-static void add_roots(tl_op *op, root_list *roots) {
+static void add_roots(tl_op *op, root_list *written, root_list *read) {
   tl_effect_list effects = {0};
   tl_effects_inside(op, &effects);
   for (size_t i = 0; i < effects.len; i++) {
-    if (effects.items[i].kind != TL_EFFECT_READ) tl_vec_push(roots, effects.items[i].root);
+    bool reads = effects.items[i].kind == TL_EFFECT_READ;
+    if (reads) tl_vec_push(read, effects.items[i].root);
+    if (!reads) tl_vec_push(written, effects.items[i].root);
   }
   tl_vec_fini(&effects);
 }
 
-static bool touches_any(tl_op *op, const root_list *roots) {
-  for (size_t i = 0; i < roots->len; i++) {
-    if (tl_effects_read(op, roots->items[i]) || tl_effects_write(op, roots->items[i])) return true;
+// Whether `op` touches a tile that the copies write, or writes memory that they read.
+static bool touches_any(tl_op *op, const root_list *written, const root_list *read) {
+  for (size_t i = 0; i < written->len; i++) {
+    if (tl_effects_read(op, written->items[i]) || tl_effects_write(op, written->items[i])) return true;
+  }
+  for (size_t i = 0; i < read->len; i++) {
+    if (tl_effects_write(op, read->items[i])) return true;
   }
   return false;
 }
 
 // Turns the run of candidates that starts at `first` into a group; returns the op after the commit.
 static tl_op *make_group(tl_module *module, tl_op *first) {
-  root_list roots = {0};
+  root_list written = {0};
+  root_list read = {0};
   TL_VEC(tl_value *) tokens = {0};
   const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
   tl_op *op = first;
@@ -50,8 +57,8 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
   for (; op; op = op->next) {
     bool is_pure = op->num_regions == 0 && (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE);
     if (is_pure) continue;
-    if (!tl_is_async_candidate(op) || op->num_results > 0 || touches_any(op, &roots)) break;
-    add_roots(op, &roots);
+    if (!tl_is_async_candidate(op) || op->num_results > 0 || touches_any(op, &written, &read)) break;
+    add_roots(op, &written, &read);
     tl_op_set_unit(module, op, TL_ATTR_ASYNC);
     if (op->code != TL_OP_COPY) continue;
     tl_op_set_results(module, op, &token, 1);
@@ -67,12 +74,13 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
   tl_group groups[] = {{tokens.items, (uint32_t)tokens.len}};
   tl_build(&builder, TL_OP_ASYNC_COMMIT, groups, NULL, 0);
   tl_op *user = op;
-  while (user && user->code != TL_OP_YIELD && !touches_any(user, &roots)) user = user->next;
+  while (user && user->code != TL_OP_YIELD && !touches_any(user, &written, &read)) user = user->next;
   if (user) tl_builder_before(&builder, module, user);
   builder.loc = first->loc;
   tl_op *wait = tl_build(&builder, TL_OP_ASYNC_WAIT, NULL, NULL, 0);
   tl_op_set_int(module, wait, TL_ATTR_PENDING, 0);
-  tl_vec_fini(&roots);
+  tl_vec_fini(&written);
+  tl_vec_fini(&read);
   tl_vec_fini(&tokens);
   return op;
 }
