@@ -18,7 +18,7 @@ typedef enum tl_expr_kind {
   TL_EXPR_BINARY,       // op: + - * / // % ** & | ^ << >> and or @
   TL_EXPR_COMPARE,      // operands[0] ops[0] operands[1] ops[1] …: a chain
   TL_EXPR_CONDITIONAL,  // operands: value, condition, other (value if condition else other)
-  TL_EXPR_CALL,         // text = function; operands = positional; keywords
+  TL_EXPR_CALL,         // text = function; operands = positional; keywords. A YAML list (check.inputs) is a call of `list`
   TL_EXPR_INDEX,        // operands[0] = base; subscripts
   TL_EXPR_TRANSPOSE,    // operands[0].T
   TL_EXPR_REDUCTION     // text = sum|prod|max|min|any|all|argmax|argmin; indices; operands[0] = body
@@ -77,6 +77,7 @@ struct tl_expr {
   uint32_t num_subscripts;
   tl_reduction_index *indices;
   uint32_t num_indices;
+  uint32_t height;  // levels of the tree below and including this node; at most 1200
 };
 
 // Maps bytes of a scalar's text to places in its file (quotes, escapes and folded lines make this more than an offset).

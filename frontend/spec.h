@@ -190,6 +190,9 @@ typedef struct tl_spec {
   uint32_t num_kernels;
 } tl_spec;
 
+// The largest spec: what tl_sources_read should refuse beyond.
+#define TL_SPEC_MAX_BYTES (16u << 20)
+
 // Parses a file's documents. Everything the language has is parsed and checked for syntax; what later versions compile
 // (macros, chains, clusters, reduce, …) is refused by name. Reports in `diags`; returns NULL only when nothing usable is left.
 // Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Shared by the files that turn the YAML tree into the spec model.
+#ifndef TL_FRONTEND_SPEC_INTERNAL_H
+#define TL_FRONTEND_SPEC_INTERNAL_H
+
+#include "frontend/expr_internal.h"
+#include "frontend/schema.h"
+#include "frontend/yaml_tree.h"
+
+typedef struct tl_spec_reader {
+  tl_arena *arena;
+  tl_diags *diags;
+} tl_spec_reader;
+
+// Whether the node is of the kind; reports "`what` takes …" unless the node is already bad. An empty value is neither a
+// list nor a mapping, and no scalar either: it is reported as missing.
+bool tl_spec_want(tl_spec_reader *reader, const tl_yaml_node *node, tl_yaml_kind kind, tl_str what);
+// A node without any value (`body:`).
+bool tl_spec_is_empty(const tl_yaml_node *node);
+// NULL when reported.
+tl_expr *tl_spec_read_expr(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what);
+// A key that declares a name: an identifier that is not reserved.
+bool tl_spec_read_name(tl_spec_reader *reader, const tl_yaml_node *key, tl_str *out_name);
+// A mapping name: expression. Entries with errors are left out.
+void tl_spec_read_named(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what, tl_named_expr **out_items,
+                        uint32_t *out_len);
+// "`key` is part of the language but this version does not compile it yet".
+void tl_spec_refuse_later(tl_spec_reader *reader, tl_loc loc, const char *key);
+// Reports an unknown key of a section, or one that is compiled later. NULL when reported.
+const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
+                                       const char *section);
+
+void tl_spec_read_body(tl_spec_reader *reader, const tl_yaml_node *node, tl_stmt_list *out);
+void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_check *out);
+void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_bench *out);
+// Checks the form of `tune` and forgets it.
+void tl_spec_check_tune(tl_spec_reader *reader, const tl_yaml_node *node);
+
+// Printing, at an indentation of `indent` spaces.
+void tl_spec_print_body(const tl_stmt_list *body, int indent, tl_strbuf *out);
+void tl_spec_print_check(const tl_check *check, tl_strbuf *out);
+void tl_spec_print_bench(const tl_bench *bench, tl_strbuf *out);
+// `key: value` with the value quoted where plain YAML would read it otherwise; ends the line.
+void tl_spec_print_expr(const char *key, const tl_expr *value, int indent, tl_strbuf *out);
+void tl_spec_print_value(tl_str text, tl_strbuf *out);
+void tl_spec_print_indent(int indent, tl_strbuf *out);
+void tl_spec_print_list(tl_expr *const *items, uint32_t len, tl_strbuf *out);
+void tl_spec_print_assign(const tl_assign *assign, tl_strbuf *out);
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// "Did you mean …": the candidate nearest to a misspelt word.
+#ifndef TL_FRONTEND_SUGGEST_H
+#define TL_FRONTEND_SUGGEST_H
+
+#include "support/strview.h"
+
+// The candidate nearest to `word`, or NULL when none is near enough to be meant: at most a third of the word's letters
+// (at least one) may differ, case counting half. The first of equals wins.
+const char *tl_suggest(tl_str word, const char *const *candidates, size_t num_candidates);
+
+// The same over views; SIZE_MAX when none is near enough.
+size_t tl_suggest_index(tl_str word, const tl_str *candidates, size_t num_candidates);
+
+#endif
