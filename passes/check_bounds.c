@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// check-bounds: for every access, which bounds of which dims must be tested at run time.
+//
+//   copy %A[%r, %k] -> %A_s extents=[128, 64]   →   copy … src_check=[2, 0] dst_check=[0, 0]
+//
+// Bit 1 is the lower bound, bit 2 the upper one; what is proven from ranges and divisibility costs nothing later.
+// Shared, fragment and local tiles are not tested at run time: an access that is certainly outside is an error. Says,
+// too, when a loop walks past a tensor and when a tile walks over its neighbour's rows (check_bounds_loops.c).
+#include "passes/check_bounds.h"
+
+#include "ir/affine.h"
+
+// ---- one index against one dim
+
+// Whether index + offset < dim for every run.
+static bool proven_below(tl_value *index, int64_t offset, tl_value *limit, int64_t constant_limit) {
+  if (limit && tl_prove_lt_offset(index, offset, limit)) return true;
+  int64_t known = 0;
+  if (!limit) {
+    known = constant_limit;
+  } else if (!tl_value_const_int(limit, &known)) {
+    return false;
+  }
+  tl_range range = tl_value_range(index);
+  return range.hi != INT64_MAX && known >= 0 && range.hi < known - offset;
+}
+
+static bool proven_not_negative(tl_value *index, int64_t offset) {
+  if (offset == 0 && tl_prove_nonnegative(index)) return true;
+  tl_range range = tl_value_range(index);
+  return range.lo != INT64_MIN && range.lo >= -offset;
+}
+
+// A condition `a < b` that holds where `op` stands because an `if` around it says so, and that implies index < limit.
+static bool guarded_below(const tl_value *condition, tl_value *index, const tl_value *limit) {
+  const tl_op *op = condition->def;
+  if (!op) return false;
+  if (op->code == TL_OP_AND) {
+    return guarded_below(tl_op_operand(op, 0), index, limit) || guarded_below(tl_op_operand(op, 1), index, limit);
+  }
+  if (op->code != TL_OP_CMP || tl_op_operand(op, 0)->type->kind != TL_TYPE_INDEX) return false;
+  tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
+  int64_t pred = tl_op_int(op, TL_ATTR_CMP, 0);
+  if (pred == TL_CMP_GT) {
+    tl_value *swap = a;
+    a = b;
+    b = swap;
+  } else if (pred != TL_CMP_LT) {
+    return false;
+  }
+  return limit && tl_prove_le(index, a) && (b == limit || tl_prove_le(b, (tl_value *)limit));
+}
+
+static bool guarded(const tl_op *op, tl_value *index, const tl_value *limit) {
+  for (const tl_op *inner = op; inner->parent && inner->parent->parent; inner = inner->parent->parent) {
+    const tl_op *up = inner->parent->parent;
+    if (up->code != TL_OP_IF || inner->parent != up->regions[0]) continue;
+    if (guarded_below(tl_op_arg(up, TL_GROUP_IF_condition), index, limit)) return true;
+  }
+  return false;
+}
+
+static int64_t bits_for(const tl_op *op, tl_value *index, int64_t lo, int64_t hi, tl_value *limit, int64_t constant) {
+  int64_t bits = 0;
+  if (!proven_not_negative(index, lo)) bits |= TL_CHECK_LOWER;
+  if (!proven_below(index, hi, limit, constant) && !(hi == 0 && guarded(op, index, limit))) bits |= TL_CHECK_UPPER;
+  return bits;
+}
+
+// An index of a tile that is outside whatever happens.
+static void check_tile_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
+                             tl_value *index, int64_t lo, int64_t hi) {
+  int64_t extent = buffer->type->dims[dim];
+  tl_range range = tl_value_range(index);
+  int64_t constant = 0;
+  bool is_constant = tl_value_const_int(index, &constant);
+  bool below = range.hi != INT64_MAX && range.hi + lo < 0;
+  bool above = range.lo != INT64_MIN && range.lo + hi >= extent;
+  // A box that sticks out is wrong even when part of it is inside; an element is when no value of its index is.
+  bool sticks_out = is_constant && (constant + lo < 0 || constant + hi >= extent);
+  if (!below && !above && !sticks_out) return;
+  if (!is_constant && lo == hi) {
+    tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
+                   "dim %d of '%s' has %lld elements; this index is always outside (%lld to %lld)", dim,
+                   tl_buffer_name(buffer), (long long)extent, (long long)range.lo, (long long)range.hi);
+    return;
+  }
+  if (!is_constant) return;
+  tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
+                 "dim %d of '%s' has %lld elements; index %lld is outside", dim, tl_buffer_name(buffer),
+                 (long long)extent, (long long)(constant + lo < 0 ? constant + lo : constant + hi));
+}
+
+// ---- boxes
+
+static void check_box(tl_pass_context *context, tl_box *box) {
+  int64_t checks[TL_MAX_RANK] = {0};
+  bool any = false;
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    int64_t lo = 0, hi = 0;
+    tl_box_span(box, d, &lo, &hi);
+    tl_value *offset = tl_box_offset(box, d);
+    tl_value *limit = tl_box_limit(box, d);
+    bool own_limit = limit != NULL;
+    if (!limit) limit = tl_buffer_dim_value(box->buffer, d);
+    if (tl_buffer_is_global(box->buffer) || own_limit) {
+      checks[d] = bits_for(box->op, offset, lo, hi, limit, box->buffer->type->dims[d]);
+    } else {
+      check_tile_index(context, box->op, box->buffer, d, offset, lo, hi);
+    }
+    any |= checks[d] != 0;
+  }
+  tl_op_set_ints(context->module, box->op, box->check_key, checks, box->buffer_rank);
+  if (any) {
+    tl_diag_report(context->diags, TL_DIAG_REMARK_BOUNDS, box->op->loc, "'%s' is accessed with bounds checks",
+                   tl_buffer_name(box->buffer));
+  }
+}
+
+// The limits of a slice are the author's; memory safety needs the buffer's own dims as well.
+static void clip_limits(tl_pass_context *context, tl_box *box) {
+  if (!tl_buffer_is_global(box->buffer)) return;
+  tl_value *limits[TL_MAX_RANK];
+  bool changed = false;
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    limits[d] = tl_box_limit(box, d);
+    if (!limits[d]) return;
+    tl_value *dim = tl_buffer_dim_value(box->buffer, d);
+    if (!dim || dim == limits[d] || tl_prove_le(limits[d], dim)) continue;
+    tl_builder builder;
+    tl_builder_before(&builder, context->module, box->op);
+    builder.loc = box->op->loc;
+    limits[d] = tl_index_min(&builder, limits[d], dim);
+    changed = true;
+  }
+  if (changed) {
+    tl_op_set_group(context->module, box->op, box->group_limits, limits, (uint32_t)box->buffer_rank);
+  }
+}
+
+// ---- elements
+
+static void check_element(tl_pass_context *context, tl_op *op) {
+  tl_value *buffer = tl_element_buffer(op);
+  int64_t checks[TL_MAX_RANK] = {0};
+  bool any = false;
+  for (uint32_t d = 0; d < tl_element_rank(op); d++) {
+    tl_value *index = tl_element_index(op, d);
+    if (tl_buffer_is_global(buffer)) {
+      checks[d] = bits_for(op, index, 0, 0, tl_buffer_dim_value(buffer, (int32_t)d), buffer->type->dims[d]);
+    } else {
+      check_tile_index(context, op, buffer, (int32_t)d, index, 0, 0);
+    }
+    any |= checks[d] != 0;
+  }
+  tl_op_set_ints(context->module, op, TL_ATTR_CHECK, checks, (int32_t)tl_element_rank(op));
+  if (any) {
+    tl_diag_report(context->diags, TL_DIAG_REMARK_BOUNDS, op->loc, "'%s' is accessed with bounds checks",
+                   tl_buffer_name(buffer));
+  }
+}
+
+static void visit(tl_op *op, void *user) {
+  tl_pass_context *context = user;
+  if (op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD) {
+    tl_box box = tl_box_source(op);
+    clip_limits(context, &box);
+    check_box(context, &box);
+    tl_check_box_loops(context, &box);
+  }
+  if (op->code == TL_OP_COPY || op->code == TL_OP_TILE_STORE) {
+    tl_box box = tl_box_destination(op);
+    clip_limits(context, &box);
+    check_box(context, &box);
+    tl_check_box_loops(context, &box);
+  }
+  if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
+    check_element(context, op);
+    tl_check_element_loops(context, op);
+  }
+}
+
+tl_status tl_pass_check_bounds(tl_pass_context *context) {
+  tl_walk_module(context->module, visit, context);
+  return TL_OK;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The two mistakes of loops over tiles that bounds checks would silently mask: a trip count that was not divided by the
+// tile's size, and parts that are no multiple of it.
+#include "passes/check_bounds.h"
+
+// A loop index in an access: index = rest + coefficient * k.
+typedef struct loop_term {
+  const tl_op *loop;
+  int64_t coefficient;
+  int64_t lower, step;
+  int64_t trips;  // -1: known only at launch
+} loop_term;
+
+static bool loop_term_of(const tl_op *loop, int64_t coefficient, loop_term *out) {
+  *out = (loop_term){.loop = loop, .coefficient = coefficient, .trips = -1};
+  int64_t upper = 0;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &out->lower) ||
+      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &out->step) || out->step <= 0) {
+    return false;
+  }
+  if (tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper)) {
+    out->trips = upper > out->lower ? (upper - out->lower + out->step - 1) / out->step : 0;
+  }
+  return coefficient > 0;
+}
+
+static const char *loop_name(const tl_op *loop) {
+  const char *name = loop->regions[0]->args[0]->name;
+  return name ? name : "the loop index";
+}
+
+static void report_past(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
+                        const loop_term *term, const char *first) {
+  tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_LOOP_PAST_TENSOR, op->loc,
+                                 "the loop walks past dim %d of '%s': from %s = %s on every access is out of bounds",
+                                 dim, tl_buffer_name(buffer), loop_name(term->loop), first);
+  tl_diag_add_note(context->diags, diag, term->loop->loc, "the loop");
+  tl_diag_add_hint(context->diags, diag, "each iteration moves by %lld: is ceildiv(…, %lld) meant as trip count?",
+                   (long long)(term->coefficient * term->step), (long long)(term->coefficient * term->step));
+}
+
+// Constant dims: the first iteration for which even the smallest index lies past the end.
+static void check_past(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
+                       const loop_term *term, int64_t rest_low, tl_value *limit) {
+  int64_t extent = buffer->type->dims[dim];
+  if (limit && !tl_value_const_int(limit, &extent)) extent = -1;
+  if (extent >= 0 && term->trips > 0 && rest_low != INT64_MIN) {
+    int64_t start = rest_low + term->coefficient * term->lower, move = term->coefficient * term->step;
+    int64_t first = start >= extent ? 0 : (extent - start + move - 1) / move;
+    if (first < term->trips && first > 0) {
+      report_past(context, op, buffer, dim, term,
+                  tl_arena_printf(&context->scratch, "%lld", (long long)(term->lower + first * term->step)));
+    }
+    return;
+  }
+  // Known only at launch: the loop runs to the dim itself although each iteration moves by more than one.
+  if (limit && rest_low == 0 && term->lower == 0 && term->step == 1 && term->coefficient > 1 &&
+      tl_op_arg(term->loop, TL_GROUP_FOR_upper) == limit) {
+    report_past(context, op, buffer, dim, term,
+                tl_arena_printf(&context->scratch, "ceildiv(%s, %lld)", limit->name ? limit->name : "the dim",
+                                (long long)term->coefficient));
+  }
+}
+
+// Parts of `part` elements, each walked in tiles of `move`: the last tile sticks into the next part.
+static void check_neighbour(tl_pass_context *context, const tl_box *box, int32_t dim, const tl_affine *affine,
+                            const loop_term *term) {
+  int64_t lo = 0, hi = 0;
+  tl_box_span(box, dim, &lo, &hi);
+  int64_t move = term->coefficient * term->step, extent = hi - lo + 1;
+  if (term->trips <= 0 || extent != move || tl_box_limit(box, dim)) return;
+  for (int32_t i = 0; i < affine->num_terms; i++) {
+    tl_value *symbol = affine->terms[i].symbol;
+    int64_t part = affine->terms[i].coefficient;
+    bool is_part = symbol->def && symbol->def->code == TL_OP_GRID;
+    tl_range range = tl_value_range(symbol);
+    if (!is_part || part <= move || range.hi <= 0) continue;
+    if (term->trips * move > part && (term->trips - 1) * move < part) {
+      tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_NEIGHBOUR_ROWS, box->op->loc,
+                                     "dim %d of '%s' is cut into parts of %lld, which is no multiple of the tile's "
+                                     "%lld: the last tile also covers "
+                                     "%lld elements of the next part",
+                                     dim, tl_buffer_name(box->buffer), (long long)part, (long long)move,
+                                     (long long)(term->trips * move - part));
+      tl_diag_add_hint(context->diags, diag, "bound the slice (lo:hi) or require the part to be a multiple of %lld",
+                       (long long)move);
+    }
+  }
+}
+
+// Smallest value of the index without the loop's term; INT64_MIN when unknown.
+static int64_t rest_low(const tl_affine *affine, const tl_value *loop_index) {
+  tl_affine rest = *affine;
+  int32_t len = 0;
+  for (int32_t i = 0; i < rest.num_terms; i++) {
+    if (rest.terms[i].symbol != loop_index) rest.terms[len++] = rest.terms[i];
+  }
+  rest.num_terms = len;
+  return tl_affine_range(&rest).lo;
+}
+
+static void check_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim, tl_value *index,
+                        int64_t span_low, tl_value *limit, const tl_box *box) {
+  tl_affine affine = tl_affine_of(index);
+  if (!affine.valid) return;
+  for (const tl_op *up = op->parent->parent; up; up = up->parent ? up->parent->parent : NULL) {
+    if (up->code != TL_OP_FOR) continue;
+    const tl_value *loop_index = up->regions[0]->args[0];
+    loop_term term;
+    if (!loop_term_of(up, tl_affine_coefficient(&affine, loop_index), &term)) continue;
+    int64_t low = rest_low(&affine, loop_index);
+    check_past(context, op, buffer, dim, &term, low == INT64_MIN ? low : low + span_low, limit);
+    if (box) check_neighbour(context, box, dim, &affine, &term);
+  }
+}
+
+void tl_check_box_loops(tl_pass_context *context, const tl_box *box) {
+  if (!tl_buffer_is_global(box->buffer)) return;
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    int64_t lo = 0, hi = 0;
+    tl_box_span(box, d, &lo, &hi);
+    tl_value *limit = tl_box_limit(box, d);
+    if (!limit) limit = tl_buffer_dim_value(box->buffer, d);
+    check_index(context, box->op, box->buffer, d, tl_box_offset(box, d), lo, limit, box);
+  }
+}
+
+void tl_check_element_loops(tl_pass_context *context, const tl_op *op) {
+  tl_value *buffer = tl_element_buffer(op);
+  if (!tl_buffer_is_global(buffer)) return;
+  for (uint32_t d = 0; d < tl_element_rank(op); d++) {
+    check_index(context, op, buffer, (int32_t)d, tl_element_index(op, d), 0, tl_buffer_dim_value(buffer, (int32_t)d),
+                NULL);
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The plan that choose-schedule writes and how it is enumerated.
+#ifndef TL_PASSES_CHOOSE_SCHEDULE_H
+#define TL_PASSES_CHOOSE_SCHEDULE_H
+
+#include "passes/cost.h"
+#include "passes/passes.h"
+
+enum { TL_PLAN_MAX_GEMMS = 16, TL_PLAN_MAX_LOOPS = 16, TL_PLAN_MAX_STAGES = 4, TL_PLAN_PANEL = 8 };
+
+// A pipelined loop and what its stages cost.
+typedef struct tl_loop_plan {
+  tl_op *loop;
+  int64_t staged_bytes;  // of the shared tiles that get one copy a stage
+  int32_t stages;
+  bool fixed;  // by the author
+} tl_loop_plan;
+
+// One complete plan of a kernel.
+typedef struct tl_plan {
+  int32_t threads;
+  int32_t num_gemms;
+  tl_op *gemm_ops[TL_PLAN_MAX_GEMMS];
+  tl_gemm_plan gemms[TL_PLAN_MAX_GEMMS];
+  int32_t num_loops;
+  tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
+  int64_t shared_bytes;  // all shared tiles with their stages
+  int32_t registers;     // a thread, estimated
+  int32_t resident;      // blocks on a multiprocessor
+  int32_t panel;         // 0: as the author wrote, or none
+  double clocks;         // of one block and its share of a multiprocessor; what plans are ranked by
+} tl_plan;
+
+// What the enumerator knows about a kernel, collected once.
+typedef struct tl_schedule_problem {
+  tl_pass_context *context;
+  tl_op *kernel;
+  tl_op *grid;
+  int32_t fixed_threads;  // 0: the compiler chooses
+  int32_t num_gemms;
+  tl_op *gemms[TL_PLAN_MAX_GEMMS];
+  tl_gemm_shape shapes[TL_PLAN_MAX_GEMMS];
+  bool use_mma[TL_PLAN_MAX_GEMMS];
+  int32_t num_loops;
+  tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
+  int64_t shared_bytes;       // of all shared tiles, one copy each
+  int64_t parallel_elements;  // of the largest parallel
+} tl_schedule_problem;
+
+// Fills `plan` for `threads` threads a block: partitions, stages, registers, residency and the cost.
+void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_plan *plan);
+// Walks every candidate and returns the cheapest.
+tl_plan tl_schedule_best(const tl_schedule_problem *problem);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/cost.h"
+
+// Multiply-adds a clock of one multiprocessor: tensor cores with 16-bit operands, and f32 units.
+static const double mma_rate = 1024.0;
+static const double fma_rate = 64.0;
+// Bytes a clock that shared memory delivers: 32 banks of 4 bytes.
+static const double shared_rate = 128.0;
+// A multiprocessor has four partitions, each with a tensor core; fewer warps leave some idle.
+static const int32_t partitions = 4;
+
+static int32_t ceil_div(int32_t a, int32_t b) {
+  return (a + b - 1) / b;
+}
+
+static double combine(double math, double shared) {
+  double longer = math > shared ? math : shared;
+  double shorter = math > shared ? shared : math;
+  // About a quarter of the shorter one is not hidden: the first fragments of a k-step are waited for.
+  return longer + 0.25 * shorter;
+}
+
+void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan) {
+  int32_t tile_m = ceil_div(shape->m, 16 * warps_m) * 16;
+  int32_t tile_n = ceil_div(shape->n, 8 * warps_n) * 8;
+  int32_t active = warps_m * warps_n;
+  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .inst = {16, 8, 16}, .warps_m = warps_m, .warps_n = warps_n};
+  plan->replicas = num_warps / active;
+  plan->padded_m = tile_m * warps_m;
+  plan->padded_n = tile_n * warps_n;
+  plan->acc_registers = tile_m * tile_n / 32;
+  plan->operand_registers = tile_m / 16 * 4 + tile_n / 8 * 2;
+  double work = (double)plan->padded_m * plan->padded_n * shape->k * plan->replicas;
+  int32_t busy = active * plan->replicas < partitions ? active * plan->replicas : partitions;
+  plan->math_clocks = work / mma_rate * partitions / busy;
+  double bytes = (double)(tile_m + tile_n) * shape->k * shape->operand_bits / 8 * active * plan->replicas;
+  plan->shared_clocks = bytes / shared_rate;
+  plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
+}
+
+void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan) {
+  *plan = (tl_gemm_plan){.family = TL_MMA_FMA, .inst = {1, 1, 1}, .warps_m = 1, .warps_n = 1, .replicas = 1};
+  plan->padded_m = shape->m;
+  plan->padded_n = shape->n;
+  plan->acc_registers = ceil_div(shape->m * shape->n, threads);
+  // A register tile of r x c needs r + c operands for r * c products.
+  int32_t side = 1;
+  while ((side + 1) * (side + 1) <= plan->acc_registers) side++;
+  plan->operand_registers = 2 * side;
+  plan->math_clocks = (double)shape->m * shape->n * shape->k / fma_rate;
+  plan->shared_clocks = (double)threads * 2 * side * shape->k * shape->operand_bits / 8 / shared_rate / 4;
+  plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
+}
+
+static bool policy_allows(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n) {
+  // full_row gives every warp whole rows as far as there are rows enough; full_col whole columns.
+  if (shape->policy == TL_POLICY_FULL_ROW) return warps_n == 1 || warps_m * 16 >= shape->m;
+  if (shape->policy == TL_POLICY_FULL_COL) return warps_m == 1 || warps_n * 8 >= shape->n;
+  return true;
+}
+
+static int32_t skew(const tl_gemm_plan *plan) {
+  int32_t difference = plan->padded_m / plan->warps_m - plan->padded_n / plan->warps_n;
+  return difference < 0 ? -difference : difference;
+}
+
+tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps) {
+  tl_gemm_plan best = {0};
+  for (int32_t active = num_warps; active >= 1; active--) {
+    if (num_warps % active != 0) continue;
+    for (int32_t warps_m = 1; warps_m <= active; warps_m++) {
+      if (active % warps_m != 0 || !policy_allows(shape, warps_m, active / warps_m)) continue;
+      tl_gemm_plan plan;
+      tl_cost_mma(shape, warps_m, active / warps_m, num_warps, &plan);
+      bool better =
+          best.inst[0] == 0 || plan.clocks < best.clocks || (plan.clocks == best.clocks && skew(&plan) < skew(&best));
+      if (better) best = plan;
+    }
+  }
+  return best;
+}
+
+int32_t tl_cost_resident_blocks(const tl_target *target, int32_t threads, int32_t registers, int64_t shared_bytes) {
+  int64_t by_threads = target->threads_per_sm / threads;
+  // Registers are handed out a warp at a time in units of 256, that is 8 a thread.
+  int64_t per_thread = (registers + 7) / 8 * 8;
+  int64_t by_registers = TL_REGISTERS_PER_SM / (per_thread * threads);
+  int64_t by_shared = target->shared_per_sm_bytes / (shared_bytes + TL_COST_RESERVED_SHARED_BYTES);
+  int64_t blocks = by_threads < by_registers ? by_threads : by_registers;
+  if (by_shared < blocks) blocks = by_shared;
+  return blocks < 1 ? 1 : (int32_t)blocks;
+}

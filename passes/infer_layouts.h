@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files of infer-layouts share: the graph of tile values and parallels, and the ways to convert.
+#ifndef TL_PASSES_INFER_LAYOUTS_H
+#define TL_PASSES_INFER_LAYOUTS_H
+
+#include "passes/passes.h"
+#include "support/vec.h"
+
+// A thing that has a layout: a tile value, or a parallel (its iteration space). Nodes with one layout form a component.
+typedef struct tl_layout_node {
+  tl_value *value;   // NULL for a parallel
+  tl_op *parallel;   // NULL for a value
+  int32_t parent;    // union-find; a root points at itself
+  bool has_layout;   // of roots
+  tl_layout layout;  // of roots
+} tl_layout_node;
+
+// The tile at `to` is indexed by the dims `dims` of the parallel at `from`.
+typedef struct tl_layout_projection {
+  int32_t from, to;
+  int32_t dims[TL_MAX_RANK];
+  int32_t rank;
+} tl_layout_projection;
+
+typedef struct tl_layout_graph {
+  tl_pass_context *context;
+  tl_op *kernel;
+  int32_t threads;
+  TL_VEC(tl_layout_node) nodes;
+  TL_VEC(tl_layout_projection) projections;
+  int32_t *slots;  // Owned. Open addressing from value or op to node + 1.
+  size_t num_slots;
+} tl_layout_graph;
+
+int32_t tl_layout_graph_root(tl_layout_graph *graph, int32_t node);
+int32_t tl_layout_graph_node(tl_layout_graph *graph, tl_value *value, tl_op *parallel);
+
+// Per index of an extract inside `parallel`: the loop dim that it is, in `out_dims`. False when an index is not simply
+// a loop index that walks the whole tile dim.
+bool tl_extract_dims(const tl_op *extract, const tl_op *parallel, int32_t *out_dims);
+
+// A blocked layout for the component of `root` from the memory accesses that its nodes make.
+tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root);
+
+// A new shared tile in the kernel for `type`'s elements.
+tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, const char *name, tl_loc loc);
+// Stores the tile before `before` into a new scratch tile and returns that.
+tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, tl_op *before);
+// Gives extracts at general indices and fragment operands `a` of gemms a shared tile to read from.
+void tl_route_through_shared(tl_pass_context *context, tl_op *kernel);
+// The tile with another layout, made before `before`.
+tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, const tl_layout *layout,
+                          tl_op *before);
+
+#endif
