@@ -4,10 +4,18 @@
 
 #include <math.h>
 
-tl_const tl_const_int(int64_t value) { return (tl_const){.kind = TL_CONST_INT, .i = value, .f = (double)value}; }
-tl_const tl_const_float(double value) { return (tl_const){.kind = TL_CONST_FLOAT, .f = value}; }
-tl_const tl_const_bool(bool value) { return (tl_const){.kind = TL_CONST_BOOL, .i = value, .f = value}; }
-tl_const tl_const_dtype(tl_dtype dtype) { return (tl_const){.kind = TL_CONST_DTYPE, .dtype = dtype}; }
+tl_const tl_const_int(int64_t value) {
+  return (tl_const){.kind = TL_CONST_INT, .i = value, .f = (double)value};
+}
+tl_const tl_const_float(double value) {
+  return (tl_const){.kind = TL_CONST_FLOAT, .f = value};
+}
+tl_const tl_const_bool(bool value) {
+  return (tl_const){.kind = TL_CONST_BOOL, .i = value, .f = value};
+}
+tl_const tl_const_dtype(tl_dtype dtype) {
+  return (tl_const){.kind = TL_CONST_DTYPE, .dtype = dtype};
+}
 
 double tl_const_to_double(const tl_const *value) {
   return value->kind == TL_CONST_FLOAT ? value->f : (double)value->i;
@@ -25,15 +33,27 @@ bool tl_const_truth(const tl_const *value, bool *out_truth) {
 
 void tl_const_print(const tl_const *value, tl_strbuf *out) {
   switch (value->kind) {
-    case TL_CONST_INT: tl_strbuf_appendf(out, "%lld", (long long)value->i); break;
-    case TL_CONST_FLOAT: tl_strbuf_append_double(out, value->f); break;
-    case TL_CONST_BOOL: tl_strbuf_append_c(out, value->i ? "true" : "false"); break;
-    case TL_CONST_DTYPE: tl_strbuf_append_c(out, tl_dtype_name(value->dtype)); break;
-    case TL_CONST_DYNAMIC: tl_strbuf_append_c(out, "dynamic"); break;
+    case TL_CONST_INT:
+      tl_strbuf_appendf(out, "%lld", (long long)value->i);
+      break;
+    case TL_CONST_FLOAT:
+      tl_strbuf_append_double(out, value->f);
+      break;
+    case TL_CONST_BOOL:
+      tl_strbuf_append_c(out, value->i ? "true" : "false");
+      break;
+    case TL_CONST_DTYPE:
+      tl_strbuf_append_c(out, tl_dtype_name(value->dtype));
+      break;
+    case TL_CONST_DYNAMIC:
+      tl_strbuf_append_c(out, "dynamic");
+      break;
   }
 }
 
-static bool is_integral(const tl_const *a) { return a->kind == TL_CONST_INT || a->kind == TL_CONST_BOOL; }
+static bool is_integral(const tl_const *a) {
+  return a->kind == TL_CONST_INT || a->kind == TL_CONST_BOOL;
+}
 
 tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out) {
   if (!tl_const_is_number(a)) return TL_FOLD_TYPE;
@@ -115,22 +135,41 @@ static tl_fold_result fold_int_binary(tl_expr_op op, int64_t a, int64_t b, tl_co
   tl_fold_result status = TL_FOLD_OK;
   bool overflow = false;
   switch ((int)op) {
-    case TL_EXPR_OP_ADD: overflow = __builtin_add_overflow(a, b, &result); break;
-    case TL_EXPR_OP_SUB: overflow = __builtin_sub_overflow(a, b, &result); break;
-    case TL_EXPR_OP_MUL: overflow = __builtin_mul_overflow(a, b, &result); break;
+    case TL_EXPR_OP_ADD:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case TL_EXPR_OP_SUB:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case TL_EXPR_OP_MUL:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
     case TL_EXPR_OP_DIV:
       if (b == 0) return TL_FOLD_DIV_ZERO;
       *out = tl_const_float((double)a / (double)b);
       return TL_FOLD_OK;
-    case TL_EXPR_OP_FLOORDIV: status = fold_floordiv(a, b, &result, &other); break;
-    case TL_EXPR_OP_MOD: status = fold_floordiv(a, b, &other, &result); break;
-    case TL_EXPR_OP_POW: return fold_int_power(a, b, out);
-    case TL_EXPR_OP_BITAND: result = a & b; break;
-    case TL_EXPR_OP_BITOR: result = a | b; break;
-    case TL_EXPR_OP_BITXOR: result = a ^ b; break;
+    case TL_EXPR_OP_FLOORDIV:
+      status = fold_floordiv(a, b, &result, &other);
+      break;
+    case TL_EXPR_OP_MOD:
+      status = fold_floordiv(a, b, &other, &result);
+      break;
+    case TL_EXPR_OP_POW:
+      return fold_int_power(a, b, out);
+    case TL_EXPR_OP_BITAND:
+      result = a & b;
+      break;
+    case TL_EXPR_OP_BITOR:
+      result = a | b;
+      break;
+    case TL_EXPR_OP_BITXOR:
+      result = a ^ b;
+      break;
     case TL_EXPR_OP_SHL:
-    case TL_EXPR_OP_SHR: return fold_shift(op, a, b, out);
-    default: return TL_FOLD_TYPE;
+    case TL_EXPR_OP_SHR:
+      return fold_shift(op, a, b, out);
+    default:
+      return TL_FOLD_TYPE;
   }
   *out = tl_const_int(result);
   return overflow ? TL_FOLD_OVERFLOW : status;
@@ -139,9 +178,15 @@ static tl_fold_result fold_int_binary(tl_expr_op op, int64_t a, int64_t b, tl_co
 static tl_fold_result fold_float_binary(tl_expr_op op, double a, double b, tl_const *out) {
   double result;
   switch ((int)op) {
-    case TL_EXPR_OP_ADD: result = a + b; break;
-    case TL_EXPR_OP_SUB: result = a - b; break;
-    case TL_EXPR_OP_MUL: result = a * b; break;
+    case TL_EXPR_OP_ADD:
+      result = a + b;
+      break;
+    case TL_EXPR_OP_SUB:
+      result = a - b;
+      break;
+    case TL_EXPR_OP_MUL:
+      result = a * b;
+      break;
     case TL_EXPR_OP_DIV:
       if (b == 0) return TL_FOLD_DIV_ZERO;
       result = a / b;
@@ -155,8 +200,11 @@ static tl_fold_result fold_float_binary(tl_expr_op op, double a, double b, tl_co
       result = fmod(a, b);
       if (result != 0 && (result < 0) != (b < 0)) result += b;
       break;
-    case TL_EXPR_OP_POW: result = pow(a, b); break;
-    default: return TL_FOLD_TYPE;
+    case TL_EXPR_OP_POW:
+      result = pow(a, b);
+      break;
+    default:
+      return TL_FOLD_TYPE;
   }
   *out = tl_const_float(result);
   return TL_FOLD_OK;
@@ -180,12 +228,24 @@ tl_fold_result tl_fold_binary(tl_expr_op op, const tl_const *a, const tl_const *
 
 static bool compare_order(tl_expr_op op, int order, bool *out) {
   switch ((int)op) {
-    case TL_EXPR_OP_EQ: *out = order == 0; return true;
-    case TL_EXPR_OP_NE: *out = order != 0; return true;
-    case TL_EXPR_OP_LT: *out = order < 0; return true;
-    case TL_EXPR_OP_LE: *out = order <= 0; return true;
-    case TL_EXPR_OP_GT: *out = order > 0; return true;
-    case TL_EXPR_OP_GE: *out = order >= 0; return true;
+    case TL_EXPR_OP_EQ:
+      *out = order == 0;
+      return true;
+    case TL_EXPR_OP_NE:
+      *out = order != 0;
+      return true;
+    case TL_EXPR_OP_LT:
+      *out = order < 0;
+      return true;
+    case TL_EXPR_OP_LE:
+      *out = order <= 0;
+      return true;
+    case TL_EXPR_OP_GT:
+      *out = order > 0;
+      return true;
+    case TL_EXPR_OP_GE:
+      *out = order >= 0;
+      return true;
   }
   return false;
 }

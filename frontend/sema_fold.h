@@ -7,10 +7,10 @@
 
 typedef enum tl_fold_result {
   TL_FOLD_OK,
-  TL_FOLD_OVERFLOW,   // an integer result leaves int64
-  TL_FOLD_DIV_ZERO,   // integer division or remainder by zero
-  TL_FOLD_TYPE,       // the operation does not take such operands
-  TL_FOLD_NOT_CONST   // the function has no value at compile time
+  TL_FOLD_OVERFLOW,  // an integer result leaves int64
+  TL_FOLD_DIV_ZERO,  // integer division or remainder by zero
+  TL_FOLD_TYPE,      // the operation does not take such operands
+  TL_FOLD_NOT_CONST  // the function has no value at compile time
 } tl_fold_result;
 
 tl_const tl_const_int(int64_t value);
@@ -52,8 +52,8 @@ typedef struct tl_function_info {
   const char *name;
   int min_args, max_args;
   tl_function_kind kind;
-  int math;        // tl_math of the MATH kind, else -1
-  bool is_later;   // known, compiled by a later version
+  int math;       // tl_math of the MATH kind, else -1
+  bool is_later;  // known, compiled by a later version
 } tl_function_info;
 
 tl_function tl_function_parse(tl_str name);

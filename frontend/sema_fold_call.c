@@ -22,7 +22,9 @@ tl_function tl_function_parse(tl_str name) {
   return TL_FUNCTION_NONE;
 }
 
-const tl_function_info *tl_function_info_of(tl_function function) { return &function_infos[function]; }
+const tl_function_info *tl_function_info_of(tl_function function) {
+  return &function_infos[function];
+}
 
 static tl_fold_result fold_ceildiv(const tl_const *a, const tl_const *b, tl_const *out) {
   // ceil(a / b) = -floor(-a / b), without forming a + b - 1, which may overflow.
@@ -63,10 +65,18 @@ static tl_fold_result fold_rounding(tl_function function, const tl_const *a, tl_
   }
   double value = a->f;
   switch ((int)function) {
-    case TL_FUNCTION_FLOOR: value = floor(value); break;
-    case TL_FUNCTION_CEIL: value = ceil(value); break;
-    case TL_FUNCTION_ROUND: value = nearbyint(value); break;
-    case TL_FUNCTION_TRUNC: value = trunc(value); break;
+    case TL_FUNCTION_FLOOR:
+      value = floor(value);
+      break;
+    case TL_FUNCTION_CEIL:
+      value = ceil(value);
+      break;
+    case TL_FUNCTION_ROUND:
+      value = nearbyint(value);
+      break;
+    case TL_FUNCTION_TRUNC:
+      value = trunc(value);
+      break;
   }
   *out = fabs(value) < 0x1p62 ? tl_const_int((int64_t)value) : tl_const_float(value);
   return TL_FOLD_OK;
@@ -74,30 +84,54 @@ static tl_fold_result fold_rounding(tl_function function, const tl_const *a, tl_
 
 static double fold_math(tl_function function, double x) {
   switch ((int)function) {
-    case TL_FUNCTION_EXP: return exp(x);
-    case TL_FUNCTION_EXP2: return exp2(x);
-    case TL_FUNCTION_EXP10: return pow(10.0, x);
-    case TL_FUNCTION_LOG: return log(x);
-    case TL_FUNCTION_LOG2: return log2(x);
-    case TL_FUNCTION_LOG10: return log10(x);
-    case TL_FUNCTION_LOG1P: return log1p(x);
-    case TL_FUNCTION_EXPM1: return expm1(x);
-    case TL_FUNCTION_SQRT: return sqrt(x);
-    case TL_FUNCTION_RSQRT: return 1.0 / sqrt(x);
-    case TL_FUNCTION_RCP: return 1.0 / x;
-    case TL_FUNCTION_SIN: return sin(x);
-    case TL_FUNCTION_COS: return cos(x);
-    case TL_FUNCTION_TAN: return tan(x);
-    case TL_FUNCTION_TANH: return tanh(x);
-    case TL_FUNCTION_SINH: return sinh(x);
-    case TL_FUNCTION_COSH: return cosh(x);
-    case TL_FUNCTION_ATAN: return atan(x);
-    case TL_FUNCTION_SIGMOID: return 1.0 / (1.0 + exp(-x));
-    case TL_FUNCTION_SILU: return x / (1.0 + exp(-x));
-    case TL_FUNCTION_GELU: return 0.5 * x * erfc(-x * 0.70710678118654752440);
-    case TL_FUNCTION_RELU: return x > 0 ? x : 0;
-    case TL_FUNCTION_SOFTPLUS: return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
-    case TL_FUNCTION_ERF: return erf(x);
+    case TL_FUNCTION_EXP:
+      return exp(x);
+    case TL_FUNCTION_EXP2:
+      return exp2(x);
+    case TL_FUNCTION_EXP10:
+      return pow(10.0, x);
+    case TL_FUNCTION_LOG:
+      return log(x);
+    case TL_FUNCTION_LOG2:
+      return log2(x);
+    case TL_FUNCTION_LOG10:
+      return log10(x);
+    case TL_FUNCTION_LOG1P:
+      return log1p(x);
+    case TL_FUNCTION_EXPM1:
+      return expm1(x);
+    case TL_FUNCTION_SQRT:
+      return sqrt(x);
+    case TL_FUNCTION_RSQRT:
+      return 1.0 / sqrt(x);
+    case TL_FUNCTION_RCP:
+      return 1.0 / x;
+    case TL_FUNCTION_SIN:
+      return sin(x);
+    case TL_FUNCTION_COS:
+      return cos(x);
+    case TL_FUNCTION_TAN:
+      return tan(x);
+    case TL_FUNCTION_TANH:
+      return tanh(x);
+    case TL_FUNCTION_SINH:
+      return sinh(x);
+    case TL_FUNCTION_COSH:
+      return cosh(x);
+    case TL_FUNCTION_ATAN:
+      return atan(x);
+    case TL_FUNCTION_SIGMOID:
+      return 1.0 / (1.0 + exp(-x));
+    case TL_FUNCTION_SILU:
+      return x / (1.0 + exp(-x));
+    case TL_FUNCTION_GELU:
+      return 0.5 * x * erfc(-x * 0.70710678118654752440);
+    case TL_FUNCTION_RELU:
+      return x > 0 ? x : 0;
+    case TL_FUNCTION_SOFTPLUS:
+      return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+    case TL_FUNCTION_ERF:
+      return erf(x);
   }
   return NAN;
 }
@@ -107,8 +141,10 @@ static tl_fold_result fold_promoted(tl_function function, const tl_const *args, 
   tl_const inner;
   tl_fold_result status;
   switch ((int)function) {
-    case TL_FUNCTION_MIN: return fold_min_max(false, args, num_args, out);
-    case TL_FUNCTION_MAX: return fold_min_max(true, args, num_args, out);
+    case TL_FUNCTION_MIN:
+      return fold_min_max(false, args, num_args, out);
+    case TL_FUNCTION_MAX:
+      return fold_min_max(true, args, num_args, out);
     case TL_FUNCTION_CLAMP:
       status = fold_min_max(true, (tl_const[]){args[0], args[1]}, 2, &inner);
       return status ? status : fold_min_max(false, (tl_const[]){inner, args[2]}, 2, out);
@@ -135,8 +171,10 @@ static tl_fold_result fold_promoted(tl_function function, const tl_const *args, 
     case TL_FUNCTION_FLOOR:
     case TL_FUNCTION_CEIL:
     case TL_FUNCTION_ROUND:
-    case TL_FUNCTION_TRUNC: return fold_rounding(function, &args[0], out);
-    case TL_FUNCTION_POW: return tl_fold_binary(TL_EXPR_OP_POW, &args[0], &args[1], out);
+    case TL_FUNCTION_TRUNC:
+      return fold_rounding(function, &args[0], out);
+    case TL_FUNCTION_POW:
+      return tl_fold_binary(TL_EXPR_OP_POW, &args[0], &args[1], out);
     case TL_FUNCTION_FMA:
       if (args[0].kind == TL_CONST_FLOAT || args[1].kind == TL_CONST_FLOAT || args[2].kind == TL_CONST_FLOAT) {
         *out = tl_const_float(
@@ -200,7 +238,8 @@ tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t
   switch (info->kind) {
     case TL_FUNCTION_KIND_INTEGER:
       return function == TL_FUNCTION_CEILDIV ? fold_ceildiv(&args[0], &args[1], out) : TL_FOLD_NOT_CONST;
-    case TL_FUNCTION_KIND_PROMOTED: return fold_promoted(function, args, num_args, out);
+    case TL_FUNCTION_KIND_PROMOTED:
+      return fold_promoted(function, args, num_args, out);
     case TL_FUNCTION_KIND_MATH:
     case TL_FUNCTION_KIND_COMPOSED: {
       double x = tl_const_to_double(&args[0]);
@@ -214,7 +253,8 @@ tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t
     }
     case TL_FUNCTION_KIND_TYPE:
     case TL_FUNCTION_KIND_ACCESS:
-    case TL_FUNCTION_KIND_THREAD: return TL_FOLD_NOT_CONST;
+    case TL_FUNCTION_KIND_THREAD:
+      return TL_FOLD_NOT_CONST;
   }
   return TL_FOLD_NOT_CONST;
 }

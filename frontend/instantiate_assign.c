@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Element assignments, tile assignments (a `parallel` over the target's extents) and atomics.
+#include "frontend/instantiate_internal.h"
+
+static const char *const index_names[TL_MAX_RANK] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+
+// How `op=` combines the old value with the new one.
+static tl_sema_value combine(tl_sema *sema, tl_str op, tl_sema_value old, tl_sema_value value, tl_loc loc) {
+  if (tl_str_is(op, "max=") || tl_str_is(op, "min=")) {
+    return tl_sema_min_max(sema, tl_str_is(op, "max="), old, value, loc);
+  }
+  tl_expr_op code = tl_str_is(op, "+=")   ? TL_EXPR_OP_ADD
+                    : tl_str_is(op, "-=") ? TL_EXPR_OP_SUB
+                    : tl_str_is(op, "*=") ? TL_EXPR_OP_MUL
+                                          : TL_EXPR_OP_DIV;
+  return tl_sema_binary(sema, code, old, value, loc);
+}
+
+// Computes in the wider type, rounds at the store.
+static void emit_store(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, const tl_assign *assign,
+                       tl_sema_value value) {
+  if (!tl_str_is(assign->op, "=")) {
+    tl_sema_value old = tl_sema_load(sema, symbol, indices, NULL, assign->targets[0]->loc);
+    value = combine(sema, assign->op, old, value, assign->loc);
+  }
+  const tl_type *type = symbol->value->type;
+  tl_value *element = tl_sema_to_dtype(sema, &value, type->dtype, assign->value->loc);
+  if (!element) return;
+  sema->builder.loc = assign->loc;
+  tl_group groups[3] = {TL_GROUP_OF(element), TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}};
+  tl_build(&sema->builder, TL_OP_STORE, groups, NULL, 0);
+}
+
+static bool check_element_target(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
+  if (!tl_instantiate_check_writable(sema, symbol, loc)) return false;
+  if (symbol->value->type->scope != TL_SCOPE_FRAGMENT || sema->in_parallel) return true;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_FRAGMENT_ELEMENT, loc,
+                                 "an element of the fragment `%.*s` can be written inside `parallel` only",
+                                 TL_STR_ARG(symbol->name));
+  tl_diag_add_hint(sema->diags, diag, "copy `%.*s` to a shared tile and write that", TL_STR_ARG(symbol->name));
+  return false;
+}
+
+static void assign_element(tl_sema *sema, const tl_assign *assign) {
+  const tl_expr *target = assign->targets[0];
+  tl_symbol *symbol = tl_sema_buffer(sema, target);
+  tl_value *indices[TL_MAX_RANK];
+  bool ok = symbol && tl_sema_subscripts(sema, symbol, target, indices);
+  tl_sema_value value = tl_sema_expr(sema, assign->value);
+  if (ok && check_element_target(sema, symbol, target->loc) && value.kind != TL_SEMA_POISON) {
+    emit_store(sema, symbol, indices, assign, value);
+  }
+}
+
+// The extents of a region must be constant; a run-time end becomes a condition.
+static bool region_extents(tl_sema *sema, const tl_sema_region *region, int64_t *extents) {
+  for (int32_t i = 0; i < region->num_axes; ++i) {
+    extents[i] = region->axes[i].extent;
+    if (extents[i] >= 0) continue;
+    tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, region->loc,
+                   "the extents of a tile assignment must be known at compile time; use `parallel` with `where`");
+    return false;
+  }
+  return true;
+}
+
+// Buffer indices of the element of `region` that the loop indices name.
+static void region_indices(tl_sema *sema, const tl_sema_region *region, tl_value *const *loop, tl_value **out) {
+  for (int32_t d = 0; d < region->rank; ++d) out[d] = region->offsets[d];
+  for (int32_t i = 0; i < region->num_axes; ++i) {
+    const tl_sema_axis *axis = &region->axes[i];
+    tl_value *walked = tl_index_mul(&sema->builder, loop[i], tl_build_index(&sema->builder, axis->step));
+    out[axis->dim] = tl_index_add(&sema->builder, out[axis->dim], walked);
+  }
+}
+
+// Opens the condition that every index of a bounded slice is below its limit; NULL when there is none.
+static tl_op *open_limits(tl_sema *sema, const tl_sema_region *region, tl_value *const *indices, tl_builder *outer) {
+  tl_value *condition = NULL;
+  for (int32_t d = 0; region->has_limits && d < region->rank; ++d) {
+    if (!region->limits[d] || tl_prove_lt(indices[d], region->limits[d])) continue;
+    tl_value *inside = tl_build_cmp(&sema->builder, TL_CMP_LT, indices[d], region->limits[d]);
+    condition = condition ? tl_build_binary(&sema->builder, TL_OP_AND, condition, inside) : inside;
+  }
+  if (!condition) return NULL;
+  tl_group group = TL_GROUP_OF(condition);
+  tl_op *op = tl_build(&sema->builder, TL_OP_IF, &group, NULL, 0);
+  *outer = tl_instantiate_enter(sema, op, 0);
+  return op;
+}
+
+// X = scalar on a whole tile.
+static bool assign_fill(tl_sema *sema, const tl_assign *assign, const tl_sema_region *region) {
+  const tl_type *type = region->symbol->value->type;
+  if (!region->is_whole || region->transposed || !tl_str_is(assign->op, "=") || type->scope == TL_SCOPE_GLOBAL ||
+      tl_sema_has_tile(sema, assign->value)) {
+    return false;
+  }
+  tl_sema_value value = tl_sema_expr(sema, assign->value);
+  tl_value *element = tl_sema_to_dtype(sema, &value, type->dtype, assign->value->loc);
+  if (!element) return true;
+  sema->builder.loc = assign->loc;
+  tl_group groups[2] = {TL_GROUP_OF(region->symbol->value), TL_GROUP_OF(element)};
+  tl_build(&sema->builder, TL_OP_FILL, groups, NULL, 0);
+  return true;
+}
+
+static void assign_tile(tl_sema *sema, const tl_assign *assign) {
+  tl_sema_region region;
+  if (!tl_sema_parse_region(sema, assign->targets[0], &region)) return;
+  if (!tl_instantiate_check_writable(sema, region.symbol, assign->targets[0]->loc)) return;
+  if (assign_fill(sema, assign, &region)) return;
+  tl_tile_context tile = {.rank = region.num_axes};
+  if (!region_extents(sema, &region, tile.extents)) return;
+  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, tile.rank, index_names, assign->loc);
+  for (int32_t i = 0; i < tile.rank; ++i) tile.indices[i] = scope.op->regions[0]->args[i];
+  tl_value *indices[TL_MAX_RANK];
+  sema->builder.loc = assign->targets[0]->loc;
+  region_indices(sema, &region, tile.indices, indices);
+  tl_builder outer;
+  tl_op *guard = open_limits(sema, &region, indices, &outer);
+  sema->tile = &tile;
+  tl_sema_value value = tl_sema_expr(sema, assign->value);
+  sema->tile = NULL;
+  if (value.kind != TL_SEMA_POISON) emit_store(sema, region.symbol, indices, assign, value);
+  if (guard) tl_instantiate_leave(sema, outer);
+  tl_instantiate_end_parallel(sema, &scope);
+}
+
+void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt) {
+  const tl_assign *assign = &stmt->assign;
+  if (assign->num_targets != 1) {
+    tl_instantiate_not_yet(sema, assign->loc, "an assignment to several names (argmax)");
+    return;
+  }
+  const tl_expr *target = assign->targets[0];
+  if (tl_sema_is_element(target)) {
+    assign_element(sema, assign);
+    return;
+  }
+  const tl_expr *base =
+      target->kind == TL_EXPR_INDEX || target->kind == TL_EXPR_TRANSPOSE ? target->operands[0] : target;
+  if (base->kind == TL_EXPR_NAME && tl_dtype_parse(base->text) == TL_DTYPE_NONE) {
+    const tl_symbol *symbol = tl_sema_lookup(sema, base->text, base->loc);
+    if (!symbol || symbol->kind == TL_SYMBOL_POISON) return;
+    if (symbol->kind != TL_SYMBOL_BUFFER) {
+      tl_diag *diag =
+          tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, target->loc, "the %s `%.*s` cannot be assigned",
+                         tl_symbol_role_text(symbol->role), TL_STR_ARG(symbol->name));
+      tl_diag_add_note(sema->diags, diag, symbol->loc, "defined here");
+      return;
+    }
+  }
+  if (sema->in_parallel) {
+    tl_diag *diag =
+        tl_diag_report(sema->diags, TL_DIAG_STMT_PLACE, target->loc, "a whole tile is assigned inside `parallel`");
+    tl_diag_add_hint(sema->diags, diag, "assign an element: `X[i, j] = …`, or move the assignment out");
+    return;
+  }
+  assign_tile(sema, assign);
+}
+
+// ---- atomics
+
+static bool check_atomic(tl_sema *sema, const tl_symbol *symbol, int op, tl_loc loc) {
+  const tl_type *type = symbol->value->type;
+  if (type->scope == TL_SCOPE_FRAGMENT) {
+    tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc,
+                   "atomics work on global and shared memory, `%.*s` is a fragment", TL_STR_ARG(symbol->name));
+    return false;
+  }
+  tl_dtype dtype = type->dtype;
+  int bits = tl_dtype_bits(dtype);
+  bool is_int = tl_dtype_is_int(dtype) && bits >= 32;
+  bool ok = false;
+  switch (op) {
+    case TL_ATOMIC_ADD:
+      ok = is_int || dtype == TL_DTYPE_F64 || dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+      break;
+    case TL_ATOMIC_EXCH:
+      ok = is_int || dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F64;
+      break;
+    default:
+      ok = is_int;
+      break;
+  }
+  if (ok) return true;
+  tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc, "there is no atomic %s of %s",
+                 tl_ir_enum_text(TL_IR_ENUM_ATOMIC, op), tl_dtype_name(dtype));
+  return false;
+}
+
+static void emit_atomic(tl_sema *sema, const tl_stmt *stmt, const tl_symbol *symbol, tl_value *const *indices,
+                        tl_sema_value value, int op) {
+  const tl_type *type = symbol->value->type;
+  tl_value *element = tl_sema_to_dtype(sema, &value, type->dtype, stmt->from->loc);
+  if (!element) return;
+  sema->builder.loc = stmt->loc;
+  tl_group groups[3] = {TL_GROUP_OF(element), TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}};
+  tl_op *atomic = tl_build(&sema->builder, TL_OP_ATOMIC, groups, NULL, 0);
+  tl_op_set_int(sema->module, atomic, TL_ATTR_ATOMIC, op);
+}
+
+// The tile that an atomic adds: a name or a slice gives the extents.
+static void emit_tile_atomic(tl_sema *sema, const tl_stmt *stmt, int op) {
+  tl_sema_region src, dst;
+  bool ok = tl_sema_parse_region(sema, stmt->from, &src);
+  ok = tl_sema_parse_region(sema, stmt->to, &dst) && ok;
+  if (!ok || !tl_instantiate_check_writable(sema, dst.symbol, stmt->to->loc) ||
+      !check_atomic(sema, dst.symbol, op, stmt->to->loc) || !tl_sema_match_regions(sema, &src, &dst, stmt->text_loc)) {
+    return;
+  }
+  int64_t extents[TL_MAX_RANK];
+  if (!region_extents(sema, &src, extents)) return;
+  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, extents, src.num_axes, index_names, stmt->loc);
+  tl_value *const *loop = scope.op->regions[0]->args;
+  tl_value *from[TL_MAX_RANK], *to[TL_MAX_RANK];
+  region_indices(sema, &src, loop, from);
+  region_indices(sema, &dst, loop, to);
+  tl_builder outer, inner;
+  tl_op *guard = open_limits(sema, &dst, to, &outer);
+  tl_op *source_guard = open_limits(sema, &src, from, &inner);
+  tl_sema_value value = tl_sema_load(sema, src.symbol, from, NULL, stmt->from->loc);
+  emit_atomic(sema, stmt, dst.symbol, to, value, op);
+  if (source_guard) tl_instantiate_leave(sema, inner);
+  if (guard) tl_instantiate_leave(sema, outer);
+  tl_instantiate_end_parallel(sema, &scope);
+}
+
+void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt) {
+  bool ok = true;
+  for (uint32_t i = 0; i < stmt->num_options; ++i) {
+    const tl_option *option = &stmt->options[i];
+    bool is_relaxed = tl_str_is(option->name, "order") && option->value->kind == TL_EXPR_NAME &&
+                      tl_str_is(option->value->text, "relaxed");
+    if (tl_str_is(option->name, "op") || is_relaxed) continue;
+    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, option->loc,
+                   "the option `%.*s` of atomic is not supported yet", TL_STR_ARG(option->name));
+    ok = false;
+  }
+  const tl_option *option = tl_instantiate_option(stmt, "op");
+  if (option && option->value->kind == TL_EXPR_NAME && tl_str_is(option->value->text, "cas")) {
+    tl_instantiate_not_yet(sema, option->value->loc, "`op: cas`");
+    return;
+  }
+  int op = tl_instantiate_enum_option(sema, stmt, "op", TL_IR_ENUM_ATOMIC, TL_ATOMIC_ADD);
+  if (op < 0 || !ok) return;
+  const tl_expr *from = stmt->from;
+  bool is_region = from->kind == TL_EXPR_NAME || from->kind == TL_EXPR_TRANSPOSE || from->kind == TL_EXPR_INDEX;
+  if (!sema->in_parallel && is_region && tl_sema_has_tile(sema, from)) {
+    emit_tile_atomic(sema, stmt, op);
+    return;
+  }
+  if (!tl_sema_is_element(stmt->to)) {
+    tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, stmt->to->loc,
+                   "an atomic of one value needs an element such as `X[i, j]` to update");
+    return;
+  }
+  tl_symbol *symbol = tl_sema_buffer(sema, stmt->to);
+  tl_value *indices[TL_MAX_RANK];
+  ok = symbol && tl_sema_subscripts(sema, symbol, stmt->to, indices);
+  tl_sema_value value = tl_sema_expr(sema, from);
+  if (!ok || value.kind == TL_SEMA_POISON || !tl_instantiate_check_writable(sema, symbol, stmt->to->loc) ||
+      !check_atomic(sema, symbol, op, stmt->to->loc)) {
+    return;
+  }
+  emit_atomic(sema, stmt, symbol, indices, value, op);
+}

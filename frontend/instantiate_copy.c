@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// copy, clear and fill.
+#include "frontend/instantiate_internal.h"
+
+static bool refuse_later_options(tl_sema *sema, const tl_stmt *stmt) {
+  bool ok = true;
+  for (uint32_t i = 0; i < stmt->num_options; ++i) {
+    const tl_option *option = &stmt->options[i];
+    if (tl_str_is(option->name, "multicast") ||
+        (tl_str_is(option->name, "async") && !(option->value->kind == TL_EXPR_BOOL && !option->value->int_value))) {
+      tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, option->loc,
+                     "the option `%.*s` of copy is not supported yet", TL_STR_ARG(option->name));
+      ok = false;
+    }
+  }
+  return ok;
+}
+
+static void set_steps(tl_sema *sema, tl_op *op, const tl_sema_region *region, tl_attr_key dims_key,
+                      tl_attr_key step_key) {
+  int64_t dims[TL_MAX_RANK], steps[TL_MAX_RANK];
+  bool any_step = false;
+  for (int32_t i = 0; i < region->num_axes; ++i) {
+    dims[i] = region->axes[i].dim;
+    steps[i] = region->axes[i].step;
+    any_step = any_step || steps[i] != 1;
+  }
+  tl_op_set_ints(sema->module, op, dims_key, dims, region->num_axes);
+  if (any_step) tl_op_set_ints(sema->module, op, step_key, steps, region->num_axes);
+}
+
+static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst,
+                      tl_value *pad, int via, int evict) {
+  sema->builder.loc = stmt->loc;
+  tl_group groups[7] = {
+      TL_GROUP_OF(src->symbol->value),
+      {src->offsets, (uint32_t)src->rank},
+      {src->limits, src->has_limits ? (uint32_t)src->rank : 0},
+      TL_GROUP_OF(dst->symbol->value),
+      {dst->offsets, (uint32_t)dst->rank},
+      {dst->limits, dst->has_limits ? (uint32_t)dst->rank : 0},
+      {&pad, pad ? 1 : 0},
+  };
+  tl_op *op = tl_build(&sema->builder, TL_OP_COPY, groups, NULL, 0);
+  int64_t extents[TL_MAX_RANK];
+  for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
+  tl_op_set_ints(sema->module, op, TL_ATTR_EXTENTS, extents, src->num_axes);
+  set_steps(sema, op, src, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP);
+  set_steps(sema, op, dst, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP);
+  if (via != TL_VIA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_VIA, via);
+  if (evict != TL_EVICT_NORMAL) tl_op_set_int(sema->module, op, TL_ATTR_EVICT, evict);
+}
+
+void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, "`copy`")) return;
+  tl_sema_region src, dst;
+  bool ok = refuse_later_options(sema, stmt);
+  ok = tl_sema_parse_region(sema, stmt->from, &src) && ok;
+  ok = tl_sema_parse_region(sema, stmt->to, &dst) && ok;
+  int via = tl_instantiate_enum_option(sema, stmt, "via", TL_IR_ENUM_VIA, TL_VIA_AUTO);
+  int evict = tl_instantiate_enum_option(sema, stmt, "evict", TL_IR_ENUM_EVICT, TL_EVICT_NORMAL);
+  if (via == TL_VIA_TMA) {
+    tl_instantiate_not_yet(sema, tl_instantiate_option(stmt, "via")->loc, "`via: tma`");
+    ok = false;
+  }
+  if (!ok || via < 0 || evict < 0) return;
+  ok = tl_instantiate_check_writable(sema, dst.symbol, stmt->to->loc);
+  tl_value *pad = NULL;
+  const tl_option *option = tl_instantiate_option(stmt, "pad");
+  if (option) {
+    tl_sema_value value = tl_sema_expr(sema, option->value);
+    pad = tl_sema_to_dtype(sema, &value, src.symbol->value->type->dtype, option->value->loc);
+    ok = ok && pad;
+  }
+  sema->builder.loc = stmt->loc;
+  if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;
+  emit_copy(sema, stmt, &src, &dst, pad, via, evict);
+}
+
+void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt) {
+  bool is_clear = stmt->kind == TL_STMT_CLEAR;
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, is_clear ? "`clear`" : "`fill`")) return;
+  const tl_option *option = tl_instantiate_option(stmt, "value");
+  tl_sema_value value = tl_sema_of_const(tl_const_int(0));
+  if (!is_clear && option) value = tl_sema_expr(sema, option->value);
+  tl_symbol *symbol = tl_sema_buffer(sema, stmt->target);
+  if (!symbol || value.kind == TL_SEMA_POISON) return;
+  const tl_type *type = symbol->value->type;
+  if (stmt->target->kind != TL_EXPR_NAME || type->scope == TL_SCOPE_GLOBAL) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, stmt->target->loc,
+                                   "%s sets a whole shared or fragment tile", is_clear ? "clear" : "fill");
+    tl_diag_add_hint(sema->diags, diag, "assign a slice: `%.*s[…] = value`", TL_STR_ARG(symbol->name));
+    return;
+  }
+  tl_loc loc = is_clear || !option ? stmt->loc : option->value->loc;
+  tl_value *element = tl_sema_to_dtype(sema, &value, type->dtype, loc);
+  if (!element) return;
+  sema->builder.loc = stmt->loc;
+  tl_group groups[2] = {TL_GROUP_OF(symbol->value), TL_GROUP_OF(element)};
+  tl_build(&sema->builder, TL_OP_FILL, groups, NULL, 0);
+}

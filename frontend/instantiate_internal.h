@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The parts of instantiate: the document's head, and one function a family of statements.
+#ifndef TL_FRONTEND_INSTANTIATE_INTERNAL_H
+#define TL_FRONTEND_INSTANTIATE_INTERNAL_H
+
+#include "frontend/sema.h"
+
+// instantiate_head.c: dynamic params, lets, requires, args, views, grid, tiles, in this order at the builder.
+void tl_instantiate_head(tl_sema *sema, const bool *poisoned);
+// A view of the document or of a body; defines its name.
+void tl_instantiate_view(tl_sema *sema, const tl_view *view);
+
+// instantiate_stmt.c: control flow and scopes.
+void tl_instantiate_stmts(tl_sema *sema, const tl_stmt_list *list);
+
+// instantiate_copy.c
+void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
+
+// instantiate_gemm.c
+void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt);
+
+// instantiate_assign.c: element and tile assignments, atomics.
+void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt);
+
+// A `parallel` over `extents` with unnamed indices, and the builder inside it; `tl_instantiate_end_parallel` leaves it.
+typedef struct tl_parallel_scope {
+  tl_op *op;
+  tl_builder outer;
+  bool outer_in_parallel;
+} tl_parallel_scope;
+tl_parallel_scope tl_instantiate_begin_parallel(tl_sema *sema, const int64_t *extents, int32_t rank,
+                                                const char *const *names, tl_loc loc);
+void tl_instantiate_end_parallel(tl_sema *sema, tl_parallel_scope *scope);
+// Enters region `index` of `op` and leaves it; the builder is restored.
+tl_builder tl_instantiate_enter(tl_sema *sema, tl_op *op, uint32_t index);
+void tl_instantiate_leave(tl_sema *sema, tl_builder outer);
+
+// ---- options
+const tl_option *tl_instantiate_option(const tl_stmt *stmt, const char *name);
+// The member of an IR enumeration that an option names; `fallback` without the option, -1 after an error.
+int tl_instantiate_enum_option(tl_sema *sema, const tl_stmt *stmt, const char *name, tl_ir_enum which, int fallback);
+// Refuses what stands inside `parallel` but works on whole tiles; true when it was refused.
+bool tl_instantiate_refuse_in_parallel(tl_sema *sema, const tl_stmt *stmt, const char *what);
+// Whether the buffer may be written; reports.
+bool tl_instantiate_check_writable(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
+void tl_instantiate_not_yet(tl_sema *sema, tl_loc loc, const char *what);
+
+#endif

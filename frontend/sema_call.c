@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls of the language's functions.
+#include <math.h>
+
+#include "frontend/sema.h"
+#include "frontend/suggest.h"
+
+enum { MAX_CALL_ARGS = 16 };
+
+tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr) {
+  tl_function function = tl_function_parse(expr->text);
+  if (function == TL_FUNCTION_NONE) {
+    tl_diag *diag =
+        tl_diag_report(diags, TL_DIAG_FUNCTION_UNKNOWN, expr->loc, "unknown function `%.*s`", TL_STR_ARG(expr->text));
+    const char *names[TL_FUNCTION_COUNT];
+    for (int i = 1; i < TL_FUNCTION_COUNT; ++i) names[i - 1] = tl_function_info_of((tl_function)i)->name;
+    const char *nearest = tl_suggest(expr->text, names, TL_FUNCTION_COUNT - 1);
+    if (nearest) tl_diag_add_hint(diags, diag, "did you mean `%s`?", nearest);
+    return function;
+  }
+  const tl_function_info *info = tl_function_info_of(function);
+  int count = (int)expr->num_operands;
+  if (expr->num_keywords) {
+    const tl_keyword *keyword = &expr->keywords[0];
+    bool is_reduction = tl_str_is(keyword->name, "axis") || tl_str_is(keyword->name, "keepdims");
+    tl_diag_report(diags, is_reduction ? TL_DIAG_NOT_SUPPORTED_YET : TL_DIAG_FUNCTION_ARGS, keyword->loc,
+                   is_reduction ? "reductions of tiles (`%s` with `%.*s=`) are not supported yet"
+                                : "`%s` takes no argument `%.*s=`",
+                   info->name, TL_STR_ARG(keyword->name));
+    return TL_FUNCTION_NONE;
+  }
+  if (count < info->min_args || count > info->max_args) {
+    if (info->min_args == info->max_args) {
+      tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, expr->loc, "`%s` takes %d argument%s, %d given", info->name,
+                     info->min_args, info->min_args == 1 ? "" : "s", count);
+    } else {
+      tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, expr->loc, "`%s` takes %d to %d arguments, %d given", info->name,
+                     info->min_args, info->max_args, count);
+    }
+    return TL_FUNCTION_NONE;
+  }
+  return function;
+}
+
+static tl_sema_value constant(double value) {
+  return tl_sema_of_const(tl_const_float(value));
+}
+
+static tl_sema_value math_op(tl_sema *sema, int function, tl_sema_value a, tl_loc loc) {
+  if (a.kind == TL_SEMA_POISON) return a;
+  sema->builder.loc = loc;
+  return tl_sema_of_value(tl_build_math(&sema->builder, function, a.value));
+}
+
+static tl_sema_value add(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
+  return tl_sema_binary(sema, TL_EXPR_OP_ADD, a, b, loc);
+}
+static tl_sema_value sub(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
+  return tl_sema_binary(sema, TL_EXPR_OP_SUB, a, b, loc);
+}
+static tl_sema_value mul(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
+  return tl_sema_binary(sema, TL_EXPR_OP_MUL, a, b, loc);
+}
+static tl_sema_value fdiv(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
+  return tl_sema_binary(sema, TL_EXPR_OP_DIV, a, b, loc);
+}
+
+// The operand of a float function: integers become f32, f8 and f4 too.
+static tl_sema_value to_float(tl_sema *sema, tl_sema_value a, tl_loc loc) {
+  if (a.kind != TL_SEMA_VALUE) return a;
+  const tl_type *type = a.value->type;
+  bool is_float = type->kind == TL_TYPE_SCALAR && tl_dtype_is_float(type->dtype);
+  tl_dtype dtype = is_float ? tl_sema_arithmetic_dtype(type->dtype) : TL_DTYPE_F32;
+  return tl_sema_of_value(tl_sema_to_dtype(sema, &a, dtype, loc));
+}
+
+// log(1 + x) without losing small x (Kahan): log(w) * x / (w - 1) for w = 1 + x rounded; x itself when w is 1.
+static tl_sema_value log1p_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
+  tl_sema_value w = add(sema, x, constant(1), loc);
+  tl_sema_value log_w = math_op(sema, TL_MATH_LOG, w, loc);
+  tl_sema_value scaled = mul(sema, log_w, fdiv(sema, x, sub(sema, w, constant(1), loc), loc), loc);
+  tl_sema_value is_large = tl_sema_compare(sema, TL_EXPR_OP_EQ, w, constant(INFINITY), loc);
+  tl_sema_value is_one = tl_sema_compare(sema, TL_EXPR_OP_EQ, w, constant(1), loc);
+  return tl_sema_select(sema, is_one, x, tl_sema_select(sema, is_large, w, scaled, loc), loc);
+}
+
+// exp(x) - 1 without losing small x (Kahan): (u - 1) * x / log(u) for u = exp(x) rounded.
+static tl_sema_value expm1_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
+  tl_sema_value u = math_op(sema, TL_MATH_EXP, x, loc);
+  tl_sema_value less = sub(sema, u, constant(1), loc);
+  tl_sema_value scaled = mul(sema, less, fdiv(sema, x, math_op(sema, TL_MATH_LOG, u, loc), loc), loc);
+  tl_sema_value is_one = tl_sema_compare(sema, TL_EXPR_OP_EQ, u, constant(1), loc);
+  // Far from 0 the subtraction loses nothing, and 0 and infinity need no quotient.
+  tl_sema_value is_far = tl_sema_compare(sema, TL_EXPR_OP_LT, constant(1),
+                                         tl_sema_of_value(tl_build_math(&sema->builder, TL_MATH_ABS, x.value)), loc);
+  return tl_sema_select(sema, is_far, less, tl_sema_select(sema, is_one, x, scaled, loc), loc);
+}
+
+// 10^x = 2^t * 2^e with t = x * log2(10) rounded and e what the rounding lost, small enough for 2^e = 1 + e * ln 2.
+static tl_sema_value exp10_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
+  const double log2_10 = 3.32192809488736234787, ln_2 = 0.69314718055994530942;
+  const double high = tl_dtype_round(TL_DTYPE_F32, log2_10);
+  tl_builder *builder = &sema->builder;
+  const tl_type *type = x.value->type;
+  tl_sema_value t = mul(sema, x, constant(high), loc);
+  if (t.kind != TL_SEMA_VALUE) return t;
+  tl_value *negated = tl_build_unary(builder, TL_OP_NEG, t.value);
+  tl_group groups[3] = {TL_GROUP_OF(x.value), TL_GROUP_OF(tl_build_const_float(builder, type, high)),
+                        TL_GROUP_OF(negated)};
+  tl_sema_value lost = tl_sema_of_value(tl_op_result(tl_build(builder, TL_OP_FMA, groups, &type, 1), 0));
+  tl_sema_value e = add(sema, lost, mul(sema, x, constant(log2_10 - high), loc), loc);
+  tl_sema_value power = math_op(sema, TL_MATH_EXP2, t, loc);
+  tl_sema_value refined = add(sema, power, mul(sema, power, mul(sema, e, constant(ln_2), loc), loc), loc);
+  // Infinities of x or of the power have no remainder.
+  tl_sema_value is_finite = tl_sema_compare(
+      sema, TL_EXPR_OP_LT, tl_sema_of_value(tl_build_math(builder, TL_MATH_ABS, t.value)), constant(120), loc);
+  return tl_sema_select(sema, is_finite, refined, power, loc);
+}
+
+static tl_sema_value composed_of(tl_sema *sema, tl_function function, tl_sema_value x, tl_loc loc) {
+  switch ((int)function) {
+    case TL_FUNCTION_EXP10:
+      return exp10_of(sema, x, loc);
+    case TL_FUNCTION_LOG10:
+      return mul(sema, math_op(sema, TL_MATH_LOG2, x, loc), constant(0.30102999566398119521), loc);
+    case TL_FUNCTION_LOG1P:
+      return log1p_of(sema, x, loc);
+    case TL_FUNCTION_EXPM1:
+      return expm1_of(sema, x, loc);
+    case TL_FUNCTION_RELU:
+      return tl_sema_min_max(sema, true, x, constant(0), loc);
+    case TL_FUNCTION_SILU:
+      return mul(sema, x, math_op(sema, TL_MATH_SIGMOID, x, loc), loc);
+    case TL_FUNCTION_GELU: {
+      tl_sema_value scaled = mul(sema, x, constant(0.70710678118654752440), loc);
+      tl_sema_value erf = math_op(sema, TL_MATH_ERF, scaled, loc);
+      return mul(sema, mul(sema, x, constant(0.5), loc), add(sema, erf, constant(1), loc), loc);
+    }
+    case TL_FUNCTION_SOFTPLUS: {  // max(x, 0) + log1p(exp(-|x|)): never overflows
+      tl_sema_value magnitude = math_op(sema, TL_MATH_ABS, x, loc);
+      tl_sema_value small = math_op(sema, TL_MATH_EXP, tl_sema_unary(sema, TL_EXPR_OP_NEG, magnitude, loc), loc);
+      return add(sema, tl_sema_min_max(sema, true, x, constant(0), loc), log1p_of(sema, small, loc), loc);
+    }
+  }
+  return tl_sema_poison();
+}
+
+// Composed functions are computed in f32 (f64 stays) and rounded once to the operand's type.
+static tl_sema_value composed(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
+  a = to_float(sema, a, loc);
+  if (a.kind != TL_SEMA_VALUE) return a;
+  tl_dtype dtype = a.value->type->dtype;
+  if (function == TL_FUNCTION_RELU) return composed_of(sema, function, a, loc);
+  tl_dtype wide = tl_dtype_bits(dtype) < 32 ? TL_DTYPE_F32 : dtype;
+  tl_sema_value x = tl_sema_of_value(tl_sema_to_dtype(sema, &a, wide, loc));
+  tl_sema_value result = composed_of(sema, function, x, loc);
+  if (result.kind != TL_SEMA_VALUE) return result;
+  return tl_sema_of_value(tl_sema_to_dtype(sema, &result, dtype, loc));
+}
+
+static tl_sema_value ceildiv(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
+  if (!tl_sema_is_integer(&a) || !tl_sema_is_integer(&b)) {
+    tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "ceildiv takes integers, not %s and %s",
+                   tl_sema_type_text(sema, &a), tl_sema_type_text(sema, &b));
+    return tl_sema_poison();
+  }
+  if (b.kind == TL_SEMA_CONST && b.constant.i == 0) {
+    tl_sema_report_fold(sema->diags, TL_FOLD_DIV_ZERO, loc, "");
+    return tl_sema_poison();
+  }
+  const tl_type *type = tl_sema_common_type(sema, &a, &b);
+  tl_value *x = tl_sema_convert(sema, &a, type, loc), *y = tl_sema_convert(sema, &b, type, loc);
+  if (!x || !y) return tl_sema_poison();
+  sema->builder.loc = loc;
+  if (type->kind == TL_TYPE_INDEX) return tl_sema_of_value(tl_index_ceildiv(&sema->builder, x, y));
+  tl_value *quotient = tl_build_binary(&sema->builder, TL_OP_FLOORDIV, tl_build_unary(&sema->builder, TL_OP_NEG, x), y);
+  return tl_sema_of_value(tl_build_unary(&sema->builder, TL_OP_NEG, quotient));
+}
+
+static tl_sema_value abs_or_sign(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
+  tl_sema_value zero = tl_sema_of_const(tl_const_int(0));
+  if (function == TL_FUNCTION_ABS) {
+    if (tl_sema_is_float(&a)) return math_op(sema, TL_MATH_ABS, to_float(sema, a, loc), loc);
+    return tl_sema_min_max(sema, true, a, tl_sema_unary(sema, TL_EXPR_OP_NEG, a, loc), loc);
+  }
+  a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
+  if (a.kind != TL_SEMA_VALUE) return a;
+  const tl_type *type = a.value->type;
+  tl_sema_value one =
+      tl_sema_of_value(tl_sema_convert(sema, &(tl_sema_value){TL_SEMA_CONST, tl_const_int(1), NULL}, type, loc));
+  tl_sema_value minus = tl_sema_unary(sema, TL_EXPR_OP_NEG, one, loc);
+  // 0 and NaN give themselves.
+  tl_sema_value rest = tl_sema_select(sema, tl_sema_compare(sema, TL_EXPR_OP_LT, a, zero, loc), minus, a, loc);
+  return tl_sema_select(sema, tl_sema_compare(sema, TL_EXPR_OP_GT, a, zero, loc), one, rest, loc);
+}
+
+static tl_sema_value fma_of(tl_sema *sema, const tl_sema_value *args, tl_loc loc) {
+  tl_sema_value product = {.kind = TL_SEMA_POISON};
+  if (!tl_sema_is_float(&args[0]) && !tl_sema_is_float(&args[1]) && !tl_sema_is_float(&args[2])) {
+    product = tl_sema_binary(sema, TL_EXPR_OP_MUL, args[0], args[1], loc);
+    return tl_sema_binary(sema, TL_EXPR_OP_ADD, product, args[2], loc);
+  }
+  const tl_type *type = NULL;
+  for (int i = 0; i < 3; ++i) {  // the common type of all three
+    for (int j = i + 1; j < 3; ++j) {
+      if (args[i].kind == TL_SEMA_CONST && args[j].kind == TL_SEMA_CONST) continue;
+      const tl_type *pair = tl_sema_common_type(sema, &args[i], &args[j]);
+      if (pair->kind == TL_TYPE_INDEX || !tl_dtype_is_float(pair->dtype)) continue;
+      if (!type || tl_dtype_bits(pair->dtype) > tl_dtype_bits(type->dtype))
+        type = pair;
+      else if (pair != type && tl_dtype_bits(pair->dtype) == tl_dtype_bits(type->dtype))
+        type = tl_type_scalar(sema->module, TL_DTYPE_F32);
+    }
+  }
+  tl_value *values[3];
+  for (int i = 0; i < 3; ++i) {
+    values[i] = tl_sema_convert(sema, &args[i], type, loc);
+    if (!values[i]) return product;
+  }
+  sema->builder.loc = loc;
+  tl_group groups[3] = {{&values[0], 1}, {&values[1], 1}, {&values[2], 1}};
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_FMA, groups, &type, 1), 0));
+}
+
+static tl_sema_value promoted(tl_sema *sema, tl_function function, tl_sema_value *args, uint32_t count, tl_loc loc) {
+  tl_sema_value result = args[0];
+  switch ((int)function) {
+    case TL_FUNCTION_MIN:
+    case TL_FUNCTION_MAX:
+      for (uint32_t i = 1; i < count; ++i) {
+        result = tl_sema_min_max(sema, function == TL_FUNCTION_MAX, result, args[i], loc);
+      }
+      return result;
+    case TL_FUNCTION_CLAMP:
+      return tl_sema_min_max(sema, false, tl_sema_min_max(sema, true, args[0], args[1], loc), args[2], loc);
+    case TL_FUNCTION_SELECT:
+    case TL_FUNCTION_IF_THEN_ELSE:
+      return tl_sema_select(sema, args[0], args[1], args[2], loc);
+    case TL_FUNCTION_ABS:
+    case TL_FUNCTION_SIGN:
+      return abs_or_sign(sema, function, args[0], loc);
+    case TL_FUNCTION_FLOOR:
+    case TL_FUNCTION_CEIL:
+    case TL_FUNCTION_ROUND:
+    case TL_FUNCTION_TRUNC:
+      if (!tl_sema_is_float(&args[0])) return tl_sema_unary(sema, TL_EXPR_OP_POS, args[0], loc);
+      return math_op(sema, tl_function_info_of(function)->math, to_float(sema, args[0], loc), loc);
+    case TL_FUNCTION_POW:
+      return tl_sema_binary(sema, TL_EXPR_OP_POW, args[0], args[1], loc);
+    case TL_FUNCTION_FMA:
+      return fma_of(sema, args, loc);
+  }
+  return tl_sema_poison();
+}
+
+static tl_sema_value type_call(tl_sema *sema, tl_function function, const tl_expr *expr, const tl_sema_value *args) {
+  if (function != TL_FUNCTION_CAST && function != TL_FUNCTION_BITCAST) {
+    tl_diag_report(sema->diags, TL_DIAG_DTYPE_EXPECTED, expr->operands[0]->loc, "`%.*s` takes a dtype, this is %s",
+                   TL_STR_ARG(expr->text), tl_sema_type_text(sema, &args[0]));
+    return tl_sema_poison();
+  }
+  if (args[1].kind != TL_SEMA_CONST || args[1].constant.kind != TL_CONST_DTYPE) {
+    tl_diag_report(sema->diags, TL_DIAG_DTYPE_EXPECTED, expr->operands[1]->loc, "`%.*s` needs a dtype here, this is %s",
+                   TL_STR_ARG(expr->text), tl_sema_type_text(sema, &args[1]));
+    return tl_sema_poison();
+  }
+  tl_dtype dtype = args[1].constant.dtype;
+  if (function == TL_FUNCTION_CAST) {
+    if (args[0].kind == TL_SEMA_CONST) {
+      tl_const folded, pair[2] = {args[0].constant, args[1].constant};
+      tl_fold_result result = tl_fold_call(function, pair, 2, &folded);
+      if (result != TL_FOLD_OK) {
+        tl_sema_report_fold(sema->diags, result, expr->loc, "cast");
+        return tl_sema_poison();
+      }
+      if (dtype == TL_DTYPE_BOOL) return tl_sema_of_const(folded);
+      tl_sema_value value = tl_sema_of_const(folded);
+      return tl_sema_of_value(tl_sema_to_dtype(sema, &value, dtype, expr->loc));
+    }
+    return tl_sema_of_value(tl_sema_to_dtype(sema, &args[0], dtype, expr->loc));
+  }
+  if (args[0].kind == TL_SEMA_CONST || args[0].value->type->kind == TL_TYPE_INDEX ||
+      tl_dtype_bits(args[0].value->type->dtype) != tl_dtype_bits(dtype)) {
+    tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, expr->loc, "bitcast needs two types of one width, not %s and %s",
+                   tl_sema_type_text(sema, &args[0]), tl_dtype_name(dtype));
+    return tl_sema_poison();
+  }
+  const tl_type *type = tl_type_scalar(sema->module, dtype);
+  if (args[0].value->type == type) return args[0];
+  sema->builder.loc = expr->loc;
+  tl_group group = TL_GROUP_OF(args[0].value);
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_BITCAST, &group, &type, 1), 0));
+}
+
+static tl_sema_value access_call(tl_sema *sema, tl_function function, const tl_expr *expr) {
+  const tl_expr *element = expr->operands[0];
+  if (!tl_sema_is_element(element)) {
+    tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, element->loc, "`%.*s` takes an element such as `X[i, j]`",
+                   TL_STR_ARG(expr->text));
+    return tl_sema_poison();
+  }
+  if (function == TL_FUNCTION_LOAD) {
+    return tl_sema_load_element(sema, element, expr->num_operands > 1 ? expr->operands[1] : NULL);
+  }
+  tl_symbol *symbol = tl_sema_buffer(sema, element);
+  tl_value *indices[TL_MAX_RANK];
+  if (!symbol || !tl_sema_subscripts(sema, symbol, element, indices)) return tl_sema_poison();
+  sema->builder.loc = expr->loc;
+  const tl_type *type = tl_type_scalar(sema->module, TL_DTYPE_BOOL);
+  tl_group groups[2] = {TL_GROUP_OF(symbol->value), {indices, (uint32_t)symbol->value->type->rank}};
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_IN_BOUNDS, groups, &type, 1), 0));
+}
+
+static tl_sema_value thread_call(tl_sema *sema, tl_function function, const tl_expr *expr) {
+  if (sema->launch_only) {
+    tl_diag_report(sema->diags, TL_DIAG_NOT_AT_LAUNCH, expr->loc, "the launcher does not know `%.*s()`",
+                   TL_STR_ARG(expr->text));
+    return tl_sema_poison();
+  }
+  tl_opcode code = function == TL_FUNCTION_THREAD_ID ? TL_OP_THREAD_ID
+                   : function == TL_FUNCTION_LANE_ID ? TL_OP_LANE_ID
+                                                     : TL_OP_WARP_ID;
+  const tl_type *type = tl_type_index(sema->module);
+  sema->builder.loc = expr->loc;
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, code, NULL, &type, 1), 0));
+}
+
+static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_expr *expr, tl_sema_value *args) {
+  const tl_function_info *info = tl_function_info_of(function);
+  if (info->is_later) {
+    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, expr->loc, "`%s` is not supported yet", info->name);
+    return tl_sema_poison();
+  }
+  if (info->kind != TL_FUNCTION_KIND_TYPE) {
+    for (uint32_t i = 0; i < expr->num_operands; ++i) {
+      if (args[i].kind != TL_SEMA_CONST || args[i].constant.kind != TL_CONST_DTYPE) continue;
+      tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, expr->operands[i]->loc, "`%s` takes numbers, this is a dtype",
+                     info->name);
+      return tl_sema_poison();
+    }
+  }
+  switch (info->kind) {
+    case TL_FUNCTION_KIND_INTEGER:
+      return ceildiv(sema, args[0], args[1], expr->loc);
+    case TL_FUNCTION_KIND_PROMOTED:
+      return promoted(sema, function, args, expr->num_operands, expr->loc);
+    case TL_FUNCTION_KIND_MATH:
+      return math_op(sema, info->math, to_float(sema, args[0], expr->loc), expr->loc);
+    case TL_FUNCTION_KIND_COMPOSED:
+      return composed(sema, function, args[0], expr->loc);
+    case TL_FUNCTION_KIND_TYPE:
+      return type_call(sema, function, expr, args);
+    case TL_FUNCTION_KIND_ACCESS:
+    case TL_FUNCTION_KIND_THREAD:
+      break;
+  }
+  return tl_sema_poison();
+}
+
+tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
+  if (tl_function_parse(expr->text) == TL_FUNCTION_NONE &&
+      (tl_str_is(expr->text, "sum") || tl_str_is(expr->text, "prod") || tl_str_is(expr->text, "any") ||
+       tl_str_is(expr->text, "all") || tl_str_is(expr->text, "argmax") || tl_str_is(expr->text, "argmin"))) {
+    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, expr->loc,
+                   "reductions in expressions (`%.*s`) are not supported yet", TL_STR_ARG(expr->text));
+    return tl_sema_poison();
+  }
+  tl_function function = tl_sema_check_call(sema->diags, expr);
+  if (function == TL_FUNCTION_NONE) return tl_sema_poison();
+  const tl_function_info *info = tl_function_info_of(function);
+  if (info->kind == TL_FUNCTION_KIND_ACCESS) return access_call(sema, function, expr);
+  if (info->kind == TL_FUNCTION_KIND_THREAD) return thread_call(sema, function, expr);
+  tl_sema_value args[MAX_CALL_ARGS];
+  tl_const constants[MAX_CALL_ARGS];
+  bool all_const = true, poisoned = false, outer_position = sema->index_position;
+  // What a rounding or a cast is applied to may well be a float quotient.
+  bool is_rounding = function == TL_FUNCTION_FLOOR || function == TL_FUNCTION_CEIL || function == TL_FUNCTION_ROUND ||
+                     function == TL_FUNCTION_TRUNC || info->kind == TL_FUNCTION_KIND_TYPE;
+  if (is_rounding) sema->index_position = false;
+  for (uint32_t i = 0; i < expr->num_operands; ++i) {
+    args[i] = tl_sema_expr(sema, expr->operands[i]);
+    all_const = all_const && args[i].kind == TL_SEMA_CONST;
+    poisoned = poisoned || args[i].kind == TL_SEMA_POISON;
+    constants[i] = args[i].constant;
+  }
+  sema->index_position = outer_position;
+  if (poisoned) return tl_sema_poison();
+  if (all_const && function != TL_FUNCTION_CAST && function != TL_FUNCTION_BITCAST) {
+    tl_const folded;
+    tl_fold_result result = tl_fold_call(function, constants, expr->num_operands, &folded);
+    if (result == TL_FOLD_OK) return tl_sema_of_const(folded);
+    if (info->kind != TL_FUNCTION_KIND_TYPE) {
+      tl_sema_report_fold(sema->diags, result, expr->loc, info->name);
+      return tl_sema_poison();
+    }
+  }
+  return emit_call(sema, function, expr, args);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The one namespace of a kernel, and texts for messages.
+#include "frontend/sema.h"
+#include "frontend/suggest.h"
+
+void tl_sema_init(tl_sema *sema, tl_arena *arena, tl_diags *diags) {
+  *sema = (tl_sema){.arena = arena, .diags = diags};
+  tl_strmap_init(&sema->names, arena);
+}
+
+void tl_sema_fini(tl_sema *sema) {
+  tl_strmap_fini(&sema->names);
+  tl_vec_fini(&sema->stack);
+}
+
+const char *tl_symbol_role_text(tl_symbol_role role) {
+  switch (role) {
+    case TL_ROLE_PARAM:
+      return "param";
+    case TL_ROLE_LET:
+      return "let";
+    case TL_ROLE_ARG:
+      return "argument";
+    case TL_ROLE_GRID:
+      return "grid index";
+    case TL_ROLE_TILE:
+      return "tile";
+    case TL_ROLE_VIEW:
+      return "view";
+    case TL_ROLE_INDEX:
+      return "loop index";
+    case TL_ROLE_BODY_LET:
+      return "let";
+  }
+  return "name";
+}
+
+bool tl_sema_is_reserved(tl_str name) {
+  static const char *const words[] = {"inf", "nan",   "and",  "or",   "not",   "if",   "else",
+                                      "in",  "range", "None", "true", "false", "True", "False"};
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
+    if (tl_str_is(name, words[i])) return true;
+  }
+  return tl_dtype_parse(name) != TL_DTYPE_NONE;
+}
+
+tl_symbol *tl_sema_define(tl_sema *sema, tl_str name, tl_loc loc, tl_symbol_role role, tl_symbol_kind kind) {
+  if (tl_sema_is_reserved(name)) {
+    tl_diag_report(sema->diags, TL_DIAG_NAME_RESERVED, loc, "`%.*s` is reserved and cannot name a %s", TL_STR_ARG(name),
+                   tl_symbol_role_text(role));
+    return NULL;
+  }
+  const tl_symbol *first = tl_strmap_get(&sema->names, name);
+  if (first) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is already the name of a %s",
+                                   TL_STR_ARG(name), tl_symbol_role_text(first->role));
+    tl_diag_add_note(sema->diags, diag, first->loc, "first defined here");
+    return NULL;
+  }
+  tl_symbol *symbol = TL_NEW(sema->arena, tl_symbol);
+  symbol->name = name;
+  symbol->loc = loc;
+  symbol->role = role;
+  symbol->kind = kind;
+  symbol->access = TL_ACCESS_INOUT;
+  tl_strmap_put(&sema->names, name, symbol);
+  tl_vec_push(&sema->stack, symbol);
+  return symbol;
+}
+
+size_t tl_sema_open_scope(const tl_sema *sema) {
+  return sema->stack.len;
+}
+
+void tl_sema_close_scope(tl_sema *sema, size_t mark) {
+  while (sema->stack.len > mark) {
+    tl_symbol *symbol = tl_vec_pop(&sema->stack);
+    tl_strmap_put(&sema->names, symbol->name, NULL);
+  }
+}
+
+tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc) {
+  tl_symbol *symbol = tl_strmap_get(&sema->names, name);
+  if (symbol) return symbol;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_UNKNOWN, loc, "unknown name `%.*s`", TL_STR_ARG(name));
+  if (tl_function_parse(name) != TL_FUNCTION_NONE) {
+    tl_diag_add_hint(sema->diags, diag, "`%.*s` is a function: write `%.*s(…)`", TL_STR_ARG(name), TL_STR_ARG(name));
+    return NULL;
+  }
+  tl_str *candidates = TL_NEW_ARRAY(sema->arena, tl_str, sema->stack.len + 1);
+  for (size_t i = 0; i < sema->stack.len; ++i) candidates[i] = sema->stack.items[i]->name;
+  size_t nearest = tl_suggest_index(name, candidates, sema->stack.len);
+  if (nearest != SIZE_MAX) {
+    tl_diag_add_hint(sema->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(candidates[nearest]));
+  }
+  return NULL;
+}
+
+const char *tl_sema_expr_text(tl_sema *sema, const tl_expr *expr) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_expr_print(expr, &text);
+  const char *copy = tl_arena_copy_bytes(sema->arena, tl_strbuf_c(&text), text.len);
+  tl_strbuf_fini(&text);
+  return copy;
+}
+
+const char *tl_sema_shape_text(tl_arena *arena, const int64_t *dims, int32_t rank) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_strbuf_append_char(&text, '[');
+  for (int32_t i = 0; i < rank; ++i) {
+    if (i) tl_strbuf_append_c(&text, ", ");
+    if (dims[i] < 0) {
+      tl_strbuf_append_char(&text, '?');
+    } else {
+      tl_strbuf_appendf(&text, "%lld", (long long)dims[i]);
+    }
+  }
+  tl_strbuf_append_char(&text, ']');
+  const char *copy = tl_arena_copy_bytes(arena, tl_strbuf_c(&text), text.len);
+  tl_strbuf_fini(&text);
+  return copy;
+}
+
+const char *tl_sema_buffer_shape(tl_sema *sema, const tl_symbol *symbol) {
+  const tl_type *type = symbol->value->type;
+  return tl_sema_shape_text(sema->arena, type->dims, type->rank);
+}
