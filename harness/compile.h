@@ -11,19 +11,28 @@
 typedef struct tl_compile_request {
   const tl_kernel_spec *kernel;  // Borrowed.
   tl_bindings bindings;
-  const tl_target *target;       // NULL: the kernel's, else sm_80
+  const tl_target *target;  // NULL: the kernel's, else sm_80
   tl_pass_options passes;
   tl_backend_options backend;
 } tl_compile_request;
 
+// A request for `kernel` with every option at its default: all passes, no limit, -O3.
+tl_compile_request tl_compile_request_default(const tl_kernel_spec *kernel);
+// The target of a request: its own, else the kernel's, else sm_80. NULL (and a diagnostic) when the kernel's is
+// unknown.
+const tl_target *tl_compile_target(const tl_compile_request *request, tl_diags *diags);
+
 typedef struct tl_compiled {
-  tl_module *tile;       // Owned. After the passes (scheduled level), or where stop_after left it.
-  tl_backend *backend;   // Owned. NULL when stopped before.
+  tl_module *tile;      // Owned. After the passes (scheduled level), or where stop_after left it.
+  tl_backend *backend;  // Owned. NULL when stopped before.
   const tl_target *target;
 } tl_compiled;
 
-// DIAGNOSTICS when `diags` got errors.
-TL_MUST_USE tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags, tl_compiled *out);
+// DIAGNOSTICS when `diags` got errors. With stop_after, passes or pass_limit the backend is not made. After a failure
+// `out` still holds the module as the failing stage left it (NULL when there was none); tl_compiled_fini it in any
+// case.
+TL_MUST_USE tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
+                                 tl_compiled *out);
 void tl_compiled_fini(tl_compiled *compiled);
 
 #endif

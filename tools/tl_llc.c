@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tl-llc: specs to PTX and every stage on the way.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/file.h"
+#include "harness/ptxas.h"
+#include "ir/text.h"
+#include "tools/cli.h"
+
+static const char usage[] =
+    "Usage: tl-llc [options] SPEC.yaml\n"
+    "Compiles a tile kernel to PTX.\n\n"
+    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin\n"
+    "  -o FILE                write there (default: standard output)\n"
+    "  -D NAME=VALUE          bind a param; repeatable\n"
+    "  --kernel=NAME          the kernel of a file with several (default: the first)\n"
+    "  --target=NAME          sm_80, sm_86, sm_89, sm_90, sm_90a, or native (asks the GPU)\n"
+    "  --ptx-version=M.N      raise the PTX ISA version\n"
+    "  -O0 … -O3              LLVM's effort (default -O3)\n"
+    "  --ptxas=PATH           the assembler for cubin (default: $TL_PTXAS, PATH, /usr/local/cuda/bin)\n"
+    "  --ptxas-timeout=S      its time limit in seconds (default 120)\n"
+    "  --remarks[=json]       say what the compiler decided\n"
+    "  --diagnostics=FORMAT   text (default) or json\n"
+    "  --color=WHEN           auto (default), always, never\n"
+    "  --explain CODE         explain a diagnostic\n"
+    "  -W…                    -Werror, -Werror=GROUP, -WGROUP, -Wno-GROUP, -Wnone\n"
+    "  --passes=A,B --stop-after=PASS --pass-limit=N --print-before=A,B --print-after=A,B\n"
+    "  --print-changed --verify-each --time-passes --list-passes\n"
+    "  --version --help\n";
+
+enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT };
+
+typedef enum emit_kind {
+  EMIT_AST,
+  EMIT_TILE,
+  EMIT_SCHEDULED,
+  EMIT_LLVM,
+  EMIT_LLVM_OPT,
+  EMIT_PTX,
+  EMIT_MANIFEST,
+  EMIT_CUBIN,
+  EMIT_COUNT
+} emit_kind;
+static const char *const emit_names[EMIT_COUNT] = {"ast",      "tile", "scheduled", "llvm",
+                                                   "llvm-opt", "ptx",  "manifest",  "cubin"};
+
+typedef struct llc {
+  tl_cli cli;
+  emit_kind emit;
+  int ptx_version, opt_level;
+  const char *ptxas_path;
+  double ptxas_timeout_s;
+} llc;
+
+static void parse_emit(llc *l, const char *text) {
+  for (int i = 0; i < EMIT_COUNT; i++) {
+    if (strcmp(text, emit_names[i]) == 0) {
+      l->emit = (emit_kind)i;
+      return;
+    }
+  }
+  tl_cli_usage_error(&l->cli, "--emit does not take '%s'", text);
+}
+
+static void parse_ptx_version(llc *l, const char *text) {
+  char *end;
+  long major = strtol(text, &end, 10), minor = -1;
+  if (end != text && *end == '.' && end[1] >= '0' && end[1] <= '9' && end[2] == '\0') minor = end[1] - '0';
+  if (major < 6 || major > 99 || minor < 0) {
+    tl_cli_usage_error(&l->cli, "--ptx-version takes MAJOR.MINOR, not '%s'", text);
+    return;
+  }
+  l->ptx_version = (int)(major * 10 + minor);
+}
+
+static void parse_options(llc *l, int argc, char **argv) {
+  static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
+                                          TL_CLI_PASS_OPTIONS,
+                                          {"emit", required_argument, NULL, OPT_EMIT},
+                                          {"ptx-version", required_argument, NULL, OPT_PTX_VERSION},
+                                          {"ptxas", required_argument, NULL, OPT_PTXAS},
+                                          {"ptxas-timeout", required_argument, NULL, OPT_PTXAS_TIMEOUT},
+                                          {0}};
+  int option;
+  while (!l->cli.is_done && (option = getopt_long(argc, argv, "o:D:W:O:", options, NULL)) != -1) {
+    long long level;
+    switch (option) {
+      case OPT_EMIT:
+        parse_emit(l, optarg);
+        break;
+      case OPT_PTX_VERSION:
+        parse_ptx_version(l, optarg);
+        break;
+      case OPT_PTXAS:
+        l->ptxas_path = optarg;
+        break;
+      case OPT_PTXAS_TIMEOUT:
+        tl_cli_seconds(&l->cli, "--ptxas-timeout", optarg, &l->ptxas_timeout_s);
+        break;
+      case 'O':
+        if (tl_cli_int(&l->cli, "-O", optarg, 0, 3, &level)) l->opt_level = (int)level;
+        break;
+      default:
+        tl_cli_common_option(&l->cli, option, optarg);
+        break;
+    }
+  }
+  tl_cli_take_input(&l->cli, argc, argv, "the spec");
+  if (!l->cli.is_done && l->emit == EMIT_CUBIN && !l->cli.output)
+    tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
+}
+
+// "dir/x.cubin" → "dir/x.json".
+static char *manifest_path(const char *path) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+  size_t len = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
+  char *out = NULL;
+  if (asprintf(&out, "%.*s.json", (int)len, path) < 0) abort();
+  return out;
+}
+
+static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
+  tl_ptxas ptxas;
+  TL_TRY(tl_ptxas_find(l->ptxas_path, &ptxas));
+  ptxas.timeout_s = l->ptxas_timeout_s;
+  tl_strbuf ptx, json;
+  tl_strbuf_init(&ptx);
+  tl_strbuf_init(&json);
+  tl_status status = tl_backend_emit_ptx(compiled->backend, &ptx);
+  if (!status) status = tl_ptxas_assemble(&ptxas, compiled->target->name, tl_strbuf_view(&ptx), out, NULL);
+  const tl_manifest *manifest = NULL;
+  if (!status) status = tl_backend_manifest(compiled->backend, &manifest);
+  if (!status && strcmp(l->cli.output, "-") != 0) {
+    tl_manifest_write(manifest, NULL, &json);
+    char *path = manifest_path(l->cli.output);
+    status = tl_file_write(path, tl_strbuf_view(&json));
+    free(path);
+  }
+  tl_strbuf_fini(&ptx);
+  tl_strbuf_fini(&json);
+  tl_ptxas_fini(&ptxas);
+  return status;
+}
+
+static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
+  if (!compiled->backend) {  // the passes were told to stop early
+    tl_module_print(compiled->tile, out);
+    return TL_OK;
+  }
+  const tl_manifest *manifest;
+  switch (l->emit) {
+    case EMIT_AST:
+    case EMIT_TILE:
+      break;
+    case EMIT_SCHEDULED:
+      tl_module_print(compiled->tile, out);
+      break;
+    case EMIT_LLVM:
+      return tl_backend_print_llvm(compiled->backend, out);
+    case EMIT_LLVM_OPT:
+      return tl_backend_print_llvm_opt(compiled->backend, out);
+    case EMIT_PTX:
+      return tl_backend_emit_ptx(compiled->backend, out);
+    case EMIT_MANIFEST:
+      TL_TRY(tl_backend_manifest(compiled->backend, &manifest));
+      tl_manifest_write(manifest, NULL, out);
+      break;
+    case EMIT_CUBIN:
+      return emit_cubin(l, compiled, out);
+    case EMIT_COUNT:
+      break;
+  }
+  return TL_OK;
+}
+
+static tl_status compile(llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
+  tl_compile_request request = tl_compile_request_default(kernel);
+  request.bindings = (tl_bindings){l->cli.bindings.items, (uint32_t)l->cli.bindings.len};
+  TL_TRY(tl_cli_target(&l->cli, &request.target));
+  request.passes = l->cli.passes;
+  request.backend = (tl_backend_options){.ptx_version = l->ptx_version, .opt_level = l->opt_level};
+  if (l->emit == EMIT_TILE) request.passes.pass_limit = 0;
+  // The scheduled level needs no backend: what the last pass leaves is printed.
+  const char *last = tl_pass_at(0) ? tl_pass_at(0)->name : NULL;
+  for (int i = 0; tl_pass_at(i); i++) last = tl_pass_at(i)->name;
+  if (l->emit == EMIT_SCHEDULED && !request.passes.stop_after && !request.passes.passes)
+    request.passes.stop_after = last;
+  tl_compiled compiled;
+  tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, &compiled);
+  if (!status) status = emit_compiled(l, &compiled, out);
+  if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, &compiled);
+  tl_compiled_fini(&compiled);
+  return status;
+}
+
+static tl_status run(llc *l, tl_strbuf *out) {
+  tl_spec *spec = NULL;
+  const tl_kernel_spec *kernel;
+  tl_status status = tl_cli_load_spec(&l->cli, &spec);
+  if (!status && l->emit == EMIT_AST) {
+    tl_spec_print(spec, out);
+  } else if (!status) {
+    status = tl_cli_pick_kernel(&l->cli, spec, true, &kernel);
+    if (!status) status = tl_cli_bindings(&l->cli);
+    if (!status) status = compile(l, kernel, out);
+  }
+  if (!status) status = tl_file_write(l->cli.output ? l->cli.output : "-", tl_strbuf_view(out));
+  if (spec) tl_spec_destroy(spec);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  llc l = {.emit = EMIT_PTX, .opt_level = 3, .ptxas_timeout_s = 120};
+  tl_cli_init(&l.cli, "tl-llc", usage);
+  parse_options(&l, argc, argv);
+  tl_strbuf out;
+  tl_strbuf_init(&out);
+  tl_status status = l.cli.is_done ? TL_OK : run(&l, &out);
+  int code = tl_cli_finish(&l.cli, status);
+  tl_strbuf_fini(&out);
+  tl_cli_fini(&l.cli);
+  return code;
+}
