@@ -210,7 +210,7 @@ static void emit_tile_atomic(tl_sema *sema, const tl_stmt *stmt, int op) {
       !check_atomic(sema, dst.symbol, op, stmt->to->loc) || !tl_sema_match_regions(sema, &src, &dst, stmt->text_loc)) {
     return;
   }
-  int64_t extents[TL_MAX_RANK];
+  int64_t extents[TL_MAX_RANK] = {0};
   if (!region_extents(sema, &src, extents)) return;
   tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, extents, src.num_axes, index_names, stmt->loc);
   tl_value *const *loop = scope.op->regions[0]->args;

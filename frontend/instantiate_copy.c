@@ -18,7 +18,7 @@ static bool refuse_later_options(tl_sema *sema, const tl_stmt *stmt) {
 
 static void set_steps(tl_sema *sema, tl_op *op, const tl_sema_region *region, tl_attr_key dims_key,
                       tl_attr_key step_key) {
-  int64_t dims[TL_MAX_RANK], steps[TL_MAX_RANK];
+  int64_t dims[TL_MAX_RANK] = {0}, steps[TL_MAX_RANK] = {0};
   bool any_step = false;
   for (int32_t i = 0; i < region->num_axes; ++i) {
     dims[i] = region->axes[i].dim;
@@ -42,7 +42,7 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
       {&pad, pad ? 1 : 0},
   };
   tl_op *op = tl_build(&sema->builder, TL_OP_COPY, groups, NULL, 0);
-  int64_t extents[TL_MAX_RANK];
+  int64_t extents[TL_MAX_RANK] = {0};
   for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
   tl_op_set_ints(sema->module, op, TL_ATTR_EXTENTS, extents, src->num_axes);
   set_steps(sema, op, src, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP);

@@ -61,7 +61,7 @@ static void emit_parallel_body(tl_sema *sema, const tl_stmt *stmt) {
 }
 
 static void emit_parallel(tl_sema *sema, const tl_stmt *stmt) {
-  int64_t extents[TL_MAX_RANK];
+  int64_t extents[TL_MAX_RANK] = {0};
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`parallel`")) return;
   bool ok = parallel_extents(sema, stmt, extents);
   uint32_t count = stmt->in.num_names;

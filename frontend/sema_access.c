@@ -95,7 +95,7 @@ tl_sema_value tl_sema_load_element(tl_sema *sema, const tl_expr *expr, const tl_
 }
 
 static void report_broadcast(tl_sema *sema, const tl_sema_region *region, tl_loc loc) {
-  int64_t shape[TL_MAX_RANK];
+  int64_t shape[TL_MAX_RANK] = {0};
   for (int32_t i = 0; i < region->num_axes; ++i) shape[i] = region->axes[i].extent;
   const tl_tile_context *tile = sema->tile;
   tl_diag *diag =

@@ -61,7 +61,7 @@ static tl_sema_value sub(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc
 static tl_sema_value mul(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
   return tl_sema_binary(sema, TL_EXPR_OP_MUL, a, b, loc);
 }
-static tl_sema_value fdiv(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
+static tl_sema_value quotient(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
   return tl_sema_binary(sema, TL_EXPR_OP_DIV, a, b, loc);
 }
 
@@ -78,7 +78,7 @@ static tl_sema_value to_float(tl_sema *sema, tl_sema_value a, tl_loc loc) {
 static tl_sema_value log1p_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
   tl_sema_value w = add(sema, x, constant(1), loc);
   tl_sema_value log_w = math_op(sema, TL_MATH_LOG, w, loc);
-  tl_sema_value scaled = mul(sema, log_w, fdiv(sema, x, sub(sema, w, constant(1), loc), loc), loc);
+  tl_sema_value scaled = mul(sema, log_w, quotient(sema, x, sub(sema, w, constant(1), loc), loc), loc);
   tl_sema_value is_large = tl_sema_compare(sema, TL_EXPR_OP_EQ, w, constant(INFINITY), loc);
   tl_sema_value is_one = tl_sema_compare(sema, TL_EXPR_OP_EQ, w, constant(1), loc);
   return tl_sema_select(sema, is_one, x, tl_sema_select(sema, is_large, w, scaled, loc), loc);
@@ -88,7 +88,7 @@ static tl_sema_value log1p_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
 static tl_sema_value expm1_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
   tl_sema_value u = math_op(sema, TL_MATH_EXP, x, loc);
   tl_sema_value less = sub(sema, u, constant(1), loc);
-  tl_sema_value scaled = mul(sema, less, fdiv(sema, x, math_op(sema, TL_MATH_LOG, u, loc), loc), loc);
+  tl_sema_value scaled = mul(sema, less, quotient(sema, x, math_op(sema, TL_MATH_LOG, u, loc), loc), loc);
   tl_sema_value is_one = tl_sema_compare(sema, TL_EXPR_OP_EQ, u, constant(1), loc);
   // Far from 0 the subtraction loses nothing, and 0 and infinity need no quotient.
   tl_sema_value is_far = tl_sema_compare(sema, TL_EXPR_OP_LT, constant(1),

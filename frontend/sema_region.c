@@ -155,7 +155,7 @@ bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *ou
 }
 
 static const char *region_shape(tl_sema *sema, const tl_sema_region *region) {
-  int64_t shape[TL_MAX_RANK];
+  int64_t shape[TL_MAX_RANK] = {0};
   for (int32_t i = 0; i < region->num_axes; ++i) shape[i] = region->axes[i].extent;
   return tl_sema_shape_text(sema->arena, shape, region->num_axes);
 }
