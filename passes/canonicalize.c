@@ -8,8 +8,6 @@
 // completely. Needs nothing; keeps effects and their order.
 #include "passes/canonicalize.h"
 
-#include <string.h>
-
 #include "ir/affine.h"
 
 // ---- simplification of single ops
@@ -131,34 +129,6 @@ typedef struct common_scope {
   TL_VEC(tl_op *) ops;
 } common_scope;
 
-static bool same_attr(const tl_attr *a, const tl_attr *b) {
-  if (a->key != b->key || a->is_float != b->is_float) return false;
-  switch (tl_attr_key_kind(a->key)) {
-    case TL_ATTRKIND_FLOAT:
-      return memcmp(&a->v.f, &b->v.f, sizeof a->v.f) == 0;
-    case TL_ATTRKIND_VALUE:
-      return a->is_float ? memcmp(&a->v.f, &b->v.f, sizeof a->v.f) == 0 : a->v.i == b->v.i;
-    case TL_ATTRKIND_STR:
-      return strcmp(a->v.s, b->v.s) == 0;
-    case TL_ATTRKIND_INTS:
-      return a->v.ints.len == b->v.ints.len &&
-             (a->v.ints.len == 0 ||
-              memcmp(a->v.ints.items, b->v.ints.items, sizeof(int64_t) * (size_t)a->v.ints.len) == 0);
-    case TL_ATTRKIND_LAYOUT:
-      return a->v.layout == b->v.layout;
-    case TL_ATTRKIND_SWIZZLE:
-      return a->v.shared == b->v.shared;
-    case TL_ATTRKIND_DICT:
-      return false;
-    case TL_ATTRKIND_UNIT:
-    case TL_ATTRKIND_INT:
-    case TL_ATTRKIND_DTYPE:
-    case TL_ATTRKIND_ENUM:
-      return a->v.i == b->v.i;
-  }
-  return false;
-}
-
 static bool same_op(const tl_op *a, const tl_op *b) {
   if (a->code != b->code || a->num_operands != b->num_operands || a->num_attrs != b->num_attrs ||
       a->num_results != b->num_results || tl_op_result(a, 0)->type != tl_op_result(b, 0)->type) {
@@ -171,10 +141,7 @@ static bool same_op(const tl_op *a, const tl_op *b) {
   for (int g = 0; g < groups; g++) {
     if (a->group_sizes[g] != b->group_sizes[g]) return false;
   }
-  for (uint32_t i = 0; i < a->num_attrs; i++) {
-    if (!same_attr(&a->attrs[i], &b->attrs[i])) return false;
-  }
-  return true;
+  return tl_op_same_attrs(a, b);
 }
 
 static bool may_share(const tl_op *op) {

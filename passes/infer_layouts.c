@@ -202,16 +202,43 @@ static void join_parallels(tl_op *op, void *user) {
 
 // ---- deciding
 
+static int64_t extent_of(const tl_layout_node *node, int32_t dim) {
+  return tl_op_ints(node->parallel, TL_ATTR_EXTENTS, NULL)[dim];
+}
+
+// The layout of a parallel from that of a tile which it indexes by all of its dims of more than one element.
+static bool lift(const tl_layout_graph *graph, const tl_layout_projection *projection, const tl_layout *tile,
+                 tl_layout *out) {
+  const tl_layout_node *parallel = &graph->nodes.items[projection->from];
+  *out = *tile;
+  out->rank = (int32_t)parallel->parallel->regions[0]->num_args;
+  int64_t covered = 1, all = 1;
+  for (int32_t d = 0; d < projection->rank; d++) covered *= extent_of(parallel, projection->dims[d]);
+  for (int32_t d = 0; d < out->rank; d++) {
+    out->shape[d] = (int32_t)extent_of(parallel, d);
+    all *= out->shape[d];
+  }
+  for (int32_t m = 0; m < out->num_modes; m++) {
+    if (out->modes[m].dim != TL_DIM_NONE) out->modes[m].dim = projection->dims[out->modes[m].dim];
+  }
+  return covered == all;
+}
+
 static bool propagate_projections(tl_layout_graph *graph) {
   bool changed = false;
   for (size_t i = 0; i < graph->projections.len; i++) {
     const tl_layout_projection *projection = &graph->projections.items[i];
     const tl_layout_node *from = &graph->nodes.items[tl_layout_graph_root(graph, projection->from)];
     const tl_layout_node *to = &graph->nodes.items[tl_layout_graph_root(graph, projection->to)];
-    if (!from->has_layout || to->has_layout) continue;
-    tl_layout layout = tl_layout_project(&from->layout, projection->dims, projection->rank);
-    set_layout(graph, projection->to, &layout);
-    changed = true;
+    tl_layout layout;
+    if (from->has_layout && !to->has_layout) {
+      layout = tl_layout_project(&from->layout, projection->dims, projection->rank);
+      set_layout(graph, projection->to, &layout);
+      changed = true;
+    } else if (!from->has_layout && to->has_layout && lift(graph, projection, &to->layout, &layout)) {
+      set_layout(graph, projection->from, &layout);
+      changed = true;
+    }
   }
   return changed;
 }

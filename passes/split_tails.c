@@ -16,26 +16,37 @@
 // Ops of a parallel that may be written twice.
 enum { MAX_BODY_OPS = 256 };
 
-// The conjunction of conditions built so far; NULL when empty.
+// The conjunction of conditions built so far: NULL when nothing is left to test.
 typedef struct full_condition {
   tl_builder builder;
   tl_value *value;
+  bool impossible;  // no tile is ever full
 } full_condition;
 
 static void require(full_condition *full, tl_value *condition) {
   full->value = full->value ? tl_build_binary(&full->builder, TL_OP_AND, full->value, condition) : condition;
 }
 
+// Offsets of a peeled iteration can be more than check-bounds knew, so that a bound may be decided here.
 static void require_within(full_condition *full, int64_t bits, tl_value *index, int64_t lo, int64_t hi,
                            tl_value *limit) {
   tl_builder *builder = &full->builder;
   if (bits & TL_CHECK_LOWER) {
     tl_value *lowest = tl_index_add(builder, index, tl_build_index(builder, lo));
-    require(full, tl_build_cmp(builder, TL_CMP_GE, lowest, tl_build_index(builder, 0)));
+    tl_value *zero = tl_build_index(builder, 0);
+    if (tl_prove_lt(lowest, zero)) {
+      full->impossible = true;
+    } else if (!tl_prove_nonnegative(lowest)) {
+      require(full, tl_build_cmp(builder, TL_CMP_GE, lowest, zero));
+    }
   }
   if (bits & TL_CHECK_UPPER) {
     tl_value *highest = tl_index_add(builder, index, tl_build_index(builder, hi));
-    require(full, tl_build_cmp(builder, TL_CMP_LT, highest, limit));
+    if (tl_prove_le(limit, highest)) {
+      full->impossible = true;
+    } else if (!tl_prove_lt(highest, limit)) {
+      require(full, tl_build_cmp(builder, TL_CMP_LT, highest, limit));
+    }
   }
 }
 
@@ -104,11 +115,6 @@ static void remark(tl_pass_context *context, const tl_op *op, const char *what) 
                  what);
 }
 
-static bool is_true(const tl_value *value) {
-  int64_t truth = 0;
-  return tl_value_const_int(value, &truth) && truth;
-}
-
 static void split_boxes(tl_pass_context *context, tl_op *op) {
   bool has_source = op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD;
   bool has_destination = op->code == TL_OP_COPY || op->code == TL_OP_TILE_STORE;
@@ -123,11 +129,11 @@ static void split_boxes(tl_pass_context *context, tl_op *op) {
   full.builder.loc = op->loc;
   if (source_checks) require_box(&full, &source);
   if (destination_checks) require_box(&full, &destination);
-  if (is_true(full.value)) return;
-  tl_op *clone = wrap(context, op, full.value);
+  if (full.impossible) return;
+  tl_op *clone = full.value ? wrap(context, op, full.value) : op;
   if (has_source) clear_checks(context->module, clone, TL_ATTR_SRC_CHECK, source.buffer_rank);
   if (has_destination) clear_checks(context->module, clone, TL_ATTR_DST_CHECK, destination.buffer_rank);
-  remark(context, op, op->code == TL_OP_COPY ? "copy" : op->code == TL_OP_TILE_LOAD ? "load" : "store");
+  if (full.value) remark(context, op, op->code == TL_OP_COPY ? "copy" : op->code == TL_OP_TILE_LOAD ? "load" : "store");
 }
 
 // ---- parallels: checks whose index is affine in the loop indices
@@ -236,11 +242,11 @@ static void split_parallel(tl_pass_context *context, tl_op *op) {
   tl_builder_before(&full.builder, context->module, op);
   full.builder.loc = op->loc;
   remaining_list list = {0};
-  if (collect_elements(&full, op, op->regions[0], &list) && full.value && !is_true(full.value)) {
-    tl_op *clone = wrap(context, op, full.value);
+  if (collect_elements(&full, op, op->regions[0], &list) && !full.impossible) {
+    tl_op *clone = full.value ? wrap(context, op, full.value) : op;
     size_t next = 0;
     write_elements(context->module, clone->regions[0], &list, &next);
-    remark(context, op, "loop");
+    if (full.value) remark(context, op, "loop");
   }
   tl_vec_fini(&list);
 }
