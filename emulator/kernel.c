@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "emulator/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/vec.h"
+
+static void *context_of_worker(void) {
+  return &tl_emu_self->context;
+}
+
+// What retargeted code calls: one symbol a device op, named "emu:" and the pattern of its row, and two of the machine.
+static tl_status compile(tl_emu_kernel *kernel) {
+  size_t num_bindings;
+  const tl_emu_binding *bindings = tl_emu_bindings(&num_bindings);
+  TL_VEC(tl_host_symbol) symbols = {0};
+  TL_VEC(char *) names = {0};
+  for (size_t i = 0; i < num_bindings; i++) {
+    tl_strbuf name = {0};
+    tl_strbuf_appendf(&name, "emu:%s", bindings[i].name);
+    tl_vec_push(&names, tl_strbuf_take(&name));
+    tl_vec_push(&symbols, (tl_host_symbol){tl_vec_last(&names), (void *)bindings[i].run});
+  }
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:context", (void *)context_of_worker});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:poll", (void *)tl_emu_poll});
+  void *module = kernel->code.module;
+  kernel->code.module = NULL;
+  // The module has been through the whole device pipeline: more optimisation here costs more time than it saves.
+  tl_status status = tl_host_jit_create(module, "always-inline", 0, symbols.items, symbols.len, &kernel->jit);
+  for (size_t i = 0; i < names.len; i++) free(names.items[i]);
+  tl_vec_fini(&names);
+  tl_vec_fini(&symbols);
+  return status;
+}
+
+tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                               tl_emu_kernel **out) {
+  *out = NULL;
+  if (manifest->block_threads < 1 || manifest->block_threads > TL_EMU_MAX_THREADS)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': %d threads a block; the limit is %d",
+                          manifest->name, manifest->block_threads, TL_EMU_MAX_THREADS);
+  uint64_t start = tl_emu_now_ns();
+  tl_emu_kernel *kernel = tl_xcalloc(1, sizeof *kernel);
+  kernel->name = tl_xmalloc(strlen(manifest->name) + 1);
+  strcpy(kernel->name, manifest->name);
+  kernel->block_threads = (uint32_t)manifest->block_threads;
+  tl_status status = tl_emu_retarget(bitcode, len, manifest, &kernel->code);
+  if (!status) status = compile(kernel);
+  if (status) {
+    tl_emu_kernel_destroy(kernel);
+    return tl_status_annotate(status, "emulator: kernel '%s'", manifest->name);
+  }
+  kernel->entry = (tl_emu_entry_fn *)tl_host_jit_lookup(kernel->jit, "tl_emu_entry");
+  kernel->shared_bytes = kernel->code.shared_bytes;
+  kernel->shared_align = kernel->code.shared_align;
+  kernel->jit_seconds = (double)(tl_emu_now_ns() - start) * 1e-9;
+  *out = kernel;
+  return TL_OK;
+}
+
+void tl_emu_kernel_destroy(tl_emu_kernel *kernel) {
+  if (!kernel) return;
+  tl_host_jit_destroy(kernel->jit);
+  tl_emu_retargeted_fini(&kernel->code);
+  free(kernel->name);
+  free(kernel);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A compiled kernel. Private to the emulator.
+#ifndef TL_EMULATOR_KERNEL_H
+#define TL_EMULATOR_KERNEL_H
+
+#include "emulator/machine.h"
+#include "llvm_backend/host_jit.h"
+
+struct tl_emu_kernel {
+  char *name;              // Owned.
+  tl_host_jit *jit;        // Owned.
+  tl_emu_entry_fn *entry;  // Borrowed from jit.
+  tl_emu_retargeted code;  // Owned; its module is gone.
+  uint32_t block_threads;
+  size_t shared_bytes, shared_align;
+  double jit_seconds;
+};
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The machine that device code runs on: a worker (one OS thread) runs one block at a time, a block has warps, a warp
+// has up to 32 lanes, a lane is a fiber. Private to the emulator.
+#ifndef TL_EMULATOR_MACHINE_H
+#define TL_EMULATOR_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emulator/emulator.h"
+#include "support/strbuf.h"
+
+enum {
+  TL_EMU_WARP = 32,
+  TL_EMU_MAX_THREADS = 1024,
+  TL_EMU_MAX_WARPS = TL_EMU_MAX_THREADS / TL_EMU_WARP,
+  TL_EMU_NUM_BARRIERS = 16,     // PTX ISA, bar / barrier: "16 barriers (numbered 0 to 15)"
+  TL_EMU_POLL_INTERVAL = 1024,  // loop iterations of a worker between two looks at the clock and a change of thread
+  TL_EMU_MAX_MEETINGS = 4       // collectives of disjoint lane sets that one warp may have open at once
+};
+
+typedef struct tl_emu_site tl_emu_site;
+typedef struct tl_emu_worker tl_emu_worker;
+
+// Runs a device op for the calling thread. `result` and `args` are structs laid out as in C, members in the order of
+// the op's signature (device_ops.def); i1 is a byte of 0 or 1. `result` is NULL when there is none.
+typedef void tl_emu_op_fn(void *result, const void *args, const tl_emu_site *site);
+
+// One row of the binding table. `name` may hold one '*', which stands for any text.
+typedef struct tl_emu_binding {
+  const char *name;
+  const char *signature;  // as in device_ops.def
+  tl_emu_op_fn *run;
+  int param;  // what `run` makes of it
+} tl_emu_binding;
+
+// One call of a device op in a kernel. Owned by the kernel.
+struct tl_emu_site {
+  const tl_emu_binding *binding;
+  const char *op;    // name of the device op
+  uint32_t ordinal;  // number of the call in the module, from 1
+  uint32_t line;     // source line from debug information; 0 when there is none
+};
+
+// Lanes of one warp that came together for a collective, until the last one arrives.
+typedef struct tl_emu_meeting {
+  uint32_t mask;     // who must come
+  uint32_t arrived;  // who has come; 0: the meeting is free
+  const tl_emu_site *site;
+  void *result[TL_EMU_WARP];
+  const void *args[TL_EMU_WARP];
+} tl_emu_meeting;
+
+typedef struct tl_emu_copy {
+  uint8_t *to;
+  const uint8_t *from;
+  uint32_t bytes, from_bytes;  // the rest is zero-filled
+  uint32_t group;
+} tl_emu_copy;
+
+typedef struct tl_emu_fiber {
+  void *sp;  // while suspended
+  uint16_t thread, lane, warp;
+  uint32_t open_group;  // cp.async group that the next copy joins
+  uint32_t num_copies, copies_capacity;
+  tl_emu_copy *copies;      // Owned. Issued, not landed yet; in order of issue.
+  const tl_emu_site *site;  // last collective or barrier it came to
+} tl_emu_fiber;
+
+typedef struct tl_emu_warp {
+  uint32_t exist;     // lanes that the block has
+  uint32_t runnable;  // lanes that could run now
+  uint32_t exited;
+  uint16_t index;
+  uint16_t rank;  // place in the order in which warps are tried
+  tl_emu_meeting meetings[TL_EMU_MAX_MEETINGS];
+} tl_emu_warp;
+
+typedef struct tl_emu_barrier {
+  uint32_t arrived, expected;  // threads, in whole warps
+  const tl_emu_site *site;
+  uint32_t waiting[TL_EMU_MAX_WARPS];  // lanes
+} tl_emu_barrier;
+
+// What JIT-compiled code reads and writes itself. Retargeting knows the order of the members.
+typedef struct tl_emu_context {
+  void *shared;    // 0: shared memory of the running block
+  int32_t budget;  // 1: loop iterations until tl_emu_poll is called
+} tl_emu_context;
+
+// Stacks and the shared window of a worker; kept between launches.
+typedef struct tl_emu_memory {
+  uint8_t *window;          // 4 GiB aligned; the whole slot up to the next 4 GiB boundary is reserved
+  size_t window_readwrite;  // bytes from the start that are accessible
+  uint8_t *stacks;          // num_stacks × (guard page + stack)
+  size_t num_stacks;
+  struct tl_emu_memory *next;
+} tl_emu_memory;
+
+typedef struct tl_emu_fault {
+  int signal;  // 0: none
+  bool wrote;
+  bool no_address;
+  uintptr_t address;
+} tl_emu_fault;
+
+typedef struct tl_emu_launch_state tl_emu_launch_state;
+
+struct tl_emu_worker {
+  tl_emu_context context;
+  tl_emu_fiber *current;
+  tl_emu_fiber *fibers;
+  tl_emu_warp warps[TL_EMU_MAX_WARPS];
+  uint16_t warp_order[TL_EMU_MAX_WARPS];  // rank → warp
+  tl_emu_barrier barriers[TL_EMU_NUM_BARRIERS];
+  uint32_t num_threads, num_warps, num_live;
+  uint32_t block[3];
+  uint64_t block_index;
+  bool descending;   // order of lanes
+  bool round_robin;  // warps take turns, instead of the first in the order running ahead
+  volatile bool in_fiber;
+  bool failed;    // the block was given up; `report` says why
+  void *main_sp;  // stack of the worker itself while a fiber runs
+  volatile tl_emu_fault fault;
+  // While a device op touches memory: the op and the thread that a fault is to be blamed on.
+  const tl_emu_site *volatile access_site;
+  volatile uint32_t access_thread;
+  tl_emu_launch_state *launch;  // Borrowed.
+  tl_emu_memory *memory;        // Owned while the launch runs.
+  tl_strbuf report;
+  tl_emu_stats stats;
+#ifdef TL_SANITIZED
+  const void *main_bottom;
+  size_t main_size;
+  void *main_fake;
+#endif
+};
+
+// The worker of this OS thread; NULL elsewhere.
+extern _Thread_local tl_emu_worker *tl_emu_self __attribute__((tls_model("initial-exec")));
+
+// ---- schedule.c
+
+// A collective's work, once all lanes of `meeting->mask` are there. Returns whether they go on; else they have been
+// parked.
+typedef bool tl_emu_collective_fn(tl_emu_warp *warp, tl_emu_meeting *meeting);
+
+// Brings the calling lane to the collective `site` of the lanes in `mask`; the last one runs `work` for all.
+void tl_emu_meet(uint32_t mask, void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
+// The same for ops that every lane of the warp must execute together.
+void tl_emu_meet_warp(void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
+// Lets other threads of the block run; called by loops now and then. Gives the block up when its time is over.
+void tl_emu_poll(void);
+// Gives the block up. Does not return.
+void tl_emu_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+// Runs block `index` (linear, x fastest) to its end. The worker's report is set when it fails.
+void tl_emu_run_block(tl_emu_worker *worker, uint64_t index);
+// "block (0, 1, 0), thread 33 (warp 1, lane 1)"
+void tl_emu_describe_thread(const tl_emu_worker *worker, uint32_t thread, tl_strbuf *out);
+
+// ---- dump.c
+// Who waits where, one line a group of lanes.
+void tl_emu_dump_block(const tl_emu_worker *worker, tl_strbuf *out);
+
+// ---- memory.c
+// "4 bytes past the end of a buffer of 1024 bytes"
+void tl_emu_describe_address(uintptr_t address, tl_strbuf *out);
+// Looks for bytes around buffers that changed. Reports each once.
+bool tl_emu_find_damage(tl_strbuf *out);
+
+// ---- worker_memory.c
+tl_status tl_emu_memory_acquire(size_t num_stacks, tl_emu_memory **out);
+void tl_emu_memory_release(tl_emu_memory *memory);
+// Makes exactly `bytes` usable, ending at an inaccessible page but for alignment; returns where they start.
+tl_status tl_emu_memory_set_shared(tl_emu_memory *memory, size_t bytes, size_t align, uint8_t **out_start);
+// Lowest address and size of stack `index`.
+uint8_t *tl_emu_memory_stack(const tl_emu_memory *memory, size_t index);
+size_t tl_emu_stack_bytes(void);
+// The stack whose guard page holds `address`, or -1.
+long tl_emu_memory_guard_of(const tl_emu_memory *memory, uintptr_t address);
+
+// ---- fault.c
+// Catches faults of kernels in all threads between these two (they nest). The first installs, the last restores.
+void tl_emu_faults_begin(void);
+void tl_emu_faults_end(void);
+// An alternate signal stack for the calling thread.
+typedef struct tl_emu_signal_stack {
+  void *memory;
+  void *previous;
+} tl_emu_signal_stack;
+void tl_emu_signal_stack_begin(tl_emu_signal_stack *stack);
+void tl_emu_signal_stack_end(tl_emu_signal_stack *stack);
+// Writes the report for worker->fault.
+void tl_emu_report_fault(tl_emu_worker *worker);
+
+// ---- launch.c
+typedef void tl_emu_entry_fn(void **params);
+
+struct tl_emu_launch_state {
+  tl_emu_entry_fn *entry;
+  const char *kernel_name;
+  void **params;
+  uint32_t grid[3];
+  uint64_t num_blocks;
+  uint32_t num_threads;
+  size_t shared_bytes, shared_align;
+  tl_landing landing;
+  uint32_t seed;
+  double timeout_s;
+  uint64_t deadline_ns;
+  uint64_t block_step, block_start;  // block number i is (start + i × step) mod num_blocks
+  uint64_t next_block;               // atomic
+  int stop;                          // atomic; set on the first failure
+};
+
+uint64_t tl_emu_now_ns(void);
+
+// ---- bindings.c
+// The row for a device op; NULL when it has none.
+const tl_emu_binding *tl_emu_find_binding(const char *name);
+const tl_emu_binding *tl_emu_bindings(size_t *out_count);
+
+// ---- retarget.c
+typedef struct tl_emu_retargeted {
+  void *module;        // LLVMModuleRef in a context of its own
+  tl_emu_site *sites;  // Owned, with their `op` texts.
+  size_t num_sites;
+  size_t static_shared_bytes;
+  size_t shared_bytes;  // static and dynamic
+  size_t shared_align;
+} tl_emu_retargeted;
+// Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.
+TL_MUST_USE tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                      tl_emu_retargeted *out);
+void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted);
+
+// Loops over the lanes of a mask, lowest first.
+#define TL_EMU_FOR_LANES(lane, mask)                                                                            \
+  for (uint32_t rest_##lane = (mask), lane; rest_##lane && (lane = (uint32_t)__builtin_ctz(rest_##lane), true); \
+       rest_##lane &= rest_##lane - 1)
+
+#endif

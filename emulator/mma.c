@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// mma.sync m16n8k16 and m16n8k8, f16 and bf16 into f32. PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point
+// type": with g = lane / 4 and p = lane % 4, the 32-bit registers hold
+//   a0: A[g][2p, 2p+1]   a1: A[g+8][2p, 2p+1]   a2: A[g][2p+8, 2p+9]   a3: A[g+8][2p+8, 2p+9]
+//   b0: B[2p, 2p+1][g]   b1: B[2p+8, 2p+9][g]
+//   c0, c1: C[g][2p, 2p+1]   c2, c3: C[g+8][2p, 2p+1]
+// k8 has a0, a1, b0. The sum is taken in k order in float; hardware orders and rounds differently.
+#include <immintrin.h>
+#include <string.h>
+
+#include "emulator/ops.h"
+#include "llvm_backend/host_libcalls.h"
+
+// Operands of one warp. Rows of words: two elements each.
+typedef struct tiles {
+  uint32_t a[16][8];  // A, row-major
+  uint32_t b[8][8];   // B transposed: a row is a column of B
+  float c[16][8];
+} tiles;
+
+static void gather(const tl_emu_meeting *meeting, bool k8, tiles *t) {
+  for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
+    const uint32_t *words = meeting->args[lane];
+    uint32_t g = lane / 4, p = lane % 4;
+    t->a[g][p] = words[0];
+    t->a[g + 8][p] = words[1];
+    if (k8) {
+      t->b[g][p] = words[2];
+      words += 3;
+    } else {
+      t->a[g][p + 4] = words[2];
+      t->a[g + 8][p + 4] = words[3];
+      t->b[g][p] = words[4];
+      t->b[g][p + 4] = words[5];
+      words += 6;
+    }
+    memcpy(&t->c[g][2 * p], words, 8);
+    memcpy(&t->c[g + 8][2 * p], words + 2, 8);
+  }
+}
+
+static void scatter(const tl_emu_meeting *meeting, const tiles *t) {
+  for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
+    uint8_t *result = meeting->result[lane];
+    uint32_t g = lane / 4, p = lane % 4;
+    memcpy(result, &t->c[g][2 * p], 8);
+    memcpy(result + 8, &t->c[g + 8][2 * p], 8);
+  }
+}
+
+static float widen(uint32_t word, int half, bool bf16) {
+  uint16_t bits = (uint16_t)(word >> 16 * half);
+  return bf16 ? tl_host_bf16_to_f32(bits) : tl_host_f16_to_f32(bits);
+}
+
+static void multiply_portable(tiles *t, bool k8, bool bf16) {
+  uint32_t words = k8 ? 4 : 8;
+  float b[16][8];
+  for (uint32_t n = 0; n < 8; n++)
+    for (uint32_t w = 0; w < words; w++)
+      for (int h = 0; h < 2; h++) b[2 * w + (uint32_t)h][n] = widen(t->b[n][w], h, bf16);
+  for (uint32_t m = 0; m < 16; m++) {
+    for (uint32_t w = 0; w < words; w++) {
+      for (int h = 0; h < 2; h++) {
+        float a = widen(t->a[m][w], h, bf16);
+        // The products of 11-bit (or 8-bit) mantissas are exact in float: a fused sum gives the same.
+        for (uint32_t n = 0; n < 8; n++) t->c[m][n] += a * b[2 * w + (uint32_t)h][n];
+      }
+    }
+  }
+}
+
+#define TL_EMU_AVX2 __attribute__((target("avx2,fma,f16c")))
+
+TL_EMU_AVX2 static inline __m256 widen_row(const uint32_t *words, bool bf16) {
+  __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)words);
+  if (bf16) return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));
+  return _mm256_cvtph_ps(packed);
+}
+
+// Rows n of eight k become rows k of eight n.
+TL_EMU_AVX2 static inline void transpose8(__m256 r[8]) {
+  __m256 t[8], u[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    u[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    u[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+    u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; i++) {
+    r[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+    r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+  }
+}
+
+TL_EMU_AVX2 static inline void multiply_half(tiles *t, uint32_t word, bool bf16) {
+  __m256 b[8];
+  for (int n = 0; n < 8; n++) b[n] = widen_row(&t->b[n][word], bf16);
+  transpose8(b);
+  for (int m = 0; m < 16; m++) {
+    float a[8];
+    _mm256_storeu_ps(a, widen_row(&t->a[m][word], bf16));
+    __m256 c = _mm256_loadu_ps(t->c[m]);
+    for (int k = 0; k < 8; k++) c = _mm256_fmadd_ps(_mm256_broadcast_ss(&a[k]), b[k], c);
+    _mm256_storeu_ps(t->c[m], c);
+  }
+}
+
+TL_EMU_AVX2 static void multiply_avx2(tiles *t, bool k8, bool bf16) {
+  if (bf16) {
+    multiply_half(t, 0, true);
+    if (!k8) multiply_half(t, 4, true);
+  } else {
+    multiply_half(t, 0, false);
+    if (!k8) multiply_half(t, 4, false);
+  }
+}
+
+static bool have_avx2(void) {
+  static int known;  // 0: not asked; the answer is the same whoever asks
+  int have = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (!have) {
+    have = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") ? 1 : 2;
+    __atomic_store_n(&known, have, __ATOMIC_RELAXED);
+  }
+  return have == 1;
+}
+
+static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+  if (meeting->mask != ~0u) tl_emu_fail("%s: warp %u has fewer than 32 lanes", meeting->site->op, warp->index);
+  bool k8 = meeting->site->binding->param & TL_EMU_MMA_K8, bf16 = meeting->site->binding->param & TL_EMU_MMA_BF16;
+  tiles t;
+  gather(meeting, k8, &t);
+  if (have_avx2())
+    multiply_avx2(&t, k8, bf16);
+  else
+    multiply_portable(&t, k8, bf16);
+  scatter(meeting, &t);
+  return true;
+}
+
+void tl_emu_op_mma(void *result, const void *args, const tl_emu_site *site) {
+  tl_emu_meet_warp(result, args, site, mma_work);
+}

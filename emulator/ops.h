@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The device ops, one function a family; bindings.c says which name and parameter goes where. Private to the emulator.
+#ifndef TL_EMULATOR_OPS_H
+#define TL_EMULATOR_OPS_H
+
+#include "emulator/machine.h"
+
+// "llvm.nvvm.bar.warp.sync (call 3, line 12)"
+void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out);
+
+// `threads` of `warp` (in whole warps unless alone) arrive at barrier `id`. True: they go on; false: the lanes of
+// `mask` were parked until it is complete.
+bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, uint32_t id, uint32_t expected,
+                           bool wait, const tl_emu_site *site);
+// One thread arrives on its own (the forms without .aligned).
+void tl_emu_barrier_arrive_alone(uint32_t id, uint32_t expected, bool wait, const tl_emu_site *site);
+
+// Special registers, barriers, traps (ops_control.c). The parameters:
+typedef enum tl_emu_sreg {
+  TL_EMU_SREG_TID_X,
+  TL_EMU_SREG_CTAID_X,
+  TL_EMU_SREG_CTAID_Y,
+  TL_EMU_SREG_CTAID_Z,
+  TL_EMU_SREG_NTID_X,
+  TL_EMU_SREG_NCTAID_X,
+  TL_EMU_SREG_NCTAID_Y,
+  TL_EMU_SREG_NCTAID_Z,
+  TL_EMU_SREG_LANEID,
+  TL_EMU_SREG_WARPID,
+  TL_EMU_SREG_ZERO,  // the second and third thread index: blocks have one dimension
+  TL_EMU_SREG_ONE
+} tl_emu_sreg;
+tl_emu_op_fn tl_emu_op_sreg;
+enum { TL_EMU_BARRIER_COUNT = 1, TL_EMU_BARRIER_ARRIVE = 2, TL_EMU_BARRIER_ALONE = 4 };  // bits
+tl_emu_op_fn tl_emu_op_barrier;
+tl_emu_op_fn tl_emu_op_warp_sync;
+tl_emu_op_fn tl_emu_op_trap;
+tl_emu_op_fn tl_emu_op_nanosleep;
+tl_emu_op_fn tl_emu_op_nothing;  // fences and hints: the emulator is sequentially consistent
+
+// Exchanges within a warp (ops_warp.c).
+typedef enum tl_emu_shuffle {
+  TL_EMU_SHUFFLE_UP,
+  TL_EMU_SHUFFLE_DOWN,
+  TL_EMU_SHUFFLE_BFLY,
+  TL_EMU_SHUFFLE_IDX,
+  TL_EMU_SHUFFLE_PREDICATE = 8  // bit: also gives whether the source lane is in range
+} tl_emu_shuffle;
+tl_emu_op_fn tl_emu_op_shuffle;
+typedef enum tl_emu_vote { TL_EMU_VOTE_ALL, TL_EMU_VOTE_ANY, TL_EMU_VOTE_UNI, TL_EMU_VOTE_BALLOT } tl_emu_vote;
+tl_emu_op_fn tl_emu_op_vote;
+typedef enum tl_emu_redux {
+  TL_EMU_REDUX_ADD,
+  TL_EMU_REDUX_MIN,
+  TL_EMU_REDUX_MAX,
+  TL_EMU_REDUX_UMIN,
+  TL_EMU_REDUX_UMAX,
+  TL_EMU_REDUX_AND,
+  TL_EMU_REDUX_OR,
+  TL_EMU_REDUX_XOR
+} tl_emu_redux;
+tl_emu_op_fn tl_emu_op_redux;
+tl_emu_op_fn tl_emu_op_elect;
+tl_emu_op_fn tl_emu_op_match_any;
+
+// Matrix fragments (ops_matrix.c, mma.c). Parameter of ldmatrix and stmatrix: number of matrices, plus a bit.
+enum { TL_EMU_MATRIX_TRANS = 8 };
+tl_emu_op_fn tl_emu_op_ldmatrix;
+tl_emu_op_fn tl_emu_op_stmatrix;
+enum { TL_EMU_MMA_K8 = 1, TL_EMU_MMA_BF16 = 2 };  // bits
+tl_emu_op_fn tl_emu_op_mma;
+
+// Asynchronous copies (ops_async.c). Parameter: bytes, plus a bit for the forms with a source size.
+enum { TL_EMU_COPY_ZFILL = 64 };
+tl_emu_op_fn tl_emu_op_cp_async;
+tl_emu_op_fn tl_emu_op_cp_async_commit;
+tl_emu_op_fn tl_emu_op_cp_async_wait;
+tl_emu_op_fn tl_emu_op_cp_async_wait_all;
+
+// Conversions and approximate arithmetic (ops_math.c).
+enum { TL_EMU_CVT_BF16 = 1, TL_EMU_CVT_RELU = 2 };
+tl_emu_op_fn tl_emu_op_cvt_pair;
+typedef enum tl_emu_approx {
+  TL_EMU_APPROX_EX2,
+  TL_EMU_APPROX_LG2,
+  TL_EMU_APPROX_RCP,
+  TL_EMU_APPROX_RSQRT,
+  TL_EMU_APPROX_SQRT,
+  TL_EMU_APPROX_TANH,
+  TL_EMU_APPROX_SIN,
+  TL_EMU_APPROX_COS,
+  TL_EMU_APPROX_FTZ = 16  // bit: subnormal operands and results become zero of the same sign
+} tl_emu_approx;
+tl_emu_op_fn tl_emu_op_approx;
+tl_emu_op_fn tl_emu_op_div;  // parameter: TL_EMU_APPROX_FTZ or 0
+
+// Predicated global accesses (ops_memory.c). Parameter: bytes of one element × 16 + number of elements.
+tl_emu_op_fn tl_emu_op_load_pred;
+tl_emu_op_fn tl_emu_op_store_pred;
+typedef enum tl_emu_red_type { TL_EMU_RED_F32 = 1, TL_EMU_RED_F16X2 = 16, TL_EMU_RED_BF16X2 = 32 } tl_emu_red_type;
+tl_emu_op_fn tl_emu_op_red_pred;  // parameter: type + number of floats for F32
+
+// Puts the blame for a fault during the following accesses on `thread` in `site`.
+static inline void tl_emu_access_begin(const tl_emu_site *site, uint32_t thread) {
+  tl_emu_self->access_thread = thread;
+  tl_emu_self->access_site = site;
+  __asm__ volatile("" ::: "memory");
+}
+static inline void tl_emu_access_end(void) {
+  __asm__ volatile("" ::: "memory");
+  tl_emu_self->access_site = NULL;
+}
+
+// Whether `pointer` is in the running block's shared memory for `bytes`; used for messages before the hardware would
+// fault.
+static inline bool tl_emu_is_shared(const void *pointer, size_t bytes) {
+  uintptr_t offset = (uintptr_t)pointer - (uintptr_t)tl_emu_self->context.shared;
+  size_t size = tl_emu_self->launch->shared_bytes;
+  return offset < size && bytes <= size - offset;
+}
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Conversions, and approximate arithmetic, which is as exact here as the C library: results agree with a GPU to the
+// error bounds of the PTX ISA, not to the bit.
+#include <math.h>
+
+#include "emulator/ops.h"
+#include "llvm_backend/host_libcalls.h"
+
+static float flush(float x) {
+  return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
+}
+
+static float approximate(tl_emu_approx kind, float x) {
+  switch (kind) {
+    case TL_EMU_APPROX_EX2:
+      return exp2f(x);
+    case TL_EMU_APPROX_LG2:
+      return log2f(x);
+    case TL_EMU_APPROX_RCP:
+      return 1.0f / x;
+    case TL_EMU_APPROX_RSQRT:
+      return (float)(1.0 / sqrt((double)x));
+    case TL_EMU_APPROX_SQRT:
+      return sqrtf(x);
+    case TL_EMU_APPROX_TANH:
+      return tanhf(x);
+    case TL_EMU_APPROX_SIN:
+      return sinf(x);
+    case TL_EMU_APPROX_COS:
+      return cosf(x);
+    case TL_EMU_APPROX_FTZ:
+      break;
+  }
+  return x;
+}
+
+void tl_emu_op_approx(void *result, const void *args, const tl_emu_site *site) {
+  float x = *(const float *)args;
+  bool ftz = site->binding->param & TL_EMU_APPROX_FTZ;
+  float y = approximate((tl_emu_approx)(site->binding->param & ~TL_EMU_APPROX_FTZ), ftz ? flush(x) : x);
+  *(float *)result = ftz ? flush(y) : y;
+}
+
+void tl_emu_op_div(void *result, const void *args, const tl_emu_site *site) {
+  const float *x = args;
+  bool ftz = site->binding->param & TL_EMU_APPROX_FTZ;
+  float y = ftz ? flush(x[0]) / flush(x[1]) : x[0] / x[1];
+  *(float *)result = ftz ? flush(y) : y;
+}
+
+// PTX ISA, cvt: "for .f16x2 … the converted value of a is in the upper half of d".
+void tl_emu_op_cvt_pair(void *result, const void *args, const tl_emu_site *site) {
+  const float *x = args;
+  uint16_t *pair = result;
+  for (int i = 0; i < 2; i++) {
+    float value = x[1 - i];
+    if ((site->binding->param & TL_EMU_CVT_RELU) && value < 0) value = 0;
+    pair[i] = site->binding->param & TL_EMU_CVT_BF16 ? tl_host_f32_to_bf16(value) : tl_host_f32_to_f16(value);
+  }
+}
