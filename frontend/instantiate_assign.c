@@ -69,7 +69,8 @@ static void region_indices(tl_sema *sema, const tl_sema_region *region, tl_value
   for (int32_t d = 0; d < region->rank; ++d) out[d] = region->offsets[d];
   for (int32_t i = 0; i < region->num_axes; ++i) {
     const tl_sema_axis *axis = &region->axes[i];
-    tl_value *walked = tl_index_mul(&sema->builder, loop[i], tl_build_index(&sema->builder, axis->step));
+    tl_value *walked = loop[i];
+    if (axis->step != 1) walked = tl_index_mul(&sema->builder, walked, tl_build_index(&sema->builder, axis->step));
     out[axis->dim] = tl_index_add(&sema->builder, out[axis->dim], walked);
   }
 }

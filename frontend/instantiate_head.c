@@ -423,7 +423,6 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
 void tl_instantiate_head(tl_sema *sema, const bool *poisoned) {
   const tl_kernel_spec *kernel = sema->kernel;
   define_env(sema, poisoned);
-  emit_requires(sema);
   for (uint32_t i = 0; i < kernel->num_args; ++i) {
     if (kernel->args[i].is_tensor) {
       emit_tensor(sema, &kernel->args[i], i);
@@ -431,6 +430,7 @@ void tl_instantiate_head(tl_sema *sema, const bool *poisoned) {
       emit_scalar_arg(sema, &kernel->args[i], i);
     }
   }
+  emit_requires(sema);  // after the args, so that one of their names is told from an unknown one
   for (uint32_t i = 0; i < kernel->num_views; ++i) tl_instantiate_view(sema, &kernel->views[i]);
   emit_grid(sema);
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) emit_tile(sema, &kernel->tiles[i]);

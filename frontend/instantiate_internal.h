@@ -5,7 +5,7 @@
 
 #include "frontend/sema.h"
 
-// instantiate_head.c: dynamic params, lets, requires, args, views, grid, tiles, in this order at the builder.
+// instantiate_head.c: dynamic params, lets, args, requires, views, grid, tiles, in this order at the builder.
 void tl_instantiate_head(tl_sema *sema, const bool *poisoned);
 // A view of the document or of a body; defines its name.
 void tl_instantiate_view(tl_sema *sema, const tl_view *view);

@@ -129,8 +129,8 @@ tl_sema_value tl_sema_broadcast(tl_sema *sema, const tl_expr *expr) {
     }
     fits = axis->extent == 1 || axis->extent == tile->extents[shift + i];
     if (!fits || axis->extent == 1 || axis->dim < 0) continue;
-    tl_value *step = tl_build_index(&sema->builder, axis->step);
-    tl_value *walked = tl_index_mul(&sema->builder, tile->indices[shift + i], step);
+    tl_value *walked = tile->indices[shift + i];
+    if (axis->step != 1) walked = tl_index_mul(&sema->builder, walked, tl_build_index(&sema->builder, axis->step));
     indices[axis->dim] = tl_index_add(&sema->builder, indices[axis->dim], walked);
   }
   if (!fits) {

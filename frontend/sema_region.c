@@ -155,6 +155,7 @@ bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *ou
 }
 
 static const char *region_shape(tl_sema *sema, const tl_sema_region *region) {
+  if (region->is_corner) return tl_sema_buffer_shape(sema, region->symbol);
   int64_t shape[TL_MAX_RANK] = {0};
   for (int32_t i = 0; i < region->num_axes; ++i) shape[i] = region->axes[i].extent;
   return tl_sema_shape_text(sema->arena, shape, region->num_axes);
@@ -170,6 +171,10 @@ static bool report_mismatch(tl_sema *sema, const tl_sema_region *a, const tl_sem
   bool swapped = a->num_axes == 2 && b->num_axes == 2 && a->axes[0].extent == b->axes[1].extent &&
                  a->axes[1].extent == b->axes[0].extent;
   if (swapped) tl_diag_add_hint(sema->diags, diag, "transpose one side with `.T`");
+  const tl_sema_region *fewer = a->num_axes < b->num_axes ? a : b;
+  if (a->num_axes != b->num_axes && !fewer->is_whole && fewer->num_axes > 0) {
+    tl_diag_add_hint(sema->diags, diag, "beside a slice a scalar subscript drops its dim: write `i:+n` for n elements");
+  }
   return false;
 }
 
