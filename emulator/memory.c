@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Global memory for kernels: each buffer between inaccessible pages, ending at the upper one, filled with 0xff (NaN in
-// every float format). The few bytes that alignment leaves over are watched.
+// Global memory for kernels: each buffer between inaccessible regions, ending at the upper one, filled with 0xff (NaN
+// in every float format). The few bytes that alignment leaves over are watched.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "support/vec.h"
 
 typedef struct buffer {
-  uint8_t *map;  // guard page, pages, guard page
+  uint8_t *map;  // guard, pages, guard
   size_t map_bytes;
   uint8_t *start;
   size_t bytes;
@@ -20,6 +20,9 @@ typedef struct buffer {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static TL_VEC(buffer) buffers;  // under the mutex
+
+// Addresses are free, and a wrong row index goes far.
+enum { GUARD_BYTES = 16 << 20 };
 
 static size_t page_bytes(void) {
   return (size_t)sysconf(_SC_PAGESIZE);
@@ -35,12 +38,12 @@ void *tl_emu_alloc(size_t bytes, size_t align) {
   if (align < 1) align = 1;
   if (bytes > (size_t)1 << 46 || align > page || (align & (align - 1))) out_of_memory(bytes);
   size_t pages = (bytes + page - 1) / page * page;
-  uint8_t *map = mmap(NULL, pages + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  uint8_t *map = mmap(NULL, pages + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) out_of_memory(bytes);
-  if (pages && mprotect(map + page, pages, PROT_READ | PROT_WRITE)) out_of_memory(bytes);
-  memset(map + page, 0xff, pages);
-  uintptr_t end = (uintptr_t)map + page + pages;
-  buffer made = {map, pages + 2 * page, (uint8_t *)((end - bytes) & ~(uintptr_t)(align - 1)), bytes};
+  if (pages && mprotect(map + GUARD_BYTES, pages, PROT_READ | PROT_WRITE)) out_of_memory(bytes);
+  memset(map + GUARD_BYTES, 0xff, pages);
+  uintptr_t end = (uintptr_t)map + GUARD_BYTES + pages;
+  buffer made = {map, pages + 2 * GUARD_BYTES, (uint8_t *)((end - bytes) & ~(uintptr_t)(align - 1)), bytes};
   pthread_mutex_lock(&mutex);
   tl_vec_push(&buffers, made);
   pthread_mutex_unlock(&mutex);
@@ -56,8 +59,7 @@ static uint8_t *find_change(uint8_t *from, uint8_t *to) {
 
 // The first changed byte around a buffer, or NULL.
 static uint8_t *find_buffer_damage(const buffer *b) {
-  size_t page = page_bytes();
-  uint8_t *low = b->map + page, *high = b->map + b->map_bytes - page;
+  uint8_t *low = b->map + GUARD_BYTES, *high = b->map + b->map_bytes - GUARD_BYTES;
   uint8_t *change = find_change(low, b->start);
   return change ? change : find_change(b->start + b->bytes, high);
 }
@@ -95,7 +97,7 @@ static void describe_offset(const buffer *b, uintptr_t address, tl_strbuf *out) 
 }
 
 void tl_emu_describe_address(uintptr_t address, tl_strbuf *out) {
-  enum { NEAR = 1 << 20 };
+  enum { NEAR = GUARD_BYTES };
   pthread_mutex_lock(&mutex);
   const buffer *nearest = NULL;
   uintptr_t best = NEAR;
@@ -124,10 +126,9 @@ bool tl_emu_find_damage(tl_strbuf *out) {
     if (found) tl_strbuf_append_c(out, "; ");
     describe_offset(b, (uintptr_t)change, out);
     found = true;
-    size_t page = page_bytes();
-    memset(b->map + page, 0xff, (size_t)(b->start - (b->map + page)));
+    memset(b->map + GUARD_BYTES, 0xff, (size_t)(b->start - (b->map + GUARD_BYTES)));
     uint8_t *end = b->start + b->bytes;
-    memset(end, 0xff, (size_t)(b->map + b->map_bytes - page - end));
+    memset(end, 0xff, (size_t)(b->map + b->map_bytes - GUARD_BYTES - end));
   }
   pthread_mutex_unlock(&mutex);
   return found;
