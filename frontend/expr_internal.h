@@ -116,6 +116,9 @@ bool tl_expr_parse_range(tl_arena *arena, tl_diags *diags, tl_located_text text,
 // "dynamic", "dynamic(16)", "auto" or a value.
 bool tl_expr_parse_param(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_param *out);
 
+// Prints what stands behind a colon: parenthesised where `:` and `+` would run together.
+void tl_expr_print_bound(const tl_expr *expr, tl_strbuf *out);
+
 // Whether `name` is reserved by the language (dtypes, their long names and the words of the expression language).
 bool tl_expr_is_reserved(tl_str name);
 bool tl_expr_is_identifier(tl_str text);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Canonical text of expressions (parses back to an equal tree) and structural equality.
 #include <math.h>
+#include <string.h>
 
-#include "frontend/expr.h"
+#include "frontend/expr_internal.h"
 
 // How tightly the printed form of a node binds; a child that binds less than its place asks for gets parentheses.
 enum {
@@ -139,6 +140,16 @@ static void print_compare(const tl_expr *expr, tl_strbuf *out) {
   }
 }
 
+void tl_expr_print_bound(const tl_expr *expr, tl_strbuf *out) {
+  size_t start = out->len;
+  tl_expr_print(expr, out);
+  if (out->data[start] != '+') return;
+  // `:+` would be read as the count of a slice.
+  tl_strbuf_append_c(out, "))");
+  memmove(out->data + start + 1, out->data + start, out->len - 2 - start);
+  out->data[start] = '(';
+}
+
 static void print_subscript(const tl_subscript *subscript, tl_strbuf *out) {
   switch (subscript->kind) {
     case TL_SUBSCRIPT_ELEMENT:
@@ -155,14 +166,10 @@ static void print_subscript(const tl_subscript *subscript, tl_strbuf *out) {
     case TL_SUBSCRIPT_RANGE:
       print_at(subscript->lo, TIGHT_CONDITIONAL, out);
       tl_strbuf_append_char(out, ':');
-      // `lo:+n` would be read as a count.
-      if (subscript->hi && subscript->hi->kind == TL_EXPR_UNARY && subscript->hi->op == TL_EXPR_OP_POS)
-        print_at(subscript->hi, TIGHT_POSTFIX, out);
-      else
-        print_at(subscript->hi, TIGHT_CONDITIONAL, out);
+      if (subscript->hi) tl_expr_print_bound(subscript->hi, out);
       if (!subscript->step) break;
       tl_strbuf_append_char(out, ':');
-      print_at(subscript->step, TIGHT_CONDITIONAL, out);
+      tl_expr_print_bound(subscript->step, out);
       break;
   }
 }
@@ -194,8 +201,7 @@ static void print_reduction(const tl_expr *expr, tl_strbuf *out) {
     tl_strbuf_append_c(out, " in ");
     print_at(index->lo, TIGHT_CONDITIONAL, out);
     tl_strbuf_append_char(out, ':');
-    bool plus = index->hi->kind == TL_EXPR_UNARY && index->hi->op == TL_EXPR_OP_POS;
-    print_at(index->hi, plus ? TIGHT_POSTFIX : TIGHT_CONDITIONAL, out);
+    tl_expr_print_bound(index->hi, out);
   }
   tl_strbuf_append_c(out, "](");
   print_at(expr->operands[0], TIGHT_CONDITIONAL, out);

@@ -36,7 +36,12 @@ static bool check_generator(tl_spec_reader *reader, const tl_expr *value) {
     names[i] = generators[i].name;
     if (!tl_str_is(value->text, generators[i].name)) continue;
     uint32_t len = value->num_operands;
-    if (len >= generators[i].min_args && len <= generators[i].max_args && !value->num_keywords) return true;
+    if (value->num_keywords) {
+      tl_diag_report(reader->diags, TL_DIAG_CHECK_GENERATOR, value->keywords[0].loc,
+                     "the arguments of a generator have no names");
+      return false;
+    }
+    if (len >= generators[i].min_args && len <= generators[i].max_args) return true;
     tl_diag_report(reader->diags, TL_DIAG_CHECK_GENERATOR, value->loc, "`%s` takes %s, not %u", generators[i].name,
                    generators[i].arity, len);
     return false;

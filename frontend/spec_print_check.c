@@ -64,10 +64,7 @@ static void print_range(const tl_reduction_index *range, tl_strbuf *out) {
   tl_strbuf_append_c(out, " in ");
   tl_expr_print(range->lo, out);
   tl_strbuf_append_char(out, ':');
-  bool plus = range->hi->kind == TL_EXPR_UNARY && range->hi->op == TL_EXPR_OP_POS;  // `:+` is the count of a slice
-  if (plus) tl_strbuf_append_char(out, '(');
-  tl_expr_print(range->hi, out);
-  if (plus) tl_strbuf_append_char(out, ')');
+  tl_expr_print_bound(range->hi, out);
 }
 
 static const tl_reduction_index *find_range(const tl_reference_stmt *stmt, const tl_expr *subscript) {

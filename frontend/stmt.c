@@ -192,7 +192,8 @@ static bool read_option(tl_spec_reader *reader, const tl_schema_option *schema, 
   return option.value != NULL;
 }
 
-static void report_unknown_option(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *key) {
+// True when it is another statement: what stands behind it belongs to that one.
+static bool report_unknown_option(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *key) {
   tl_str name = key->text.text;
   const char *near = tl_schema_suggest_option(schema, name);
   if (tl_schema_find_stmt(name)) {
@@ -200,11 +201,12 @@ static void report_unknown_option(tl_spec_reader *reader, const tl_schema_stmt *
         tl_diag_report(reader->diags, TL_DIAG_STMT_STRUCTURE, key->loc,
                        "`%.*s` is a statement of its own and no option of `%s`", shown(name), name.data, schema->key);
     tl_diag_add_hint(reader->diags, diag, "%s", list_item_hint);
-    return;
+    return true;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_STMT_OPTION_UNKNOWN, key->loc, "`%s` has no option `%.*s`",
                                  schema->key, shown(name), name.data);
   if (near) tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
+  return false;
 }
 
 static bool has_key(const tl_yaml_node *node, const char *key) {
@@ -266,8 +268,8 @@ static tl_stmt *read_known(tl_spec_reader *reader, const tl_schema_stmt *schema,
     if (i == which || entry->key->bad) continue;
     const tl_schema_option *option = tl_schema_find_option(schema, entry->key->text.text);
     if (!option) {
-      report_unknown_option(reader, schema, entry->key);
       ok = false;
+      if (report_unknown_option(reader, schema, entry->key)) return NULL;
     } else if (option->state == TL_SCHEMA_LATER) {
       tl_spec_refuse_later(reader, entry->key->loc, option->option);
       ok = false;

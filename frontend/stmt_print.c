@@ -98,7 +98,7 @@ static void print_stmt(const tl_stmt *stmt, int indent, tl_strbuf *out) {
     tl_strbuf name;
     tl_strbuf_init(&name);
     tl_strbuf_append(&name, stmt->lets[i].name);
-    tl_spec_print_expr(tl_strbuf_c(&name), stmt->lets[i].value, indent + 6, out);
+    tl_spec_print_expr(tl_strbuf_c(&name), stmt->lets[i].value, indent + 4, out);
     tl_strbuf_fini(&name);
   }
   if (stmt->kind == TL_STMT_VIEW) print_view_type(&stmt->view, indent + 2, out);

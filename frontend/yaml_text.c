@@ -71,6 +71,26 @@ static bool check_characters(tl_diags *diags, tl_str text, uint32_t source, tl_y
   return true;
 }
 
+// Refuses a file of far too many keys without parsing it. In a text without quotes, block scalars and comments every
+// colon before white space ends a key, and a key and its value are two nodes, so the count is a lower bound.
+static bool check_key_count(tl_diags *diags, tl_str text, uint32_t source) {
+  static const char may_hide_colons[] = "'\"|>#";
+  if (text.len < 2 * TL_YAML_MAX_NODES) return true;
+  for (const char *c = may_hide_colons; *c; c++)
+    if (memchr(text.data, *c, text.len)) return true;
+  const char *end = text.data + text.len, *at = text.data;
+  uint32_t nodes = 0;
+  while ((at = memchr(at, ':', (size_t)(end - at))) && ++at < end) {
+    if (*at != ' ' && *at != '\n' && *at != '\r') continue;
+    nodes += 2;
+    if (nodes <= TL_YAML_MAX_NODES) continue;
+    tl_loc loc = {source, (uint32_t)(at - 1 - text.data), 1};
+    tl_diag_report(diags, TL_DIAG_YAML_LIMIT, loc, "the file has more than %d nodes", TL_YAML_MAX_NODES);
+    return false;
+  }
+  return true;
+}
+
 static void sample_positions(tl_arena *arena, tl_yaml_positions *positions) {
   tl_str text = positions->text;
   uint32_t capacity = (uint32_t)(text.len / SAMPLE_CHARS + 2);
@@ -97,7 +117,7 @@ bool tl_yaml_check_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t 
                    "YAML directives (`%%…` at the start of a line) are not part of the language");
     return false;
   }
-  if (!check_characters(diags, text, source, out)) return false;
+  if (!check_characters(diags, text, source, out) || !check_key_count(diags, text, source)) return false;
   if (!out->ascii) sample_positions(arena, out);
   return true;
 }

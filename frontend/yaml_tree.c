@@ -150,7 +150,15 @@ static void refuse_properties(builder *build, tl_yaml_node *node, const yaml_cha
     loc.length = (uint32_t)strlen((const char *)anchor) + 1;
     refuse(build, node, loc, "YAML anchors", "&", (const char *)anchor);
   }
-  if (tag) refuse(build, node, loc, "YAML tags", "", (const char *)tag);
+  if (tag) {
+    // Shown as written: libyaml has resolved it to a long name.
+    tl_str text = build->positions.text;
+    uint32_t start = node->loc.offset, end = start;
+    while (end < text.len && !strchr(" \t\r\n,]}", text.data[end])) end++;
+    loc.length = end - start;
+    char *written = tl_arena_copy_bytes(build->arena, text.data + start, end - start);
+    refuse(build, node, loc, "YAML tags", "", written);
+  }
 }
 
 static void open_collection(builder *build, tl_yaml_kind kind, const yaml_event_t *event) {
