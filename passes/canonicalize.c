@@ -212,9 +212,19 @@ bool tl_canonicalize_dead(tl_block *block) {
   return changed;
 }
 
+enum { MAX_ROUNDS = 8 };
+
+void tl_canonicalize_pure(tl_pass_context *context, tl_block *block) {
+  bool changed = true;
+  for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+    changed = simplify_block(context, block);
+    changed |= tl_canonicalize_common(context, block);
+    changed |= tl_canonicalize_dead(block);
+  }
+}
+
 // Rounds until nothing changes; each kind of change makes room for the others.
 tl_status tl_pass_canonicalize(tl_pass_context *context) {
-  enum { MAX_ROUNDS = 8 };
   for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
     if (kernel->code != TL_OP_KERNEL) continue;
     tl_block *body = kernel->regions[0];

@@ -12,6 +12,8 @@ enum { TL_UNROLL_MAX_TRIPS = 1024, TL_UNROLL_MAX_OPS = 20000 };
 bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
 // One op for equal pure ops of a block and the blocks around it.
 bool tl_canonicalize_common(tl_pass_context *context, tl_block *block);
+// The part that leaves control flow alone: folds, shares and drops pure ops.
+void tl_canonicalize_pure(tl_pass_context *context, tl_block *block);
 // Removes pure ops and loads without uses.
 bool tl_canonicalize_dead(tl_block *block);
 

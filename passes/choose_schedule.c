@@ -248,7 +248,11 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   apply_loops(context, plan);
   apply_grid(problem, plan);
   if (plan->num_gemms > 0) {
-    tl_op_set_int(context->module, problem->kernel, TL_ATTR_MIN_BLOCKS, plan->resident);
+    // The hint caps registers: it asks for no more blocks than fit with some registers to spare.
+    int32_t spare = plan->registers + TL_PLAN_SPARE_REGISTERS;
+    int32_t blocks = tl_cost_resident_blocks(context->target, plan->threads, spare, plan->shared_bytes);
+    tl_op_set_int(context->module, problem->kernel, TL_ATTR_MIN_BLOCKS,
+                  blocks < TL_PLAN_MAX_BLOCKS ? blocks : TL_PLAN_MAX_BLOCKS);
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, problem->kernel->loc,
                    "%d registers a thread and %lld bytes of shared memory: %d block%s on a multiprocessor",
                    plan->registers, (long long)plan->shared_bytes, plan->resident, plan->resident == 1 ? "" : "s");

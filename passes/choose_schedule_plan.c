@@ -78,8 +78,7 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
   plan->registers = registers > TL_MAX_REGISTERS_PER_THREAD ? TL_MAX_REGISTERS_PER_THREAD : registers;
   const tl_target *target = problem->context->target;
   int32_t wanted = tl_cost_resident_blocks(target, threads, plan->registers, 0);
-  // More than two blocks of a gemm on a multiprocessor hide no more latency than deeper pipelines do.
-  if (problem->num_gemms > 0 && wanted > 2) wanted = 2;
+  if (problem->num_gemms > 0 && wanted > TL_PLAN_MAX_BLOCKS) wanted = TL_PLAN_MAX_BLOCKS;
   plan_stages(problem, wanted, plan);
   plan->resident = tl_cost_resident_blocks(target, threads, plan->registers, plan->shared_bytes);
   // Spilled accumulators cost a trip to memory each k-step.

@@ -64,6 +64,14 @@ static int32_t skew(const tl_gemm_plan *plan) {
   return difference < 0 ? -difference : difference;
 }
 
+// Cheaper, or as cheap with less padding (idle warps are better than padding), or with a more square warp tile.
+static bool is_better(const tl_gemm_plan *plan, const tl_gemm_plan *best) {
+  if (plan->clocks != best->clocks) return plan->clocks < best->clocks;
+  int64_t area = (int64_t)plan->padded_m * plan->padded_n, best_area = (int64_t)best->padded_m * best->padded_n;
+  if (area != best_area) return area < best_area;
+  return skew(plan) < skew(best);
+}
+
 tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps) {
   tl_gemm_plan best = {0};
   for (int32_t active = num_warps; active >= 1; active--) {
@@ -72,9 +80,7 @@ tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps) {
       if (active % warps_m != 0 || !policy_allows(shape, warps_m, active / warps_m)) continue;
       tl_gemm_plan plan;
       tl_cost_mma(shape, warps_m, active / warps_m, num_warps, &plan);
-      bool better =
-          best.inst[0] == 0 || plan.clocks < best.clocks || (plan.clocks == best.clocks && skew(&plan) < skew(&best));
-      if (better) best = plan;
+      if (best.inst[0] == 0 || is_better(&plan, &best)) best = plan;
     }
   }
   return best;

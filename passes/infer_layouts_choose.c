@@ -27,7 +27,7 @@ static int32_t vector_limit(const tl_value *buffer) {
 }
 
 static void vote_box(blocked_vote *vote, const tl_box *box) {
-  add_vote(vote, tl_box_contiguous_dim(box), tl_box_vector(box, vector_limit(box->buffer)),
+  add_vote(vote, tl_box_contiguous_dim(box), tl_box_vector(box, vector_limit(box->buffer), true),
            tl_buffer_is_global(box->buffer));
 }
 
@@ -60,7 +60,7 @@ static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *p
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
       tl_value *buffer = tl_element_buffer(op);
-      int32_t vec = tl_element_vector(op, parallel, vector_limit(buffer));
+      int32_t vec = tl_element_vector(op, parallel, vector_limit(buffer), true);
       add_vote(vote, element_dim(op, parallel), vec, tl_buffer_is_global(buffer));
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {

@@ -205,7 +205,7 @@ static bool vector_is_aligned(const tl_value *buffer, int32_t vec) {
   return divides((int64_t)vec * (bits / 8), tl_buffer_align(buffer));
 }
 
-static bool box_allows(const tl_box *box, int32_t t, int32_t vec) {
+static bool box_allows(const tl_box *box, int32_t t, int32_t vec, bool full_tile) {
   int32_t last = box->buffer_rank - 1;
   if (!vector_is_aligned(box->buffer, vec) || !divides(vec, box->extents[t])) return false;
   for (int32_t d = 0; d < box->buffer_rank; d++) {
@@ -220,19 +220,19 @@ static bool box_allows(const tl_box *box, int32_t t, int32_t vec) {
     int64_t stride = tl_common_divisor(tl_buffer_stride_divisor(box->buffer, d), vec);
     if (divisor != 0 && !divides(vec, stride * tl_common_divisor(divisor, vec))) return false;
   }
-  if (tl_box_check(box, last) & TL_CHECK_UPPER) {
+  if (!full_tile && (tl_box_check(box, last) & TL_CHECK_UPPER)) {
     tl_value *limit = tl_box_limit(box, last);
     if (!divides(vec, limit ? tl_value_divisor(limit) : tl_buffer_dim_divisor(box->buffer, last))) return false;
   }
   return true;
 }
 
-int32_t tl_box_vector(const tl_box *box, int32_t max_elems) {
+int32_t tl_box_vector(const tl_box *box, int32_t max_elems, bool full_tile) {
   int32_t t = tl_box_contiguous_dim(box);
   if (t < 0) return 1;
   int32_t vec = 1;
   while (vec * 2 <= max_elems) vec *= 2;
-  while (vec > 1 && !box_allows(box, t, vec)) vec /= 2;
+  while (vec > 1 && !box_allows(box, t, vec, full_tile)) vec /= 2;
   return vec;
 }
 
@@ -368,7 +368,17 @@ static bool guards_are_uniform(const tl_op *op, const tl_op *parallel, const tl_
   return true;
 }
 
-static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_value *along, int32_t vec) {
+bool tl_index_is_affine_in(tl_value *index, const tl_op *parallel) {
+  tl_affine affine = tl_affine_of(index);
+  for (int32_t i = 0; affine.valid && i < affine.num_terms; i++) {
+    const tl_value *symbol = affine.terms[i].symbol;
+    if (symbol->block == parallel->regions[0]) continue;
+    if (tl_op_is_inside(symbol->def ? symbol->def : symbol->block->parent, parallel)) return false;
+  }
+  return affine.valid;
+}
+
+static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_value *along, int32_t vec, bool full_tile) {
   tl_value *buffer = tl_element_buffer(op);
   int32_t last = buffer->type->rank - 1;
   if (!vector_is_aligned(buffer, vec)) return false;
@@ -378,7 +388,10 @@ static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_valu
     int64_t stride = d == last ? 1 : tl_common_divisor(tl_buffer_stride_divisor(buffer, d), vec);
     if (form.divisor != 0 && !divides(vec, stride * tl_common_divisor(form.divisor, vec))) return false;
   }
-  if ((tl_element_check(op, last) & TL_CHECK_UPPER) && !divides(vec, tl_buffer_dim_divisor(buffer, last))) return false;
+  bool split = full_tile && tl_index_is_affine_in(tl_element_index(op, (uint32_t)last), parallel);
+  if (!split && (tl_element_check(op, last) & TL_CHECK_UPPER) && !divides(vec, tl_buffer_dim_divisor(buffer, last))) {
+    return false;
+  }
   if (op->code == TL_OP_LOAD && tl_op_arg(op, TL_GROUP_LOAD_pad)) {
     tl_lane_form pad = tl_lane_form_of(tl_op_arg(op, TL_GROUP_LOAD_pad), along, vec);
     if (!pad.known || pad.scale != 0) return false;
@@ -386,7 +399,7 @@ static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_valu
   return guards_are_uniform(op, parallel, along, vec);
 }
 
-int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems) {
+int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
   const tl_block *body = parallel->regions[0];
   tl_value *buffer = tl_element_buffer(op);
   if (op->code == TL_OP_ATOMIC || body->num_args == 0 || buffer->type->rank == 0) return 1;
@@ -397,7 +410,7 @@ int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_el
   int32_t vec = 1;
   while (vec * 2 <= max_elems && vec * 2 * bits <= 128) vec *= 2;
   while (vec > 1 && !(divides(vec, extents[num_extents - 1]) &&
-                      element_allows(op, parallel, body->args[body->num_args - 1], vec))) {
+                      element_allows(op, parallel, body->args[body->num_args - 1], vec, full_tile))) {
     vec /= 2;
   }
   return vec;

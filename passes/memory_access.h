@@ -57,8 +57,9 @@ void tl_box_span(const tl_box *box, int32_t dim, int64_t *out_lo, int64_t *out_h
 // The tile dim that walks the contiguous buffer dim with step 1, or -1.
 int32_t tl_box_contiguous_dim(const tl_box *box);
 // Largest power of two v, at most `max_elems`, such that aligned groups of v elements along tl_box_contiguous_dim are
-// contiguous, naturally aligned and wholly inside or outside of the bounds that are checked. At least 1.
-int32_t tl_box_vector(const tl_box *box, int32_t max_elems);
+// contiguous, naturally aligned and wholly inside or outside of the bounds that are checked. At least 1. With
+// `full_tile` the bounds do not count: the width for the path of full tiles that split-tails makes.
+int32_t tl_box_vector(const tl_box *box, int32_t max_elems, bool full_tile);
 
 // ---- elements inside a parallel
 // How a value varies over the lanes 0 … vec - 1 of a vector along the loop index `along`, whose base is a multiple of
@@ -77,7 +78,11 @@ uint32_t tl_element_rank(const tl_op *op);
 tl_value *tl_element_index(const tl_op *op, uint32_t dim);
 // Widest vector (elements, a power of two, at most `max_elems`) with which the LOAD or STORE may be done for
 // neighbouring iterations along the last index of `parallel`: contiguous, aligned, one predicate a vector. At least 1.
-int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems);
+// With `full_tile` the bounds do not count where split-tails can test them for the whole tile.
+int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile);
+// Whether the index is a sum of loop indices of `parallel` and values from outside of it, so that its bounds can be
+// tested for all iterations at once.
+bool tl_index_is_affine_in(tl_value *index, const tl_op *parallel);
 
 // Greatest common divisor of magnitudes; gcd(0, x) = |x|.
 int64_t tl_common_divisor(int64_t a, int64_t b);

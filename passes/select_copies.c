@@ -13,12 +13,6 @@
 
 #include "passes/memory_access.h"
 
-static int32_t power_of_two_below(int32_t value) {
-  int32_t result = 1;
-  while (result * 2 <= value) result *= 2;
-  return result;
-}
-
 static int32_t max_vector(const tl_value *buffer) {
   int bits = tl_dtype_bits(buffer->type->dtype);
   return bits < 8 ? 1 : 128 / bits;
@@ -67,14 +61,28 @@ static tl_layout copy_layout(const tl_box *box, int32_t fast, int32_t vec, int32
   return tl_layout_blocked(shape, box->tile_rank, order, vec, threads);
 }
 
+// Widest vector that both sides of a copy allow.
+static int32_t copy_vector(const tl_box *source, const tl_box *destination, bool full_tile) {
+  int32_t fast = tl_box_contiguous_dim(source);
+  if (fast < 0 || fast != tl_box_contiguous_dim(destination)) return 1;
+  int32_t most = lesser(max_vector(source->buffer), max_vector(destination->buffer));
+  return lesser(tl_box_vector(source, most, full_tile), tl_box_vector(destination, most, full_tile));
+}
+
+void tl_select_copy_width(tl_pass_context *context, tl_op *copy) {
+  if (tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_VECTOR || tl_op_has(copy, TL_ATTR_ASYNC)) return;
+  const tl_layout *layout = tl_op_layout(copy, TL_ATTR_THREAD_LAYOUT);
+  tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
+  int32_t fast = tl_box_contiguous_dim(&source);
+  if (!layout || fast < 0) return;
+  int32_t held = tl_layout_vector(layout, fast);
+  tl_op_set_int(context->module, copy, TL_ATTR_VEC, lesser(held & -held, copy_vector(&source, &destination, false)));
+}
+
 static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
   int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
-  int32_t vec = 1;
-  if (fast_source >= 0 && fast_source == fast_destination) {
-    int32_t most = lesser(max_vector(source.buffer), max_vector(destination.buffer));
-    vec = lesser(tl_box_vector(&source, most), tl_box_vector(&destination, most));
-  }
+  int32_t vec = copy_vector(&source, &destination, false);
   // Without a common contiguous dim the global side decides who is coalesced.
   int32_t fast = tl_buffer_is_global(source.buffer) ? fast_source : fast_destination;
   if (fast < 0) fast = fast_source >= 0 ? fast_source : fast_destination;
@@ -83,7 +91,9 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   bool asynchronous = !obstacle && wanted != TL_VIA_VECTOR && (wanted == TL_VIA_CP_ASYNC || tl_is_in_pipeline(copy));
   tl_op_set_int(context->module, copy, TL_ATTR_VIA, asynchronous ? TL_VIA_CP_ASYNC : TL_VIA_VECTOR);
   tl_op_set_int(context->module, copy, TL_ATTR_VEC, vec);
-  tl_layout layout = copy_layout(&source, fast, vec, threads);
+  // Full tiles may take wider vectors later (split-tails): threads are laid out for those.
+  int32_t held = asynchronous ? vec : copy_vector(&source, &destination, true);
+  tl_layout layout = copy_layout(&source, fast, held, threads);
   tl_op_set_layout(context->module, copy, TL_ATTR_THREAD_LAYOUT, &layout);
   int bits = tl_dtype_bits(source.buffer->type->dtype);
   if (asynchronous) {
@@ -98,20 +108,20 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   }
 }
 
-// Width of a tile_load or tile_store: what the layout holds side by side and memory allows.
-static void select_tile_access(tl_pass_context *context, tl_op *op, const tl_box *box, const tl_layout *layout) {
-  int32_t fast = tl_box_contiguous_dim(box);
+void tl_select_tile_access(tl_pass_context *context, tl_op *op) {
+  bool is_load = op->code == TL_OP_TILE_LOAD;
+  tl_box box = is_load ? tl_box_source(op) : tl_box_destination(op);
+  const tl_value *tile = is_load ? tl_op_result(op, 0) : tl_op_arg(op, TL_GROUP_TILE_STORE_tile);
+  int32_t fast = tl_box_contiguous_dim(&box);
   int32_t vec = 1;
-  if (fast >= 0 && layout) {
-    int32_t held = power_of_two_below(tl_layout_vector(layout, fast));
-    while (held > 1 && tl_layout_vector(layout, fast) % held != 0) held /= 2;
-    vec = tl_box_vector(box, lesser(held, max_vector(box->buffer)));
+  if (fast >= 0 && tile->type->layout) {
+    int32_t held = tl_layout_vector(tile->type->layout, fast);
+    vec = tl_box_vector(&box, lesser(held & -held, max_vector(box.buffer)), false);
   }
   tl_op_set_int(context->module, op, TL_ATTR_VIA, TL_VIA_VECTOR);
   tl_op_set_int(context->module, op, TL_ATTR_VEC, vec);
-  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, op->loc, "%s '%s', %d element%s at a time",
-                 op->code == TL_OP_TILE_LOAD ? "registers from" : "registers to", tl_buffer_name(box->buffer), vec,
-                 vec == 1 ? "" : "s");
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, op->loc, "registers %s '%s', %d element%s at a time",
+                 is_load ? "from" : "to", tl_buffer_name(box.buffer), vec, vec == 1 ? "" : "s");
 }
 
 static void select_fill(tl_pass_context *context, tl_op *fill, int32_t threads) {
@@ -139,12 +149,8 @@ static void select_op(tl_op *op, void *user) {
   tl_pass_context *context = state->context;
   if (op->code == TL_OP_COPY) {
     select_copy(context, op, state->threads);
-  } else if (op->code == TL_OP_TILE_LOAD) {
-    tl_box box = tl_box_source(op);
-    select_tile_access(context, op, &box, tl_op_result(op, 0)->type->layout);
-  } else if (op->code == TL_OP_TILE_STORE) {
-    tl_box box = tl_box_destination(op);
-    select_tile_access(context, op, &box, tl_op_arg(op, TL_GROUP_TILE_STORE_tile)->type->layout);
+  } else if (op->code == TL_OP_TILE_LOAD || op->code == TL_OP_TILE_STORE) {
+    tl_select_tile_access(context, op);
   } else if (op->code == TL_OP_FILL) {
     select_fill(context, op, state->threads);
   } else if (op->code == TL_OP_PARALLEL) {

@@ -15,6 +15,12 @@ bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_byt
 void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel);
 // Chooses vector widths inside a parallel, and cp.async for one that only gathers from global to shared memory.
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel);
+// Only the vector widths; returns the widest.
+int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel);
+// Chooses the vector width of a copy through registers again, for the layout that it has.
+void tl_select_copy_width(tl_pass_context *context, tl_op *copy);
+// Chooses the vector width of a tile_load or tile_store after the layout of its tile.
+void tl_select_tile_access(tl_pass_context *context, tl_op *op);
 // Whether `op` stands in a pipelined loop that overlaps (stages other than 1).
 bool tl_is_in_pipeline(const tl_op *op);
 

@@ -36,7 +36,7 @@ static int32_t largest_power_of_two_divisor(int32_t value) {
 static void choose_element(tl_op *op, void *user) {
   vector_state *state = user;
   if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
-  int32_t vec = tl_element_vector(op, state->parallel, largest_power_of_two_divisor(state->limit));
+  int32_t vec = tl_element_vector(op, state->parallel, largest_power_of_two_divisor(state->limit), false);
   if (vec <= 1) {
     tl_op_remove_attr(op, TL_ATTR_VEC);
     return;
@@ -109,7 +109,7 @@ static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t wid
                  (long long)bytes);
 }
 
-void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
+int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel) {
   vector_state state = {.context = context, .parallel = parallel, .limit = layout_vector(parallel), .widest = 1};
   for (tl_op *op = parallel->regions[0]->first; op; op = op->next) tl_walk(op, choose_element, &state);
   if (state.widest > 1) {
@@ -117,5 +117,9 @@ void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
   } else {
     tl_op_remove_attr(parallel, TL_ATTR_VEC);
   }
-  choose_gather(context, parallel, state.widest);
+  return state.widest;
+}
+
+void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
+  choose_gather(context, parallel, tl_select_vectors(context, parallel));
 }

@@ -11,6 +11,7 @@
 #include "passes/canonicalize.h"
 #include "passes/memory_access.h"
 #include "passes/passes.h"
+#include "passes/select_copies.h"
 #include "support/vec.h"
 
 // Ops of a parallel that may be written twice.
@@ -133,6 +134,11 @@ static void split_boxes(tl_pass_context *context, tl_op *op) {
   tl_op *clone = full.value ? wrap(context, op, full.value) : op;
   if (has_source) clear_checks(context->module, clone, TL_ATTR_SRC_CHECK, source.buffer_rank);
   if (has_destination) clear_checks(context->module, clone, TL_ATTR_DST_CHECK, destination.buffer_rank);
+  if (op->code == TL_OP_COPY) {
+    tl_select_copy_width(context, clone);
+  } else {
+    tl_select_tile_access(context, clone);
+  }
   if (full.value) remark(context, op, op->code == TL_OP_COPY ? "copy" : op->code == TL_OP_TILE_LOAD ? "load" : "store");
 }
 
@@ -141,16 +147,10 @@ static void split_boxes(tl_pass_context *context, tl_op *op) {
 // index = uniform part + sum of coefficient * loop index. Splits the two; false when the index is of another kind.
 static bool split_index(full_condition *full, const tl_op *parallel, tl_value *index, tl_value **out_uniform,
                         int64_t *out_lo, int64_t *out_hi) {
+  if (!tl_index_is_affine_in(index, parallel)) return false;
   tl_affine affine = tl_affine_of(index);
-  if (!affine.valid) return false;
   const tl_block *body = parallel->regions[0];
   const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, NULL);
-  for (int32_t i = 0; i < affine.num_terms; i++) {
-    const tl_value *symbol = affine.terms[i].symbol;
-    const tl_op *place = symbol->def ? symbol->def : symbol->block->parent;
-    bool is_index = symbol->block == body;
-    if (!is_index && tl_op_is_inside(place, parallel)) return false;
-  }
   tl_builder *builder = &full->builder;
   tl_value *uniform = tl_build_index(builder, affine.constant);
   *out_lo = *out_hi = 0;
@@ -246,6 +246,8 @@ static void split_parallel(tl_pass_context *context, tl_op *op) {
     tl_op *clone = full.value ? wrap(context, op, full.value) : op;
     size_t next = 0;
     write_elements(context->module, clone->regions[0], &list, &next);
+    // Without bounds a vector may be wider; what the pipeline already placed stays as it is.
+    if (!tl_op_has(clone, TL_ATTR_ASYNC)) tl_select_vectors(context, clone);
     if (full.value) remark(context, op, "loop");
   }
   tl_vec_fini(&list);
@@ -270,7 +272,7 @@ tl_status tl_pass_split_tails(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
     if (op->code != TL_OP_KERNEL) continue;
     split_block(context, op->regions[0]);
-    tl_canonicalize_dead(op->regions[0]);
+    tl_canonicalize_pure(context, op->regions[0]);
   }
   return TL_OK;
 }
