@@ -223,13 +223,7 @@ static void add_entry(env_builder *b, tl_str name, tl_const value, bool is_dynam
 }
 
 // Whether a param or let of this name exists already; reports it.
-static bool is_redefined(env_builder *b, tl_str name, tl_loc loc, const char *what) {
-  if (tl_sema_is_reserved(name)) {
-    tl_diag_report(b->diags, TL_DIAG_NAME_RESERVED, loc, "`%.*s` is reserved and cannot name a %s", TL_STR_ARG(name),
-                   what);
-    b->ok = false;
-    return true;
-  }
+static bool is_redefined(env_builder *b, tl_str name, tl_loc loc) {
   if (!tl_env_find(b->env, name)) return false;
   tl_diag *diag = tl_diag_report(b->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is defined twice", TL_STR_ARG(name));
   b->ok = false;
@@ -247,7 +241,7 @@ static bool is_redefined(env_builder *b, tl_str name, tl_loc loc, const char *wh
 }
 
 static void add_param(env_builder *b, const tl_param *param) {
-  if (is_redefined(b, param->name, param->loc, "param")) return;
+  if (is_redefined(b, param->name, param->loc)) return;
   const tl_binding *binding = find_binding(b, param->name);
   folder f = {.env = b->env, .poisoned = b->poisoned, .diags = b->diags};
   tl_const value = {.kind = TL_CONST_DYNAMIC};
@@ -294,7 +288,7 @@ static void add_param(env_builder *b, const tl_param *param) {
 }
 
 static void add_let(env_builder *b, const tl_named_expr *let) {
-  if (is_redefined(b, let->name, let->loc, "let")) return;
+  if (is_redefined(b, let->name, let->loc)) return;
   folder f = {.env = b->env, .poisoned = b->poisoned, .diags = b->diags};
   tl_const value = {.kind = TL_CONST_DYNAMIC};
   fold_status status = fold(&f, let->value, &value);

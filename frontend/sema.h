@@ -74,15 +74,15 @@ void tl_sema_init(tl_sema *sema, tl_arena *arena, tl_diags *diags);
 void tl_sema_fini(tl_sema *sema);
 
 // sema_scope.c
-// Defines a name; reports and returns NULL when it is reserved or visible already.
+// Defines a name; reports and returns NULL when it is visible already. Reserved words were refused by the parser.
 tl_symbol *tl_sema_define(tl_sema *sema, tl_str name, tl_loc loc, tl_symbol_role role, tl_symbol_kind kind);
 // Reports unknown names with the nearest visible one; returns NULL.
 tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc);
 size_t tl_sema_open_scope(const tl_sema *sema);
 void tl_sema_close_scope(tl_sema *sema, size_t mark);
-bool tl_sema_is_reserved(tl_str name);
-// "param", "tile", "loop index", …
+// "param", "tile", "loop index", …; and with the article.
 const char *tl_symbol_role_text(tl_symbol_role role);
+const char *tl_symbol_a_role(tl_symbol_role role);
 // Text of an expression as written in canonical form. Owned by the arena.
 const char *tl_sema_expr_text(tl_sema *sema, const tl_expr *expr);
 // "[128, 64]"; -1 is printed as "?". Owned by the arena.

@@ -26,8 +26,8 @@ tl_symbol *tl_sema_buffer(tl_sema *sema, const tl_expr *expr) {
   if (!symbol || symbol->kind == TL_SYMBOL_POISON) return NULL;
   if (symbol->kind != TL_SYMBOL_BUFFER) {
     tl_diag *diag =
-        tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc, "a tensor or tile is needed, `%.*s` is a %s",
-                       TL_STR_ARG(base->text), tl_symbol_role_text(symbol->role));
+        tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc, "a tensor or tile is needed, `%.*s` is %s",
+                       TL_STR_ARG(base->text), tl_symbol_a_role(symbol->role));
     tl_diag_add_note(sema->diags, diag, symbol->loc, "defined here");
     return NULL;
   }

@@ -9,6 +9,12 @@ static tl_sema_value report_operands(tl_sema *sema, tl_expr_op op, const tl_sema
   return tl_sema_poison();
 }
 
+static tl_sema_value report_negative_shift(tl_sema *sema, tl_expr_op op, int64_t count, tl_loc loc) {
+  tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "%s by %lld: the count must not be negative",
+                 tl_sema_op_text(op), (long long)count);
+  return tl_sema_poison();
+}
+
 static bool is_dtype_const(const tl_sema_value *value) {
   return value->kind == TL_SEMA_CONST && value->constant.kind == TL_CONST_DTYPE;
 }
@@ -123,11 +129,7 @@ static tl_sema_value divide(tl_sema *sema, const tl_sema_value *a, const tl_sema
 static tl_sema_value shift(tl_sema *sema, tl_expr_op op, const tl_sema_value *a, const tl_sema_value *b, tl_loc loc) {
   if (!tl_sema_is_integer(a) || !tl_sema_is_integer(b)) return report_operands(sema, op, a, b, "integers", loc);
   int64_t count;
-  if (const_int(b, &count) && count < 0) {
-    tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "%s by %lld: the count must not be negative",
-                   tl_sema_op_text(op), (long long)count);
-    return tl_sema_poison();
-  }
+  if (const_int(b, &count) && count < 0) return report_negative_shift(sema, op, count, loc);
   const tl_type *type = a->kind == TL_SEMA_CONST ? b->value->type : a->value->type;
   if (type->kind != TL_TYPE_INDEX) type = tl_type_scalar(sema->module, tl_sema_arithmetic_dtype(type->dtype));
   tl_value *x, *y;
@@ -175,7 +177,12 @@ static tl_sema_value fold_binary(tl_sema *sema, tl_expr_op op, const tl_sema_val
   }
   tl_fold_result result = tl_fold_binary(op, &a->constant, &b->constant, &folded);
   if (result == TL_FOLD_OK) return tl_sema_of_const(folded);
-  if (result == TL_FOLD_TYPE) return report_operands(sema, op, a, b, "numbers", loc);
+  bool wants_integers = op == TL_EXPR_OP_SHL || op == TL_EXPR_OP_SHR || op == TL_EXPR_OP_BITAND ||
+                        op == TL_EXPR_OP_BITOR || op == TL_EXPR_OP_BITXOR;
+  if (result == TL_FOLD_TYPE && wants_integers && tl_sema_is_integer(a) && tl_sema_is_integer(b)) {
+    return report_negative_shift(sema, op, b->constant.i, loc);
+  }
+  if (result == TL_FOLD_TYPE) return report_operands(sema, op, a, b, wants_integers ? "integers" : "numbers", loc);
   tl_sema_report_fold(sema->diags, result, loc, tl_sema_op_text(op));
   return tl_sema_poison();
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The one namespace of a kernel, and texts for messages.
+#include <string.h>
+
 #include "frontend/sema.h"
 #include "frontend/suggest.h"
 
@@ -13,47 +15,36 @@ void tl_sema_fini(tl_sema *sema) {
   tl_vec_fini(&sema->stack);
 }
 
-const char *tl_symbol_role_text(tl_symbol_role role) {
+const char *tl_symbol_a_role(tl_symbol_role role) {
   switch (role) {
     case TL_ROLE_PARAM:
-      return "param";
+      return "a param";
     case TL_ROLE_LET:
-      return "let";
-    case TL_ROLE_ARG:
-      return "argument";
-    case TL_ROLE_GRID:
-      return "grid index";
-    case TL_ROLE_TILE:
-      return "tile";
-    case TL_ROLE_VIEW:
-      return "view";
-    case TL_ROLE_INDEX:
-      return "loop index";
     case TL_ROLE_BODY_LET:
-      return "let";
+      return "a let";
+    case TL_ROLE_ARG:
+      return "an argument";
+    case TL_ROLE_GRID:
+      return "a grid index";
+    case TL_ROLE_TILE:
+      return "a tile";
+    case TL_ROLE_VIEW:
+      return "a view";
+    case TL_ROLE_INDEX:
+      return "a loop index";
   }
-  return "name";
+  return "a name";
 }
 
-bool tl_sema_is_reserved(tl_str name) {
-  static const char *const words[] = {"inf", "nan",   "and",  "or",   "not",   "if",   "else",
-                                      "in",  "range", "None", "true", "false", "True", "False"};
-  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
-    if (tl_str_is(name, words[i])) return true;
-  }
-  return tl_dtype_parse(name) != TL_DTYPE_NONE;
+const char *tl_symbol_role_text(tl_symbol_role role) {
+  return strchr(tl_symbol_a_role(role), ' ') + 1;
 }
 
 tl_symbol *tl_sema_define(tl_sema *sema, tl_str name, tl_loc loc, tl_symbol_role role, tl_symbol_kind kind) {
-  if (tl_sema_is_reserved(name)) {
-    tl_diag_report(sema->diags, TL_DIAG_NAME_RESERVED, loc, "`%.*s` is reserved and cannot name a %s", TL_STR_ARG(name),
-                   tl_symbol_role_text(role));
-    return NULL;
-  }
   const tl_symbol *first = tl_strmap_get(&sema->names, name);
   if (first) {
-    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is already the name of a %s",
-                                   TL_STR_ARG(name), tl_symbol_role_text(first->role));
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is already the name of %s",
+                                   TL_STR_ARG(name), tl_symbol_a_role(first->role));
     tl_diag_add_note(sema->diags, diag, first->loc, "first defined here");
     return NULL;
   }
