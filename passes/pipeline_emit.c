@@ -127,6 +127,16 @@ static const tl_producer *producer_of(const tl_dependence *dependence, const tl_
   return NULL;
 }
 
+// A computation for another iteration; in the prologue it often folds to a constant.
+static void clone_pure(slice_clone *clone, tl_builder *builder, const tl_op *op) {
+  tl_op *copy = tl_op_clone(builder, op, &clone->map);
+  if (copy->num_results != 1 || !(tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) || op->code == TL_OP_CONST) return;
+  tl_value *folded = tl_fold_op(builder, copy);
+  if (folded == NULL) return;
+  tl_value_map_set(&clone->map, tl_op_result(op, 0), folded);
+  tl_op_erase(copy);
+}
+
 // Clones the marked ops of `block` in order; producers become asynchronous. Tokens count only outside of ifs.
 static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block *block, bool conditional) {
   tl_module *module = clone->self->module;
@@ -152,7 +162,7 @@ static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block 
         tl_region_yield(module, branch->regions[r], op->loc);
       }
     } else {
-      tl_op_clone(builder, op, &clone->map);
+      clone_pure(clone, builder, op);
     }
   }
 }

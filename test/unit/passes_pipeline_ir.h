@@ -4,6 +4,7 @@
 #define TL_TEST_UNIT_PASSES_PIPELINE_IR_H
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ir/affine.h"
 #include "ir/ir.h"
