@@ -156,9 +156,7 @@ static tl_status delete_shared_variables(retarget *r) {
 // ---- attributes
 
 // Those that speak to the device's code generator, and promises about memory that the runtime does not keep.
-static void drop_function_attributes(retarget *r, LLVMValueRef function) {
-  (void)r;
-  LLVMSetFunctionCallConv(function, LLVMCCallConv);
+static void drop_string_attributes(LLVMValueRef function) {
   unsigned n = LLVMGetAttributeCountAtIndex(function, LLVMAttributeFunctionIndex);
   if (!n) return;
   LLVMAttributeRef *attributes = tl_xcalloc(n, sizeof(LLVMAttributeRef));
@@ -170,8 +168,17 @@ static void drop_function_attributes(retarget *r, LLVMValueRef function) {
     LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind, len);
   }
   free(attributes);
+}
+
+static void set_function_attributes(retarget *r, LLVMValueRef function) {
+  drop_string_attributes(function);
+  LLVMSetFunctionCallConv(function, LLVMCCallConv);
+  if (LLVMIsDeclaration(function)) return;
   unsigned memory = LLVMGetEnumAttributeKindForName("memory", strlen("memory"));
-  if (!LLVMIsDeclaration(function)) LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, memory);
+  LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, memory);
+  // A large frame touches its pages in order, so that it cannot step over the guard below the stack.
+  LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+                          LLVMCreateStringAttribute(r->context, "probe-stack", 11, "inline-asm", 10));
 }
 
 // ---- device ops
@@ -408,7 +415,7 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   measure_ops(r, &args_bytes, &result_bytes);
   TL_VEC(LLVMValueRef) functions = {0};
   for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f)) {
-    drop_function_attributes(r, f);
+    set_function_attributes(r, f);
     if (!LLVMIsDeclaration(f)) tl_vec_push(&functions, f);
   }
   r->context_function = LLVMAddFunction(r->module, "emu:context", r->context_type);

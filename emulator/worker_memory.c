@@ -10,7 +10,7 @@
 #include "emulator/machine.h"
 
 // Unoptimised host code keeps every value in the frame; only what is touched costs memory.
-enum { STACK_BYTES = 256 << 10, GUARD_BYTES = 4096, LOW_GUARD_BYTES = 1 << 20 };
+enum { STACK_BYTES = 512 << 10, GUARD_BYTES = 4096, LOW_GUARD_BYTES = 1 << 20 };
 #define SLOT_BYTES ((size_t)1 << 32)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

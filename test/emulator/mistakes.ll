@@ -246,13 +246,13 @@ b:
   ret void
 }
 
-; 400 KiB of local memory, all of it touched from the top down.
+; 1 MiB of local memory, all of it touched from the top down.
 define ptx_kernel void @large_frame(ptr addrspace(1) %out) {
 entry:
-  %big = alloca [102400 x i32]
+  %big = alloca [262144 x i32]
   br label %loop
 loop:
-  %i = phi i32 [ 102399, %entry ], [ %j, %loop ]
+  %i = phi i32 [ 262143, %entry ], [ %j, %loop ]
   %p = getelementptr i32, ptr %big, i32 %i
   store volatile i32 %i, ptr %p
   %j = sub i32 %i, 1
