@@ -21,7 +21,7 @@ static size_t score(tl_str word, tl_str candidate) {
 
 size_t tl_suggest_index(tl_str word, const tl_str *candidates, size_t num_candidates) {
   size_t allowed = word.len / 3 ? word.len / 3 : 1;
-  if (word.len == 1) allowed = 0;  // One letter is near to every other: only its other case may be meant.
+  if (word.len <= 1) allowed = 0;  // One letter is near to every other: only its other case may be meant.
   size_t best = 2 * allowed + 2, best_index = SIZE_MAX;
   for (size_t i = 0; i < num_candidates; i++) {
     size_t value = score(word, candidates[i]);
