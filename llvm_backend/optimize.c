@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// LLVM's middle end and code generator.
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llvm_backend/backend_internal.h"
+
+static tl_status run_passes(tl_session *session, LLVMModuleRef module, const char *passes) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  // The lowering vectorises memory accesses itself; a GPU thread has no other vectors.
+  LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
+  LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
+  LLVMPassBuilderOptionsSetLoopInterleaving(options, 0);
+  LLVMErrorRef error = LLVMRunPasses(module, passes, session->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (!error) return tl_session_take_errors(session, passes);
+  char *message = LLVMGetErrorMessage(error);
+  tl_status status = tl_status_make(TL_STATUS_INTERNAL, "%s: LLVM: %s", passes, message);
+  LLVMDisposeErrorMessage(message);
+  return status;
+}
+
+tl_status tl_backend_optimise(tl_backend *backend) {
+  static const char *const pipelines[] = {"always-inline,sroa,early-cse", "default<O1>", "default<O2>", "default<O3>"};
+  if (backend->optimised) return TL_OK;
+  tl_session *session = &backend->session;
+  LLVMModuleRef module = LLVMCloneModule(session->module);
+  int level = session->opt_level < 0 ? 0 : session->opt_level > 3 ? 3 : session->opt_level;
+  tl_status status = run_passes(session, module, pipelines[level]);
+  if (status) {
+    LLVMDisposeModule(module);
+    return status;
+  }
+  backend->optimised = module;
+  return TL_OK;
+}
+
+static void append_module(LLVMModuleRef module, tl_strbuf *out) {
+  char *text = LLVMPrintModuleToString(module);
+  tl_strbuf_append_c(out, text);
+  LLVMDisposeMessage(text);
+}
+
+tl_status tl_backend_print_llvm(tl_backend *backend, tl_strbuf *out) {
+  append_module(backend->session.module, out);
+  return TL_OK;
+}
+
+tl_status tl_backend_print_llvm_opt(tl_backend *backend, tl_strbuf *out) {
+  TL_TRY(tl_backend_optimise(backend));
+  append_module(backend->optimised, out);
+  return TL_OK;
+}
+
+tl_status tl_backend_device_bitcode(tl_backend *backend, char **out_bytes, size_t *out_len) {
+  TL_TRY(tl_backend_optimise(backend));
+  LLVMMemoryBufferRef buffer = LLVMWriteBitcodeToMemoryBuffer(backend->optimised);
+  *out_len = LLVMGetBufferSize(buffer);
+  *out_bytes = tl_xmalloc(*out_len);
+  memcpy(*out_bytes, LLVMGetBufferStart(buffer), *out_len);
+  LLVMDisposeMemoryBuffer(buffer);
+  return TL_OK;
+}
+
+static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
+  tl_session *session = &backend->session;
+  tl_session_fill_asm(session, module);
+  TL_TRY(run_passes(session, module, "always-inline,globaldce"));
+  TL_TRY(tl_session_verify(session, module, "code generation"));
+  LLVMMemoryBufferRef buffer = NULL;
+  char *message = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(session->machine, module, LLVMAssemblyFile, &message, &buffer))
+    return tl_session_message_status("code generation", message);
+  tl_strbuf_append(out, (tl_str){LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer)});
+  LLVMDisposeMemoryBuffer(buffer);
+  return tl_session_take_errors(session, "code generation");
+}
+
+tl_status tl_backend_emit_ptx(tl_backend *backend, tl_strbuf *out) {
+  TL_TRY(tl_backend_optimise(backend));
+  tl_manifest_write(&backend->manifest, "// ", out);
+  tl_strbuf_append_c(out, "\n");
+  LLVMModuleRef module = LLVMCloneModule(backend->optimised);
+  tl_status status = emit_module(backend, module, out);
+  LLVMDisposeModule(module);
+  return status;
+}
