@@ -6,7 +6,8 @@
 //     variable and values of outside; the ifs around it likewise;
 //   - its sources are not written in the loop;
 //   - every writer of T in the loop is such a write, covers T wholly, and no two of them run in one iteration;
-//   - every read of T in the loop comes after a write of the same iteration on every path (so no old content is used), and
+//   - every read of T in the loop comes after a write of the same iteration on every path (so no old content is used),
+//   and
 //     no write of the iteration comes after a read;
 //   - reads of T outside of the loop see other writes (nothing reads what the loop left).
 // Then T can have one copy per stage, and the iterations' copies do not disturb each other.
@@ -87,7 +88,8 @@ static bool copy_covers(const tl_op *copy) {
   }
   for (int32_t d = 0; d < type->rank; d++) {
     int64_t offset;
-    if (!tl_value_const_int(tl_op_group_at(copy, TL_GROUP_COPY_dst_offsets, (uint32_t)d), &offset) || offset != 0) return false;
+    if (!tl_value_const_int(tl_op_group_at(copy, TL_GROUP_COPY_dst_offsets, (uint32_t)d), &offset) || offset != 0)
+      return false;
     if (covered[d] != type->dims[d]) return false;
   }
   return true;
@@ -114,7 +116,9 @@ static bool parallel_covers(const tl_op *parallel) {
   return false;
 }
 
-static bool covers_tile(const tl_op *op) { return op->code == TL_OP_COPY ? copy_covers(op) : parallel_covers(op); }
+static bool covers_tile(const tl_op *op) {
+  return op->code == TL_OP_COPY ? copy_covers(op) : parallel_covers(op);
+}
 
 // ---- what can be computed ahead
 
@@ -203,7 +207,8 @@ static bool defines_tile(tl_op *op, const tl_value *tile, const tl_op_list *writ
   return region_defines(op->regions[0], tile, writers) && region_defines(op->regions[1], tile, writers);
 }
 
-// Whether a read of the tile surely comes after a whole write in the region `until` (the loop's body, or any block around).
+// Whether a read of the tile surely comes after a whole write in the region `until` (the loop's body, or any block
+// around).
 static bool is_covered(tl_op *read, const tl_value *tile, const tl_op_list *writers, const tl_block *until) {
   for (tl_op *op = read; op; op = op->parent ? op->parent->parent : NULL) {
     for (tl_op *before = op->prev; before; before = before->prev) {
@@ -262,8 +267,8 @@ static void collect_uses(tl_op *loop, const tl_value *tile, tile_uses *uses) {
     bool writes = effect->kind != TL_EFFECT_READ;
     if (reads) tl_vec_push(inside ? &uses->readers : &uses->outside, op);
     if (writes && inside) tl_vec_push(&uses->writers, op);
-    if (writes && !inside && effect->buffer == tile && (op->code == TL_OP_FILL ||
-        ((op->code == TL_OP_COPY || op->code == TL_OP_PARALLEL) && covers_tile(op)))) {
+    if (writes && !inside && effect->buffer == tile &&
+        (op->code == TL_OP_FILL || ((op->code == TL_OP_COPY || op->code == TL_OP_PARALLEL) && covers_tile(op)))) {
       tl_vec_push(&uses->covering, op);
     }
   }
@@ -284,7 +289,8 @@ static const tl_producer *producer_of(const tl_dependence *dependence, const tl_
   return NULL;
 }
 
-static const char *tile_reason(const tl_dependence *dependence, const tl_value *tile, const tile_uses *uses, tl_op **out_blame) {
+static const char *tile_reason(const tl_dependence *dependence, const tl_value *tile, const tile_uses *uses,
+                               tl_op **out_blame) {
   tl_op *loop = dependence->loop;
   if (tl_op_has(tile->def, TL_ATTR_DEPTH)) return "its tile already has several copies";
   if (uses->readers.len == 0) return "nothing in the loop reads its tile";
@@ -305,7 +311,8 @@ static const char *tile_reason(const tl_dependence *dependence, const tl_value *
     *out_blame = read;
     for (size_t w = 0; w < uses->writers.len; w++) {
       if (read == uses->writers.items[w]) return "it reads its own tile";
-      if (tl_op_may_follow(read, uses->writers.items[w])) return "its tile is read before it is written in an iteration";
+      if (tl_op_may_follow(read, uses->writers.items[w]))
+        return "its tile is read before it is written in an iteration";
     }
     if (!is_covered(read, tile, &uses->writers, loop->regions[0])) {
       return "a read of its tile can see the content of an earlier iteration";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The dependence analysis behind `pipeline`: which asynchronous writes of a loop's shared tiles may be issued iterations
-// ahead without changing what the loop computes. It looks at effects and control flow only, never at kinds of consumers.
+// The dependence analysis behind `pipeline`: which asynchronous writes of a loop's shared tiles may be issued
+// iterations ahead without changing what the loop computes. It looks at effects and control flow only, never at kinds
+// of consumers.
 #ifndef TL_PASSES_DEPENDENCE_H
 #define TL_PASSES_DEPENDENCE_H
 
@@ -23,8 +24,8 @@ typedef struct tl_producer_group {
 
 typedef struct tl_dependence {
   tl_op *loop;
-  TL_VEC(tl_producer) producers;      // program order
-  TL_VEC(tl_producer_group) groups;   // order of their first readers
+  TL_VEC(tl_producer) producers;     // program order
+  TL_VEC(tl_producer_group) groups;  // order of their first readers
 } tl_dependence;
 
 void tl_dependence_analyze(tl_op *loop, tl_dependence *out);

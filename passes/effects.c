@@ -40,10 +40,18 @@ void tl_effects_of(tl_op *op, tl_effect_list *out) {
   int flags = tl_op_info_of(op->code)->flags;
   if (!(flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE))) return;
   switch ((int)op->code) {
-    case TL_OP_LOAD: add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_LOAD_buffer)); return;
-    case TL_OP_STORE: add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_STORE_buffer)); return;
-    case TL_OP_ATOMIC: add(out, TL_EFFECT_ATOMIC, op, tl_op_arg(op, TL_GROUP_ATOMIC_buffer)); return;
-    case TL_OP_FILL: add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_FILL_buffer)); return;
+    case TL_OP_LOAD:
+      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_LOAD_buffer));
+      return;
+    case TL_OP_STORE:
+      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_STORE_buffer));
+      return;
+    case TL_OP_ATOMIC:
+      add(out, TL_EFFECT_ATOMIC, op, tl_op_arg(op, TL_GROUP_ATOMIC_buffer));
+      return;
+    case TL_OP_FILL:
+      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_FILL_buffer));
+      return;
     case TL_OP_COPY:
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_COPY_src));
       add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_COPY_dst));
@@ -54,9 +62,14 @@ void tl_effects_of(tl_op *op, tl_effect_list *out) {
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_acc));
       add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_GEMM_acc));
       return;
-    case TL_OP_TILE_LOAD: add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_TILE_LOAD_src)); return;
-    case TL_OP_TILE_STORE: add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_TILE_STORE_dst)); return;
-    default: break;
+    case TL_OP_TILE_LOAD:
+      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
+      return;
+    case TL_OP_TILE_STORE:
+      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
+      return;
+    default:
+      break;
   }
   // Any other op that touches memory: every buffer operand counts for what the op's flags say.
   for (uint32_t i = 0; i < op->num_operands; i++) {
@@ -86,5 +99,9 @@ static bool touches(tl_op *op, const tl_value *root, bool reads) {
   return found;
 }
 
-bool tl_effects_read(tl_op *op, const tl_value *root) { return touches(op, root, true); }
-bool tl_effects_write(tl_op *op, const tl_value *root) { return touches(op, root, false); }
+bool tl_effects_read(tl_op *op, const tl_value *root) {
+  return touches(op, root, true);
+}
+bool tl_effects_write(tl_op *op, const tl_value *root) {
+  return touches(op, root, false);
+}

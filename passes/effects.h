@@ -10,12 +10,12 @@ typedef enum tl_effect_kind { TL_EFFECT_READ, TL_EFFECT_WRITE, TL_EFFECT_ATOMIC 
 
 typedef struct tl_effect {
   tl_effect_kind kind;
-  bool is_async;      // a write that lands later: an async copy
-  tl_op *op;          // the access itself, maybe deep inside the op that was asked about
-  tl_value *buffer;   // as `op` names it
-  tl_value *root;     // the alloc or tensor that owns the memory
-  tl_value *slot;     // the ring slot on the way to the root, or NULL
-  tl_value *stage;    // the stage index on the way to the root, or NULL
+  bool is_async;     // a write that lands later: an async copy
+  tl_op *op;         // the access itself, maybe deep inside the op that was asked about
+  tl_value *buffer;  // as `op` names it
+  tl_value *root;    // the alloc or tensor that owns the memory
+  tl_value *slot;    // the ring slot on the way to the root, or NULL
+  tl_value *stage;   // the stage index on the way to the root, or NULL
 } tl_effect;
 
 typedef TL_VEC(tl_effect) tl_effect_list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rebuilding ops that hold regions. Ops cannot grow in place without losing their result values, so each rewrite makes a
-// new op, moves the regions' content over and replaces the old results.
+// Rebuilding ops that hold regions. Ops cannot grow in place without losing their result values, so each rewrite makes
+// a new op, moves the regions' content over and replaces the old results.
 #include "passes/loop_rewrite.h"
 
 #include "passes/memory_access.h"
@@ -61,8 +61,10 @@ tl_op *tl_for_add_carried(tl_module *module, tl_op *loop, tl_value *const *inits
     tl_vec_push(&all, inits[i]);
     tl_vec_push(&types, inits[i]->type);
   }
-  tl_group groups[] = {TL_GROUP_OF(tl_op_arg(loop, TL_GROUP_FOR_lower)), TL_GROUP_OF(tl_op_arg(loop, TL_GROUP_FOR_upper)),
-                       TL_GROUP_OF(tl_op_arg(loop, TL_GROUP_FOR_step)), {all.items, (uint32_t)all.len}};
+  tl_group groups[] = {TL_GROUP_OF(tl_op_arg(loop, TL_GROUP_FOR_lower)),
+                       TL_GROUP_OF(tl_op_arg(loop, TL_GROUP_FOR_upper)),
+                       TL_GROUP_OF(tl_op_arg(loop, TL_GROUP_FOR_step)),
+                       {all.items, (uint32_t)all.len}};
   tl_op *fresh = build_like(module, loop, groups, &types);
   move_region(module, loop->regions[0], fresh->regions[0], NULL);
   for (uint32_t i = 0; i < count; i++) tl_block_add_arg(module, fresh->regions[0], inits[i]->type, inits[i]->name);

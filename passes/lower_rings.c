@@ -6,10 +6,10 @@
 //   ring_commit(%r, %token)                   async_commit(%token)
 //   ring_release(%w)                          (nothing: place-barriers made the barriers)
 //
-// A thread's groups complete in the order of their commits, whichever ring they belong to (PTX ISA, "cp.async.wait_group"),
-// so a wait counts the commits of all rings between the slot's own commit and the wait: the fewest over all paths.
-// The stage of iteration k is k mod depth: a constant in the prologue; in the loop a carried counter that wraps by compare
-// and select. No ring op is left.
+// A thread's groups complete in the order of their commits, whichever ring they belong to (PTX ISA,
+// "cp.async.wait_group"), so a wait counts the commits of all rings between the slot's own commit and the wait: the
+// fewest over all paths. The stage of iteration k is k mod depth: a constant in the prologue; in the loop a carried
+// counter that wraps by compare and select. No ring op is left.
 #include <limits.h>
 
 #include "ir/affine.h"
@@ -24,7 +24,7 @@
 typedef struct commit_walk {
   const tl_value *ring;  // counts this ring's commits down; NULL: look for `target`
   const tl_op *target;
-  int budget;            // ops left to visit, so that the walk ends on any input
+  int budget;  // ops left to visit, so that the walk ends on any input
 } commit_walk;
 
 enum { WALK_BUDGET = 200000, MAX_PENDING = INT_MAX };
@@ -40,10 +40,12 @@ static bool holds_commit(const tl_op *op, const tl_value *ring) {
   return false;
 }
 
-static int smaller(int a, int b) { return a < b ? a : b; }
+static int smaller(int a, int b) {
+  return a < b ? a : b;
+}
 
-// Fewest commits after the one looked for, walking back from before `op` (NULL: from the start of `block`); `need` commits
-// of the ring are still to be met, `count` commits were passed.
+// Fewest commits after the one looked for, walking back from before `op` (NULL: from the start of `block`); `need`
+// commits of the ring are still to be met, `count` commits were passed.
 static int walk_back(commit_walk *walk, const tl_block *block, const tl_op *op, int64_t need, int count) {
   for (; op; op = op->prev) {
     if (--walk->budget < 0) return MAX_PENDING;
@@ -108,7 +110,9 @@ typedef struct lowering {
   TL_VEC(stage_counter) counters;
 } lowering;
 
-static tl_value *counter_value(const stage_counter *counter) { return counter->loop->regions[0]->args[counter->arg]; }
+static tl_value *counter_value(const stage_counter *counter) {
+  return counter->loop->regions[0]->args[counter->arg];
+}
 
 static tl_value *next_stage(tl_builder *builder, tl_value *stage, int64_t depth) {
   tl_value *one = tl_build_index(builder, 1);
@@ -171,7 +175,8 @@ static tl_value *stage_of(lowering *self, tl_op *slot_op) {
   if (tl_value_const_int(k, &constant)) return tl_build_index(&builder, ((constant % depth) + depth) % depth);
   int64_t first = 0;
   tl_op *loop = counting_loop(k, &first);
-  if (loop == NULL || !tl_op_is_inside(slot_op, loop)) return tl_index_mod(&builder, k, tl_build_index(&builder, depth));
+  if (loop == NULL || !tl_op_is_inside(slot_op, loop))
+    return tl_index_mod(&builder, k, tl_build_index(&builder, depth));
   int64_t start = ((first % depth) + depth) % depth;
   tl_value *stage = find_counter(self, loop, depth, start);
   return stage ? stage : add_counter(self, loop, depth, start);
@@ -187,8 +192,11 @@ static void collect_ring_ops(tl_op *op, void *user) {
     case TL_OP_RING_COMMIT:
     case TL_OP_RING_WAIT:
     case TL_OP_RING_RELEASE:
-    case TL_OP_ASYNC_WAIT: tl_vec_push(list, op); break;
-    default: break;
+    case TL_OP_ASYNC_WAIT:
+      tl_vec_push(list, op);
+      break;
+    default:
+      break;
   }
 }
 
@@ -254,7 +262,8 @@ static void lower_kernel(tl_module *module, tl_op *kernel) {
     tl_op_set_int(module, wait, TL_ATTR_PENDING, pending.items[i]);
   }
   // Releases use slots, slots use rings.
-  static const tl_opcode order[] = {TL_OP_RING_RELEASE, TL_OP_RING_COMMIT, TL_OP_RING_WAIT, TL_OP_RING_ACQUIRE, TL_OP_RING};
+  static const tl_opcode order[] = {TL_OP_RING_RELEASE, TL_OP_RING_COMMIT, TL_OP_RING_WAIT, TL_OP_RING_ACQUIRE,
+                                    TL_OP_RING};
   for (size_t o = 0; o < sizeof(order) / sizeof(order[0]); o++) {
     for (size_t i = 0; i < ops.len; i++) {
       if (ops.items[i]->code == order[o]) tl_op_erase(ops.items[i]);

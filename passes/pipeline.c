@@ -12,9 +12,10 @@
 //                                             ring_release(%w)
 //                                           }
 //
-// Which copies may run ahead is the dependence analysis' answer (dependence.h); the rest of the body keeps its order. Every
-// iteration commits, also an empty slot, so that a wait counts the same number of later slots in every iteration; slots of
-// iterations that do not exist are never filled, so nothing is in flight after the loop, whatever its trip count.
+// Which copies may run ahead is the dependence analysis' answer (dependence.h); the rest of the body keeps its order.
+// Every iteration commits, also an empty slot, so that a wait counts the same number of later slots in every iteration;
+// slots of iterations that do not exist are never filled, so nothing is in flight after the loop, whatever its trip
+// count.
 //
 // Needs select-copies (VIA) and choose-schedule (STAGES). Leaves cp.async copies with ASYNC only.
 #include "passes/loop_rewrite.h"
@@ -48,8 +49,9 @@ static const char *destination_name(tl_op *op) {
 }
 
 static void remark_blocked(tl_pass_context *context, const tl_producer *producer) {
-  tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, producer->op->loc,
-                                 "the copy into '%s' runs in order: %s", destination_name(producer->op), producer->blocked);
+  tl_diag *diag =
+      tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, producer->op->loc,
+                     "the copy into '%s' runs in order: %s", destination_name(producer->op), producer->blocked);
   if (producer->blocked_at.source) tl_diag_add_note(context->diags, diag, producer->blocked_at, "because of this");
 }
 
@@ -72,9 +74,10 @@ static void remark_overlapped(tl_pass_context *context, const tl_dependence *dep
     if (dependence->producers.items[p].blocked) continue;
     tl_strbuf_appendf(&names, "%s'%s'", names.len ? ", " : "", tl_buffer_name(dependence->producers.items[p].tile));
   }
-  tl_diag_report(context->diags, TL_DIAG_PIPELINE_RING, dependence->loop->loc, "copies into %s run %lld iteration%s ahead, in %lld buffer%s, %zu ring%s",
-                 tl_strbuf_c(&names), (long long)(stages - 1), stages == 2 ? "" : "s", (long long)stages,
-                 stages == 1 ? "" : "s", dependence->groups.len, dependence->groups.len == 1 ? "" : "s");
+  tl_diag_report(context->diags, TL_DIAG_PIPELINE_RING, dependence->loop->loc,
+                 "copies into %s run %lld iteration%s ahead, in %lld buffer%s, %zu ring%s", tl_strbuf_c(&names),
+                 (long long)(stages - 1), stages == 2 ? "" : "s", (long long)stages, stages == 1 ? "" : "s",
+                 dependence->groups.len, dependence->groups.len == 1 ? "" : "s");
   tl_strbuf_fini(&names);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous copies that no ring carries. Outside of ring loops a run of them becomes one group: the copies, a commit, and
-// a wait for everything before the first statement that touches one of their tiles. Inside a ring loop such a wait would
-// drain the ring, so there the copies go through registers instead.
+// Asynchronous copies that no ring carries. Outside of ring loops a run of them becomes one group: the copies, a
+// commit, and a wait for everything before the first statement that touches one of their tiles. Inside a ring loop such
+// a wait would drain the ring, so there the copies go through registers instead.
 #include "passes/loop_rewrite.h"
 #include "passes/pipeline_internal.h"
 

@@ -17,12 +17,12 @@ typedef struct emitter {
   tl_pass_context *context;
   tl_module *module;
   const tl_dependence *dependence;
-  tl_op *loop;      // the old one
-  tl_op *fresh;     // the new one
+  tl_op *loop;   // the old one
+  tl_op *fresh;  // the new one
   int64_t stages;
-  tl_value *trips;  // number of iterations; may be negative, then there are none
-  tl_value **rings;     // per group
-  tl_op_list *slices;   // per group
+  tl_value *trips;     // number of iterations; may be negative, then there are none
+  tl_value **rings;    // per group
+  tl_op_list *slices;  // per group
   TL_VEC(staged_tile) tiles;
 } emitter;
 
@@ -293,8 +293,10 @@ static void build_loop(emitter *self, tl_builder *builder) {
     tl_vec_push(&inits, tl_op_group_at(loop, TL_GROUP_FOR_inits, i));
     tl_vec_push(&types, tl_op_result(loop, i)->type);
   }
-  tl_group groups[] = {TL_GROUP_OF(tl_build_index(builder, 0)), TL_GROUP_OF(self->trips),
-                       TL_GROUP_OF(tl_build_index(builder, 1)), {inits.items, (uint32_t)inits.len}};
+  tl_group groups[] = {TL_GROUP_OF(tl_build_index(builder, 0)),
+                       TL_GROUP_OF(self->trips),
+                       TL_GROUP_OF(tl_build_index(builder, 1)),
+                       {inits.items, (uint32_t)inits.len}};
   self->fresh = tl_build(builder, TL_OP_FOR, groups, types.items, (uint32_t)types.len);
   for (uint32_t i = 0; i < loop->num_attrs; i++) {
     if (!is_pipeline_attr(loop->attrs[i].key)) tl_op_set_attr(self->module, self->fresh, &loop->attrs[i]);
@@ -306,6 +308,29 @@ static void build_loop(emitter *self, tl_builder *builder) {
   for (uint32_t i = 0; i < loop->num_results; i++) tl_op_result(self->fresh, i)->name = tl_op_result(loop, i)->name;
   tl_vec_fini(&inits);
   tl_vec_fini(&types);
+}
+
+// Releases a slot right after the last statement that reads it, so that any later barrier serves the next acquire.
+static void emit_release(emitter *self, tl_block *body, tl_value *slot) {
+  tl_op *last = slot->def;
+  tl_effect_list effects = {0};
+  for (tl_op *op = slot->def; op; op = op->next) {
+    tl_vec_clear(&effects);
+    tl_effects_inside(op, &effects);
+    for (size_t i = 0; i < effects.len; i++) {
+      if (effects.items[i].slot == slot) last = op;
+    }
+  }
+  tl_vec_fini(&effects);
+  tl_builder builder;
+  if (last->next) {
+    tl_builder_before(&builder, self->module, last->next);
+  } else {
+    tl_builder_at_end(&builder, self->module, body);
+  }
+  builder.loc = self->loop->loc;
+  tl_group groups[] = {TL_GROUP_OF(slot)};
+  tl_build(&builder, TL_OP_RING_RELEASE, groups, NULL, 0);
 }
 
 // First group: waited for at the top, before this iteration's commits, so that one barrier serves wait and acquire.
@@ -338,17 +363,16 @@ static void emit_body(emitter *self) {
     next = op->next;
     if (op->code != TL_OP_RING_TILE) use_slots(self, op);
   }
-  tl_op *yield = tl_region_yield(module, body, self->loop->loc);
-  tl_builder_before(&builder, module, yield);
-  builder.loc = self->loop->loc;
-  for (size_t g = 0; g < groups; g++) {
-    tl_group release_groups[] = {TL_GROUP_OF(slots[g])};
-    tl_build(&builder, TL_OP_RING_RELEASE, release_groups, NULL, 0);
-  }
+  tl_region_yield(module, body, self->loop->loc);
+  for (size_t g = 0; g < groups; g++) emit_release(self, body, slots[g]);
 }
 
 void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
-  emitter self = {.context = context, .module = context->module, .dependence = dependence, .loop = dependence->loop, .stages = stages};
+  emitter self = {.context = context,
+                  .module = context->module,
+                  .dependence = dependence,
+                  .loop = dependence->loop,
+                  .stages = stages};
   tl_builder builder;
   tl_builder_before(&builder, self.module, self.loop);
   builder.loc = self.loop->loc;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // place-barriers: block barriers from the effects of ops.
 //
-// Threads of a block run statements at different speeds. Before a statement touches a tile (or global memory) that another
-// thread may have touched since the last barrier, with a write on either side, there must be a barrier. Rings add two
-// hazards: data that a thread waited for is seen by the others only after a barrier, and a slot may be filled again only
-// after a barrier that follows its release.
+// Threads of a block run statements at different speeds. Before a statement touches a tile (or global memory) that
+// another thread may have touched since the last barrier, with a write on either side, there must be a barrier. Rings
+// add two hazards: data that a thread waited for is seen by the others only after a barrier, and a slot may be filled
+// again only after a barrier that follows its release.
 //
 //   ring_wait … ; ring_acquire … ; copies ; commit ; gemm ; ring_release   ⇒   ring_wait ; barrier ; ring_acquire …
 //
-// One walk in program order keeps what happened since the last barrier and puts a barrier directly before the first op that
-// needs one; a loop is walked until what its end hands to its start brings nothing new, so that hazards over the back edge
-// are seen (each time anew: a barrier for the back edge often serves the rest of the iteration too). Barriers of the author count. An `if` that is not proven uniform may hold no barrier: what its content needs
-// is put before it.
+// One walk in program order keeps what happened since the last barrier and puts a barrier directly before the first op
+// that needs one; a loop is walked until what its end hands to its start brings nothing new, so that hazards over the
+// back edge are seen (each time anew: a barrier for the back edge often serves the rest of the iteration too). Barriers
+// of the author count. An `if` that is not proven uniform may hold no barrier: what its content needs is put before it.
 #include "passes/effects.h"
 #include "passes/passes.h"
 #include "support/status.h"
@@ -50,7 +50,9 @@ static bool set_add(root_set *set, const tl_value *root) {
   return true;
 }
 
-static root_set *sets_of(hazard_state *state) { return (root_set *)state; }
+static root_set *sets_of(hazard_state *state) {
+  return (root_set *)state;
+}
 
 static bool merge(hazard_state *into, hazard_state *from) {
   bool changed = false;
@@ -78,21 +80,27 @@ static void apply_barrier(hazard_state *state) {
   tl_vec_clear(&state->released);
 }
 
-static const tl_value *ring_of_slot(const tl_value *slot) { return tl_op_operand(slot->def, 0); }
+static const tl_value *ring_of_slot(const tl_value *slot) {
+  return tl_op_operand(slot->def, 0);
+}
 
 // Whether an access needs a barrier after what `state` holds.
 static bool effect_conflicts(const hazard_state *state, const tl_effect *effect) {
   if (effect->slot) {
-    // Between ring_acquire and commit, or after ring_wait: the protocol orders slots. A read needs the barrier after its wait.
+    // Between ring_acquire and commit, or after ring_wait: the protocol orders slots. A read needs the barrier after
+    // its wait.
     return effect->kind == TL_EFFECT_READ && set_has(&state->waited, ring_of_slot(effect->slot));
   }
   bool read = set_has(&state->reads, effect->root);
   bool written = set_has(&state->writes, effect->root);
   bool atomic = set_has(&state->atomics, effect->root);
   switch (effect->kind) {
-    case TL_EFFECT_READ: return written || atomic;
-    case TL_EFFECT_WRITE: return read || written || atomic;
-    case TL_EFFECT_ATOMIC: return read || written;
+    case TL_EFFECT_READ:
+      return written || atomic;
+    case TL_EFFECT_WRITE:
+      return read || written || atomic;
+    case TL_EFFECT_ATOMIC:
+      return read || written;
   }
   return true;
 }
@@ -100,9 +108,15 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
 static void note_effect(hazard_state *state, const tl_effect *effect) {
   if (effect->slot) return;
   switch (effect->kind) {
-    case TL_EFFECT_READ: set_add(&state->reads, effect->root); break;
-    case TL_EFFECT_WRITE: set_add(effect->is_async ? &state->in_flight : &state->writes, effect->root); break;
-    case TL_EFFECT_ATOMIC: set_add(&state->atomics, effect->root); break;
+    case TL_EFFECT_READ:
+      set_add(&state->reads, effect->root);
+      break;
+    case TL_EFFECT_WRITE:
+      set_add(effect->is_async ? &state->in_flight : &state->writes, effect->root);
+      break;
+    case TL_EFFECT_ATOMIC:
+      set_add(&state->atomics, effect->root);
+      break;
   }
 }
 
@@ -128,7 +142,8 @@ static bool statement_needs_barrier(placement *self, const hazard_state *state, 
   bool needs = false;
   for (size_t i = 0; i < effects.len; i++) {
     needs |= effect_conflicts(state, &effects.items[i]);
-    if (!effects.items[i].slot && set_has(&state->in_flight, effects.items[i].root)) fail_in_flight(self, &effects.items[i]);
+    if (!effects.items[i].slot && set_has(&state->in_flight, effects.items[i].root))
+      fail_in_flight(self, &effects.items[i]);
   }
   tl_vec_fini(&effects);
   return needs;
@@ -136,15 +151,22 @@ static bool statement_needs_barrier(placement *self, const hazard_state *state, 
 
 static void note_statement(hazard_state *state, tl_op *op) {
   switch ((int)op->code) {
-    case TL_OP_BARRIER: apply_barrier(state); return;
-    case TL_OP_RING_WAIT: set_add(&state->waited, tl_op_operand(op, 0)); return;
-    case TL_OP_RING_RELEASE: set_add(&state->released, ring_of_slot(tl_op_operand(op, 0))); return;
+    case TL_OP_BARRIER:
+      apply_barrier(state);
+      return;
+    case TL_OP_RING_WAIT:
+      set_add(&state->waited, tl_op_operand(op, 0));
+      return;
+    case TL_OP_RING_RELEASE:
+      set_add(&state->released, ring_of_slot(tl_op_operand(op, 0)));
+      return;
     case TL_OP_ASYNC_WAIT:
       // The groups have landed for the thread that waited; the others see them after a barrier.
       for (size_t i = 0; i < state->in_flight.len; i++) set_add(&state->writes, state->in_flight.items[i]);
       tl_vec_clear(&state->in_flight);
       return;
-    default: break;
+    default:
+      break;
   }
   tl_effect_list effects = {0};
   statement_effects(op, &effects);
@@ -190,7 +212,8 @@ static void place_if(placement *self, tl_op *op, hazard_state *state, bool may_p
       if (may_place) insert_barrier(self, state, op);
     }
     if (inner && !self->status) {
-      self->status = tl_status_make(TL_STATUS_INTERNAL, "place-barriers: an if that is not uniform needs a barrier inside");
+      self->status =
+          tl_status_make(TL_STATUS_INTERNAL, "place-barriers: an if that is not uniform needs a barrier inside");
     }
     may_place = false;
   }
@@ -212,7 +235,8 @@ static void take_back(placement *self, size_t mark) {
 }
 
 static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_place) {
-  // What may have happened when an iteration starts: before the loop, or since the last barrier of the iteration before.
+  // What may have happened when an iteration starts: before the loop, or since the last barrier of the iteration
+  // before.
   hazard_state entry = copy_state(state);
   size_t mark = self->placed.len;
   for (bool changed = true; changed && !self->status;) {
@@ -230,8 +254,12 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
 static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place) {
   for (tl_op *op = block->first; op && !self->status; op = op->next) {
     switch ((int)op->code) {
-      case TL_OP_IF: place_if(self, op, state, may_place); break;
-      case TL_OP_FOR: place_for(self, op, state, may_place); break;
+      case TL_OP_IF:
+        place_if(self, op, state, may_place);
+        break;
+      case TL_OP_FOR:
+        place_for(self, op, state, may_place);
+        break;
       default:
         if (may_place && statement_needs_barrier(self, state, op)) insert_barrier(self, state, op);
         note_statement(state, op);

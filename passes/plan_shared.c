@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // plan-shared: where every shared tile lies in the block's shared memory.
 //
-// Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping life occupies.
-// A life is counted in statements of the kernel's body, a loop being one statement; two tiles may share memory when one's
-// last statement comes before the other's first with a barrier between them. When the block does not fit otherwise,
-// barriers are added where a tile's life begins after another's end. A staged tile takes one copy per stage.
+// Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping life
+// occupies. A life is counted in statements of the kernel's body, a loop being one statement; two tiles may share
+// memory when one's last statement comes before the other's first with a barrier between them. When the block does not
+// fit otherwise, barriers are added where a tile's life begins after another's end. A staged tile takes one copy per
+// stage.
 //
-// Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the tiles.
+// Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the
+// tiles.
 #include "ir/affine.h"
 #include "passes/effects.h"
 #include "passes/memory_access.h"
@@ -30,12 +32,14 @@ typedef struct shared_tile {
 typedef struct shared_plan {
   tl_pass_context *context;
   tl_op *kernel;
-  TL_VEC(shared_tile) tiles;   // order of declaration
-  TL_VEC(int32_t) barriers;    // positions in the kernel's body
+  TL_VEC(shared_tile) tiles;  // order of declaration
+  TL_VEC(int32_t) barriers;   // positions in the kernel's body
   int64_t total;
 } shared_plan;
 
-static int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+static int64_t round_up(int64_t value, int64_t to) {
+  return (value + to - 1) / to * to;
+}
 
 static tl_shared_layout layout_of(const tl_op *alloc) {
   const tl_attr *attr = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
@@ -176,15 +180,15 @@ static void report_limit(shared_plan *plan, const tl_target *target) {
   }
   tl_diags *diags = plan->context->diags;
   tl_diag *diag = tl_diag_report(diags, TL_DIAG_SHARED_LIMIT, largest->alloc->loc,
-                                 "the block needs %lld bytes of shared memory, but %s allows %d", (long long)plan->total,
-                                 target->name, (int)target->shared_max_bytes);
+                                 "the block needs %lld bytes of shared memory, but %s allows %d",
+                                 (long long)plan->total, target->name, (int)target->shared_max_bytes);
   for (size_t i = 0; i < plan->tiles.len; i++) {
     const shared_tile *tile = &plan->tiles.items[i];
     if (!tile->is_placed) continue;
     int64_t depth = tl_op_int(tile->alloc, TL_ATTR_DEPTH, 1);
     tl_diag_add_note(diags, diag, tile->alloc->loc, "'%s' takes %lld bytes (%lld in each of %lld stage%s)",
-                     tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->bytes, (long long)(tile->bytes / depth),
-                     (long long)depth, depth == 1 ? "" : "s");
+                     tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->bytes,
+                     (long long)(tile->bytes / depth), (long long)depth, depth == 1 ? "" : "s");
   }
   bool is_staged = tl_op_int(largest->alloc, TL_ATTR_DEPTH, 1) > 1;
   tl_diag_add_hint(diags, diag, is_staged ? "use fewer stages, or make '%s' smaller" : "make '%s' smaller",

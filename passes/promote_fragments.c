@@ -6,12 +6,13 @@
 //   for … { gemm(%acc, %a, %b) }                                 %2 = gemm(%t, %a, %b)  yield %2 }
 //   copy(%acc → %c)                                          tile_store(%1 → %c)
 //
-// Control flow is structured, so one walk in program order with the current value of every fragment does it: a loop carries
-// the fragments written inside, an if yields those written in a branch. Inside a parallel the same walk runs on elements:
-// an element is extracted on entry, read and written as a scalar, and yielded at the end (`maps` says which indices name
-// it). A masked write thereby keeps the old element.
+// Control flow is structured, so one walk in program order with the current value of every fragment does it: a loop
+// carries the fragments written inside, an if yields those written in a branch. Inside a parallel the same walk runs on
+// elements: an element is extracted on entry, read and written as a scalar, and yielded at the end (`maps` says which
+// indices name it). A masked write thereby keeps the old element.
 //
-// Needs the tile level. A fragment that cannot be a value (promote_fragments_analyze.c) becomes a shared tile, with a remark.
+// Needs the tile level. A fragment that cannot be a value (promote_fragments_analyze.c) becomes a shared tile, with a
+// remark.
 #include "passes/loop_rewrite.h"
 #include "passes/memory_access.h"
 #include "passes/promote_fragments_internal.h"
@@ -31,7 +32,9 @@ static tl_value **new_state(const promotion *self, tl_value *const *from) {
   return state;
 }
 
-static const tl_value *buffer_at(const promotion *self, size_t which) { return self->fragments->items.items[which].buffer; }
+static const tl_value *buffer_at(const promotion *self, size_t which) {
+  return self->fragments->items.items[which].buffer;
+}
 
 static const tl_type *tile_type(const promotion *self, size_t which) {
   const tl_type *type = buffer_at(self, which)->type;
@@ -69,11 +72,20 @@ static void mark(const written_walk *walk, const tl_value *buffer) {
 static void visit_written(tl_op *op, void *user) {
   const written_walk *walk = user;
   switch ((int)op->code) {
-    case TL_OP_FILL: mark(walk, tl_op_arg(op, TL_GROUP_FILL_buffer)); break;
-    case TL_OP_COPY: mark(walk, tl_op_arg(op, TL_GROUP_COPY_dst)); break;
-    case TL_OP_GEMM: mark(walk, tl_op_arg(op, TL_GROUP_GEMM_acc)); break;
-    case TL_OP_STORE: mark(walk, tl_op_arg(op, TL_GROUP_STORE_buffer)); break;
-    default: break;
+    case TL_OP_FILL:
+      mark(walk, tl_op_arg(op, TL_GROUP_FILL_buffer));
+      break;
+    case TL_OP_COPY:
+      mark(walk, tl_op_arg(op, TL_GROUP_COPY_dst));
+      break;
+    case TL_OP_GEMM:
+      mark(walk, tl_op_arg(op, TL_GROUP_GEMM_acc));
+      break;
+    case TL_OP_STORE:
+      mark(walk, tl_op_arg(op, TL_GROUP_STORE_buffer));
+      break;
+    default:
+      break;
   }
 }
 
@@ -92,7 +104,8 @@ static void promote_fill(promotion *self, tl_op *op, tl_value **state) {
   tl_builder_before(&builder, self->module, op);
   builder.loc = op->loc;
   const tl_type *type = tile_type(self, (size_t)which);
-  tl_value *value = tl_build_cast(&builder, tl_op_arg(op, TL_GROUP_FILL_value), tl_type_scalar(self->module, type->dtype));
+  tl_value *value =
+      tl_build_cast(&builder, tl_op_arg(op, TL_GROUP_FILL_value), tl_type_scalar(self->module, type->dtype));
   tl_group groups[] = {TL_GROUP_OF(value)};
   set_current(self, state, which, tl_op_result(tl_build(&builder, TL_OP_SPLAT, groups, &type, 1), 0));
   tl_op_erase(op);
@@ -109,10 +122,10 @@ static operand_list operands_of(const tl_op *op, int group) {
   return list;
 }
 
-// For each dim of the fragment: the dim of the other buffer that it walks, and the step. Dims of size 1 that the copy does
-// not name walk a dim of the other side that stands still.
-static void dims_for_tile(const tl_op *copy, bool fragment_is_source, int32_t rank, int32_t other_rank, int64_t *out_dims,
-                          int64_t *out_steps) {
+// For each dim of the fragment: the dim of the other buffer that it walks, and the step. Dims of size 1 that the copy
+// does not name walk a dim of the other side that stands still.
+static void dims_for_tile(const tl_op *copy, bool fragment_is_source, int32_t rank, int32_t other_rank,
+                          int64_t *out_dims, int64_t *out_steps) {
   int32_t len = 0, other_len = 0, steps_len = 0;
   const int64_t *mine = tl_op_ints(copy, fragment_is_source ? TL_ATTR_SRC_DIMS : TL_ATTR_DST_DIMS, &len);
   const int64_t *other = tl_op_ints(copy, fragment_is_source ? TL_ATTR_DST_DIMS : TL_ATTR_SRC_DIMS, &other_len);
@@ -174,7 +187,8 @@ static void promote_copy(promotion *self, tl_op *op, tl_value **state) {
     operand_list offsets = operands_of(op, TL_GROUP_COPY_src_offsets);
     operand_list limits = operands_of(op, TL_GROUP_COPY_src_limits);
     tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);
-    tl_group groups[] = {TL_GROUP_OF(src), {offsets.items, offsets.len}, {limits.items, limits.len}, {&pad, pad ? 1 : 0}};
+    tl_group groups[] = {
+        TL_GROUP_OF(src), {offsets.items, offsets.len}, {limits.items, limits.len}, {&pad, pad ? 1 : 0}};
     const tl_type *type = tile_type(self, (size_t)to);
     tl_op *load = tl_build(&builder, TL_OP_TILE_LOAD, groups, &type, 1);
     set_box_attrs(self->module, load, op, false, type->rank, src->type->rank);
@@ -192,7 +206,8 @@ static void promote_copy(promotion *self, tl_op *op, tl_value **state) {
 
 // A whole shared tile as a value, and back: for an accumulator that was demoted.
 static tl_value *load_whole(tl_builder *builder, tl_value *buffer) {
-  const tl_type *type = tl_type_tile(builder->module, buffer->type->dtype, buffer->type->dims, buffer->type->rank, NULL);
+  const tl_type *type =
+      tl_type_tile(builder->module, buffer->type->dtype, buffer->type->dims, buffer->type->rank, NULL);
   tl_value *zeros[TL_MAX_RANK];
   int64_t dims[TL_MAX_RANK];
   int64_t checks[TL_MAX_RANK] = {0};
@@ -268,7 +283,8 @@ static tl_value *build_extract(promotion *self, tl_builder *builder, tl_value *t
   return tl_op_result(tl_build(builder, TL_OP_EXTRACT, groups, &type, 1), 0);
 }
 
-// A read takes the element's current value; where the fragment is still a tile (not written in this parallel) it extracts.
+// A read takes the element's current value; where the fragment is still a tile (not written in this parallel) it
+// extracts.
 static void promote_load(promotion *self, tl_op *op, tl_value **state) {
   int which = tl_fragment_find(self->fragments, tl_element_buffer(op));
   if (which < 0) return;
@@ -430,16 +446,35 @@ static void promote_block(promotion *self, tl_block *block, tl_value **state) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
     switch ((int)op->code) {
-      case TL_OP_FILL: promote_fill(self, op, state); break;
-      case TL_OP_COPY: promote_copy(self, op, state); break;
-      case TL_OP_GEMM: promote_gemm(self, op, state); break;
-      case TL_OP_LOAD: promote_load(self, op, state); break;
-      case TL_OP_STORE: promote_store(self, op, state); break;
-      case TL_OP_IN_BOUNDS: promote_in_bounds(self, op); break;
-      case TL_OP_PARALLEL: promote_parallel(self, op, state); break;
-      case TL_OP_FOR: promote_for(self, op, state); break;
-      case TL_OP_IF: promote_if(self, op, state); break;
-      default: break;
+      case TL_OP_FILL:
+        promote_fill(self, op, state);
+        break;
+      case TL_OP_COPY:
+        promote_copy(self, op, state);
+        break;
+      case TL_OP_GEMM:
+        promote_gemm(self, op, state);
+        break;
+      case TL_OP_LOAD:
+        promote_load(self, op, state);
+        break;
+      case TL_OP_STORE:
+        promote_store(self, op, state);
+        break;
+      case TL_OP_IN_BOUNDS:
+        promote_in_bounds(self, op);
+        break;
+      case TL_OP_PARALLEL:
+        promote_parallel(self, op, state);
+        break;
+      case TL_OP_FOR:
+        promote_for(self, op, state);
+        break;
+      case TL_OP_IF:
+        promote_if(self, op, state);
+        break;
+      default:
+        break;
     }
   }
 }
@@ -453,7 +488,8 @@ static void demote_alloc(tl_fragments *fragments, tl_fragment *fragment) {
   for (const tl_use *use = fragment->buffer->uses; use; use = use->next) {
     if (use->owner->code != TL_OP_VIEW) continue;
     tl_value *view = tl_op_result(use->owner, 0);
-    view->type = tl_type_buffer(fragments->module, TL_SCOPE_SHARED, view->type->dtype, view->type->dims, view->type->rank);
+    view->type =
+        tl_type_buffer(fragments->module, TL_SCOPE_SHARED, view->type->dtype, view->type->dims, view->type->rank);
   }
   tl_diag *diag = tl_diag_report(fragments->context->diags, TL_DIAG_FRAGMENT_IN_SHARED, fragment->demoted_at,
                                  "the fragment tile '%s' is kept in shared memory: %s",

@@ -132,7 +132,8 @@ static int32_t extra_of(const int32_t *map, int32_t rank) {
   return extra;
 }
 
-bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, int64_t *out_extents, int32_t *out_extra) {
+bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, int64_t *out_extents,
+                          int32_t *out_extra) {
   int32_t num_loops = 0;
   const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_loops);
   memcpy(out_extents, extents, sizeof(*extents) * (size_t)num_loops);
@@ -165,7 +166,8 @@ bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, 
     int32_t map[TL_MAX_RANK];
     if (which < 0 || !tl_fragment_access_map(access, parallel, map)) continue;
     bool clash = num_loops + *out_extra > TL_MAX_RANK && extra_of(map, buffer->type->rank) > 0;
-    for (int32_t d = 0; d < buffer->type->rank; d++) clash |= map[d] >= 0 && buffer->type->dims[d] != out_extents[map[d]];
+    for (int32_t d = 0; d < buffer->type->rank; d++)
+      clash |= map[d] >= 0 && buffer->type->dims[d] != out_extents[map[d]];
     if (!clash) continue;
     fits = false;
     if (blame) demote(fragments, which, "one parallel walks it beside tiles of other sizes", access->loc);
@@ -201,7 +203,8 @@ static bool check_parallel_of(tl_fragments *fragments, int which, tl_op *paralle
       if (map[d] >= 0) dropped[map[d]] = false;
     }
     if (store_varies(access, parallel, dropped)) {
-      return demote(fragments, which, "what is written differs along an index that does not name the element", access->loc);
+      return demote(fragments, which, "what is written differs along an index that does not name the element",
+                    access->loc);
     }
   }
   for (size_t a = 0; a < list->items.len && is_written; a++) {
@@ -243,7 +246,8 @@ static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
   tl_op *op = use->owner;
   switch ((int)op->code) {
     case TL_OP_FILL:
-    case TL_OP_IN_BOUNDS: return;
+    case TL_OP_IN_BOUNDS:
+      return;
     case TL_OP_COPY: {
       const tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src);
       const tl_value *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
@@ -254,7 +258,8 @@ static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
       return;
     }
     case TL_OP_GEMM:
-      if (tl_op_arg(op, TL_GROUP_GEMM_b) == use->value) demote(fragments, which, "it is the second operand of a gemm", op->loc);
+      if (tl_op_arg(op, TL_GROUP_GEMM_b) == use->value)
+        demote(fragments, which, "it is the second operand of a gemm", op->loc);
       return;
     case TL_OP_LOAD:
     case TL_OP_STORE:
@@ -262,7 +267,9 @@ static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
         demote(fragments, which, "an element is used outside of a parallel", op->loc);
       }
       return;
-    default: demote(fragments, which, "it is used in a way that needs an address", op->loc); return;
+    default:
+      demote(fragments, which, "it is used in a way that needs an address", op->loc);
+      return;
   }
 }
 

@@ -24,8 +24,8 @@ typedef struct tl_fragments {
 int tl_fragment_find(const tl_fragments *fragments, const tl_value *buffer);
 int tl_fragment_find_any(const tl_fragments *fragments, const tl_value *buffer);
 
-// How an access inside a parallel names a fragment's element: per dim the loop index, or -1 for the only element of a dim
-// of size 1. False when it names it in another way.
+// How an access inside a parallel names a fragment's element: per dim the loop index, or -1 for the only element of a
+// dim of size 1. False when it names it in another way.
 bool tl_fragment_access_map(const tl_op *access, const tl_op *parallel, int32_t *out_map);
 
 // Decides which fragments stay and demotes the others (sets `demoted`).
@@ -33,11 +33,12 @@ void tl_fragments_analyze(tl_fragments *fragments);
 // Whether a copy covers the whole of a fragment on that side: offsets 0, steps 1, no limits, full extents.
 bool tl_copy_covers(const tl_op *copy, bool is_source);
 
-// Gives every parallel that touches fragments the extents of their dims (guarding its body), and turns copies of parts of
-// fragments into parallels.
+// Gives every parallel that touches fragments the extents of their dims (guarding its body), and turns copies of parts
+// of fragments into parallels.
 tl_status tl_fragments_normalize(tl_fragments *fragments);
 // The extents that the indices of `parallel` need so that every fragment in it is walked wholly; false where two clash
 // (then the fragments to blame are marked when `blame`).
-bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, int64_t *out_extents, int32_t *out_extra);
+bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, int64_t *out_extents,
+                          int32_t *out_extra);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Brings accesses to fragments into the one form that promotion knows: parallels whose indices walk every fragment in
-// them wholly. A parallel over a part of a tile becomes one over the whole tile with a guarded body; a copy from or to a
-// part of a tile becomes such a parallel.
+// them wholly. A parallel over a part of a tile becomes one over the whole tile with a guarded body; a copy from or to
+// a part of a tile becomes such a parallel.
 #include <string.h>
 
 #include "ir/affine.h"
@@ -66,8 +66,10 @@ static void visit_extra(tl_op *op, void *user) {
   use_extra_indices(walk->fragments->module, op, walk->parallel);
 }
 
-// Replaces `parallel` by one with `extra` leading indices of extent 1 and larger extents; the body runs only for the old ones.
-static tl_op *extend_parallel(tl_fragments *fragments, tl_op *parallel, const int64_t *extents, int32_t rank, int32_t extra) {
+// Replaces `parallel` by one with `extra` leading indices of extent 1 and larger extents; the body runs only for the
+// old ones.
+static tl_op *extend_parallel(tl_fragments *fragments, tl_op *parallel, const int64_t *extents, int32_t rank,
+                              int32_t extra) {
   tl_module *module = fragments->module;
   const int64_t *old = tl_op_ints(parallel, TL_ATTR_EXTENTS, &rank);
   int64_t all[TL_MAX_RANK];
@@ -156,7 +158,8 @@ static copy_side side_of(const tl_op *copy, bool is_source) {
   return side;
 }
 
-// Inside a parallel over the fragment's dims: the copy's tile indices, and the condition that the element is part of the box.
+// Inside a parallel over the fragment's dims: the copy's tile indices, and the condition that the element is part of
+// the box.
 static tl_value *tile_indices(tl_builder *builder, const tl_op *copy, const copy_side *fragment, const tl_block *body,
                               tl_value **out_tile) {
   const int64_t *extents = tl_op_attr(copy, TL_ATTR_EXTENTS)->v.ints.items;
@@ -202,7 +205,8 @@ static tl_value *tile_indices(tl_builder *builder, const tl_op *copy, const copy
 }
 
 // Indices of the other side for these tile indices.
-static void other_indices(tl_builder *builder, const tl_op *copy, const copy_side *side, tl_value *const *tile, tl_value **out) {
+static void other_indices(tl_builder *builder, const tl_op *copy, const copy_side *side, tl_value *const *tile,
+                          tl_value **out) {
   for (int32_t d = 0; d < side->buffer->type->rank; d++) out[d] = tl_op_group_at(copy, side->offsets, (uint32_t)d);
   for (int32_t t = 0; t < side->num_dims; t++) {
     int64_t step = side->steps ? side->steps[t] : 1;
@@ -235,7 +239,8 @@ static tl_value *build_load(tl_builder *builder, tl_value *buffer, tl_value *con
   return tl_op_result(load, 0);
 }
 
-static void build_store(tl_builder *builder, tl_value *value, tl_value *buffer, tl_value *const *indices, const copy_side *side) {
+static void build_store(tl_builder *builder, tl_value *value, tl_value *buffer, tl_value *const *indices,
+                        const copy_side *side) {
   value = tl_build_cast(builder, value, tl_type_scalar(builder->module, buffer->type->dtype));
   tl_group groups[] = {TL_GROUP_OF(value), TL_GROUP_OF(buffer), {indices, (uint32_t)buffer->type->rank}};
   tl_op *store = tl_build(builder, TL_OP_STORE, groups, NULL, 0);
@@ -255,8 +260,9 @@ static tl_value *padded_load(tl_builder *builder, const tl_op *copy, const copy_
     inside = and_also(builder, inside, tl_op_result(in_bounds, 0));
   }
   if (inside == NULL) return value;
-  tl_value *outside = pad ? tl_build_cast(builder, pad, to)
-                          : tl_build_cast(builder, tl_build_const_int(builder, tl_type_scalar(builder->module, TL_DTYPE_I32), 0), to);
+  tl_value *outside =
+      pad ? tl_build_cast(builder, pad, to)
+          : tl_build_cast(builder, tl_build_const_int(builder, tl_type_scalar(builder->module, TL_DTYPE_I32), 0), to);
   return tl_build_select(builder, inside, value, outside);
 }
 
@@ -312,7 +318,8 @@ static bool is_identity(const tl_op *copy) {
   copy_side dst = side_of(copy, false);
   if (src.buffer->type->rank != dst.buffer->type->rank || src.num_dims != dst.num_dims) return false;
   if (src.buffer->type->dtype != dst.buffer->type->dtype) return false;
-  if (memcmp(src.buffer->type->dims, dst.buffer->type->dims, sizeof(int64_t) * (size_t)src.buffer->type->rank) != 0) return false;
+  if (memcmp(src.buffer->type->dims, dst.buffer->type->dims, sizeof(int64_t) * (size_t)src.buffer->type->rank) != 0)
+    return false;
   return memcmp(src.dims, dst.dims, sizeof(int64_t) * (size_t)src.num_dims) == 0;
 }
 

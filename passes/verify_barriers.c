@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// verify-barriers: an independent check of place-barriers and pipeline. It runs the scheduled kernel concretely, statement
-// by statement, over small trip counts and both ways of conditions, and keeps for every copy of every tile which accesses
-// were made since the last barrier and which asynchronous copies are still on their way. Two accesses to one copy with a
-// write among them, and no barrier between, are a race between two threads; so is an access to a copy whose group was not
-// waited for, or was waited for by its own thread only. It shares no code with the passes it checks, and understands rings
-// as well as what lower-rings and plan-shared make of them.
+// verify-barriers: an independent check of place-barriers and pipeline. It runs the scheduled kernel concretely,
+// statement by statement, over small trip counts and both ways of conditions, and keeps for every copy of every tile
+// which accesses were made since the last barrier and which asynchronous copies are still on their way. Two accesses to
+// one copy with a write among them, and no barrier between, are a race between two threads; so is an access to a copy
+// whose group was not waited for, or was waited for by its own thread only. It shares no code with the passes it
+// checks, and understands rings as well as what lower-rings and plan-shared make of them.
 //
 // The work is bounded: when the budget of statements is spent, what was explored has to do.
 #include "passes/passes.h"
@@ -13,7 +13,7 @@
 
 enum {
   STATEMENT_BUDGET = 400000,
-  MAX_DEPTH = 16,        // stages of a ring
+  MAX_DEPTH = 16,  // stages of a ring
   NUM_SEEDS = 6,
   WHOLE_LOOP_TRIPS = 48  // longer loops jump over a multiple of every ring's depth in their middle
 };
@@ -25,9 +25,9 @@ typedef struct access_record {
   access_kind kind;
   int64_t root, slot;
   bool is_async;
-  bool has_landed;   // of an async one: its own thread waited for it
-  int64_t group;     // of an async one: number of the commit that closed it; -1 before
-  int64_t ring;      // the ring of that commit, or -1
+  bool has_landed;  // of an async one: its own thread waited for it
+  int64_t group;    // of an async one: number of the commit that closed it; -1 before
+  int64_t ring;     // the ring of that commit, or -1
   const tl_op *op;
 } access_record;
 
@@ -40,7 +40,7 @@ typedef struct verifier {
   tl_pass_context *context;
   tl_op *kernel;
   tl_run_env env;
-  TL_VEC(const tl_op *) roots;   // ALLOC and TENSOR ops; a buffer's number is its position
+  TL_VEC(const tl_op *) roots;  // ALLOC and TENSOR ops; a buffer's number is its position
   TL_VEC(access_record) records;
   TL_VEC(ring_state) rings;
   int64_t num_commits;
@@ -57,7 +57,8 @@ static void run_block(verifier *self, const tl_block *block);
 static void describe(verifier *self, const tl_op *op, tl_strbuf *out) {
   const tl_source *source = tl_sources_get(self->context->diags->sources, op->loc.source);
   if (source) {
-    tl_strbuf_appendf(out, "%s of line %u", tl_op_info_of(op->code)->name, tl_source_position(source, op->loc.offset).line);
+    tl_strbuf_appendf(out, "%s of line %u", tl_op_info_of(op->code)->name,
+                      tl_source_position(source, op->loc.offset).line);
   } else {
     tl_strbuf_appendf(out, "%s", tl_op_info_of(op->code)->name);
   }
@@ -79,7 +80,8 @@ static void report_race(verifier *self, const access_record *before, const acces
   describe(self, before->op, &text);
   const char *why = "before it, and no barrier stands between them";
   if (before->is_async && !before->has_landed) {
-    why = before->group < 0 ? "asynchronously in a group that was not committed" : "asynchronously in a group that was not waited for";
+    why = before->group < 0 ? "asynchronously in a group that was not committed"
+                            : "asynchronously in a group that was not waited for";
   } else if (before->is_async) {
     why = "asynchronously, and no barrier follows the wait";
   }
@@ -95,7 +97,8 @@ static int64_t root_bytes(const tl_op *alloc) {
   const tl_attr *attr = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
   int64_t depth = tl_op_int(alloc, TL_ATTR_DEPTH, 1);
   int64_t bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type));
-  if (attr && type->rank > 0) bytes = attr->v.shared->pitch_bytes * (tl_type_num_elements(type) / type->dims[type->rank - 1]);
+  if (attr && type->rank > 0)
+    bytes = attr->v.shared->pitch_bytes * (tl_type_num_elements(type) / type->dims[type->rank - 1]);
   return (bytes + 15) / 16 * 16 * depth;
 }
 
@@ -116,16 +119,24 @@ static bool conflicts(access_kind a, access_kind b) {
   return !(a == ACCESS_ATOMIC && b == ACCESS_ATOMIC);
 }
 
-// Checks an access of `statement` against everything before it, and keeps it. `first` is where the statement's own begin.
+// Checks an access of `statement` against everything before it, and keeps it. `first` is where the statement's own
+// begin.
 static void add_access(verifier *self, access_kind kind, const tl_value *buffer, bool is_async, const tl_op *statement,
                        size_t first) {
   if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope == TL_SCOPE_LOCAL) return;
   const tl_value *value = buffer;
   // Views inside a parallel are not run; what they look at is.
-  while (!tl_run_env_at(&self->env, value)->known && value->def && value->def->code == TL_OP_VIEW) value = tl_op_operand(value->def, 0);
+  while (!tl_run_env_at(&self->env, value)->known && value->def && value->def->code == TL_OP_VIEW)
+    value = tl_op_operand(value->def, 0);
   const tl_run_value *cell = tl_run_env_at(&self->env, value);
   if (!cell->known) return;
-  access_record record = {.kind = kind, .root = cell->number, .slot = cell->slot, .is_async = is_async, .group = -1, .ring = -1, .op = statement};
+  access_record record = {.kind = kind,
+                          .root = cell->number,
+                          .slot = cell->slot,
+                          .is_async = is_async,
+                          .group = -1,
+                          .ring = -1,
+                          .op = statement};
   for (size_t i = 0; i < first && !self->status; i++) {
     const access_record *before = &self->records.items[i];
     if (conflicts(before->kind, kind) && overlaps(self, before, &record)) report_race(self, before, &record);
@@ -139,22 +150,35 @@ static void add_access(verifier *self, access_kind kind, const tl_value *buffer,
 
 static void access_inside(verifier *self, const tl_op *op, const tl_op *statement, bool is_async, size_t first) {
   switch ((int)op->code) {
-    case TL_OP_LOAD: add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_LOAD_buffer), is_async, statement, first); break;
-    case TL_OP_STORE: add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_STORE_buffer), is_async, statement, first); break;
-    case TL_OP_ATOMIC: add_access(self, ACCESS_ATOMIC, tl_op_arg(op, TL_GROUP_ATOMIC_buffer), false, statement, first); break;
-    case TL_OP_FILL: add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_FILL_buffer), false, statement, first); break;
+    case TL_OP_LOAD:
+      add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_LOAD_buffer), is_async, statement, first);
+      break;
+    case TL_OP_STORE:
+      add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_STORE_buffer), is_async, statement, first);
+      break;
+    case TL_OP_ATOMIC:
+      add_access(self, ACCESS_ATOMIC, tl_op_arg(op, TL_GROUP_ATOMIC_buffer), false, statement, first);
+      break;
+    case TL_OP_FILL:
+      add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_FILL_buffer), false, statement, first);
+      break;
     case TL_OP_COPY:
       add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_COPY_src), is_async, statement, first);
       add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_COPY_dst), is_async, statement, first);
       break;
-    case TL_OP_TILE_LOAD: add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_TILE_LOAD_src), false, statement, first); break;
-    case TL_OP_TILE_STORE: add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_TILE_STORE_dst), false, statement, first); break;
+    case TL_OP_TILE_LOAD:
+      add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_TILE_LOAD_src), false, statement, first);
+      break;
+    case TL_OP_TILE_STORE:
+      add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_TILE_STORE_dst), false, statement, first);
+      break;
     case TL_OP_GEMM:
       add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_GEMM_a), false, statement, first);
       add_access(self, ACCESS_READ, tl_op_arg(op, TL_GROUP_GEMM_b), false, statement, first);
       add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc), false, statement, first);
       break;
-    default: break;
+    default:
+      break;
   }
   for (uint32_t r = 0; r < op->num_regions; r++) {
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
@@ -256,7 +280,8 @@ static void run_for(verifier *self, const tl_op *op) {
   if ((step > 0 && upper <= lower) || (step < 0 && upper >= lower)) trips = 0;
   const tl_block *body = op->regions[0];
   TL_VEC(tl_run_value) carried = {0};
-  for (uint32_t i = 3; i < op->num_operands; i++) tl_vec_push(&carried, *tl_run_env_at(&self->env, tl_op_operand(op, i)));
+  for (uint32_t i = 3; i < op->num_operands; i++)
+    tl_vec_push(&carried, *tl_run_env_at(&self->env, tl_op_operand(op, i)));
   int64_t jump_at = trips > WHOLE_LOOP_TRIPS + 4 * self->period ? 2 * self->period + 8 : -1;
   for (int64_t i = 0; i < trips && !self->status && self->budget > 0; i++) {
     // The middle of a long loop repeats with the period of its rings.
@@ -277,32 +302,53 @@ static void run_for(verifier *self, const tl_op *op) {
 
 static void run_statement(verifier *self, const tl_op *op) {
   switch ((int)op->code) {
-    case TL_OP_BARRIER: run_barrier(self); return;
-    case TL_OP_RING_COMMIT: run_commit(self, ring_number(self, tl_op_operand(op, 0))); return;
-    case TL_OP_ASYNC_COMMIT: run_commit(self, -1); return;
-    case TL_OP_ASYNC_WAIT: land(self, self->num_commits - 1 - tl_op_int(op, TL_ATTR_PENDING, 0), -1); return;
-    case TL_OP_RING_WAIT: run_ring_wait(self, op); return;
+    case TL_OP_BARRIER:
+      run_barrier(self);
+      return;
+    case TL_OP_RING_COMMIT:
+      run_commit(self, ring_number(self, tl_op_operand(op, 0)));
+      return;
+    case TL_OP_ASYNC_COMMIT:
+      run_commit(self, -1);
+      return;
+    case TL_OP_ASYNC_WAIT:
+      land(self, self->num_commits - 1 - tl_op_int(op, TL_ATTR_PENDING, 0), -1);
+      return;
+    case TL_OP_RING_WAIT:
+      run_ring_wait(self, op);
+      return;
     case TL_OP_RING_ACQUIRE:
       tl_run_env_set(&self->env, &op->results[0], tl_run_env_number(&self->env, tl_op_operand(op, 1)));
       return;
     case TL_OP_VIEW:
     case TL_OP_STAGE_TILE:
-    case TL_OP_RING_TILE: run_buffer(self, op); return;
-    case TL_OP_ALLOC:
-    case TL_OP_TENSOR: return;  // known before the run
-    case TL_OP_FOR: run_for(self, op); return;
-    case TL_OP_IF: run_if(self, op); return;
-    case TL_OP_GRID:
-      for (uint32_t i = 0; i < op->num_results; i++) tl_run_env_set(&self->env, &op->results[i], (int64_t)(self->env.seed % 3));
+    case TL_OP_RING_TILE:
+      run_buffer(self, op);
       return;
-    default: break;
+    case TL_OP_ALLOC:
+    case TL_OP_TENSOR:
+      return;  // known before the run
+    case TL_OP_FOR:
+      run_for(self, op);
+      return;
+    case TL_OP_IF:
+      run_if(self, op);
+      return;
+    case TL_OP_GRID:
+      for (uint32_t i = 0; i < op->num_results; i++)
+        tl_run_env_set(&self->env, &op->results[i], (int64_t)(self->env.seed % 3));
+      return;
+    default:
+      break;
   }
   access_inside(self, op, op, tl_op_has(op, TL_ATTR_ASYNC), self->records.len);
-  if (op->num_results == 1 && op->num_regions == 0 && op->results[0].type->kind != TL_TYPE_TILE) tl_run_scalar(&self->env, op);
+  if (op->num_results == 1 && op->num_regions == 0 && op->results[0].type->kind != TL_TYPE_TILE)
+    tl_run_scalar(&self->env, op);
 }
 
 static void run_block(verifier *self, const tl_block *block) {
-  for (const tl_op *op = block->first; op && !self->status && self->budget-- > 0; op = op->next) run_statement(self, op);
+  for (const tl_op *op = block->first; op && !self->status && self->budget-- > 0; op = op->next)
+    run_statement(self, op);
 }
 
 static void run_once(verifier *self, uint64_t seed) {
@@ -354,7 +400,8 @@ static void look_at(tl_op *op, void *user) {
 }
 
 static void run_seeds(verifier *self, bool has_branch) {
-  for (uint64_t seed = 0; seed < (has_branch ? NUM_SEEDS : 1) && !self->status && self->budget > 0; seed++) run_once(self, seed);
+  for (uint64_t seed = 0; seed < (has_branch ? NUM_SEEDS : 1) && !self->status && self->budget > 0; seed++)
+    run_once(self, seed);
 }
 
 // Trip counts 0 … S + 2 of every dynamic loop: all combinations for up to two loops, else one loop at a time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Concrete evaluation of indices and conditions for verify-barriers. Index arithmetic is exact; what cannot be known (loads,
-// floats, launch values) is a number drawn from the seed and the op with its operands, so that the same computation made
-// twice, as pipelining does, has the same outcome.
+// Concrete evaluation of indices and conditions for verify-barriers. Index arithmetic is exact; what cannot be known
+// (loads, floats, launch values) is a number drawn from the seed and the op with its operands, so that the same
+// computation made twice, as pipelining does, has the same outcome.
 #include "passes/verify_barriers_internal.h"
 
 #include <stdlib.h>
@@ -53,7 +53,9 @@ void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number) {
   *tl_run_env_at(env, value) = (tl_run_value){.number = number, .known = true};
 }
 
-int64_t tl_run_env_number(tl_run_env *env, const tl_value *value) { return tl_run_env_at(env, value)->number; }
+int64_t tl_run_env_number(tl_run_env *env, const tl_value *value) {
+  return tl_run_env_at(env, value)->number;
+}
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
   hash ^= value + 0x9E3779B97F4A7C15u + (hash << 6) + (hash >> 2);
@@ -91,13 +93,20 @@ static int64_t floor_div(int64_t a, int64_t b) {
 
 static int64_t compare(int pred, int64_t a, int64_t b) {
   switch ((enum tl_cmp)pred) {
-    case TL_CMP_EQ: return a == b;
-    case TL_CMP_NE: return a != b;
-    case TL_CMP_LT: return a < b;
-    case TL_CMP_LE: return a <= b;
-    case TL_CMP_GT: return a > b;
-    case TL_CMP_GE: return a >= b;
-    case TL_CMP_COUNT: break;
+    case TL_CMP_EQ:
+      return a == b;
+    case TL_CMP_NE:
+      return a != b;
+    case TL_CMP_LT:
+      return a < b;
+    case TL_CMP_LE:
+      return a <= b;
+    case TL_CMP_GT:
+      return a > b;
+    case TL_CMP_GE:
+      return a >= b;
+    case TL_CMP_COUNT:
+      break;
   }
   return 0;
 }
@@ -107,20 +116,47 @@ static bool run_integer(tl_run_env *env, const tl_op *op, int64_t *out) {
   int64_t a = op->num_operands > 0 ? tl_run_env_number(env, tl_op_operand(op, 0)) : 0;
   int64_t b = op->num_operands > 1 ? tl_run_env_number(env, tl_op_operand(op, 1)) : 0;
   switch ((int)op->code) {
-    case TL_OP_ADD: *out = (int64_t)((uint64_t)a + (uint64_t)b); return true;
-    case TL_OP_SUB: *out = (int64_t)((uint64_t)a - (uint64_t)b); return true;
-    case TL_OP_MUL: *out = (int64_t)((uint64_t)a * (uint64_t)b); return true;
-    case TL_OP_FLOORDIV: *out = floor_div(a, b); return true;
-    case TL_OP_MOD: *out = b == 0 ? 0 : a - floor_div(a, b) * b; return true;
-    case TL_OP_MIN: *out = a < b ? a : b; return true;
-    case TL_OP_MAX: *out = a > b ? a : b; return true;
-    case TL_OP_AND: *out = a & b; return true;
-    case TL_OP_OR: *out = a | b; return true;
-    case TL_OP_XOR: *out = a ^ b; return true;
-    case TL_OP_NEG: *out = (int64_t)(0 - (uint64_t)a); return true;
-    case TL_OP_SHL: *out = b >= 0 && b < 63 ? (int64_t)((uint64_t)a << b) : 0; return true;
-    case TL_OP_SHR: *out = b >= 0 && b < 63 ? a >> b : 0; return true;
-    default: return false;
+    case TL_OP_ADD:
+      *out = (int64_t)((uint64_t)a + (uint64_t)b);
+      return true;
+    case TL_OP_SUB:
+      *out = (int64_t)((uint64_t)a - (uint64_t)b);
+      return true;
+    case TL_OP_MUL:
+      *out = (int64_t)((uint64_t)a * (uint64_t)b);
+      return true;
+    case TL_OP_FLOORDIV:
+      *out = floor_div(a, b);
+      return true;
+    case TL_OP_MOD:
+      *out = b == 0 ? 0 : a - floor_div(a, b) * b;
+      return true;
+    case TL_OP_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TL_OP_MAX:
+      *out = a > b ? a : b;
+      return true;
+    case TL_OP_AND:
+      *out = a & b;
+      return true;
+    case TL_OP_OR:
+      *out = a | b;
+      return true;
+    case TL_OP_XOR:
+      *out = a ^ b;
+      return true;
+    case TL_OP_NEG:
+      *out = (int64_t)(0 - (uint64_t)a);
+      return true;
+    case TL_OP_SHL:
+      *out = b >= 0 && b < 63 ? (int64_t)((uint64_t)a << b) : 0;
+      return true;
+    case TL_OP_SHR:
+      *out = b >= 0 && b < 63 ? a >> b : 0;
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -6,8 +6,8 @@
 #include "ir/ir.h"
 #include "support/vec.h"
 
-// The value of an SSA value during a run. Scalars and indices: `number` (floats stand for themselves as an opaque number
-// that is the same for the same computation). Buffers: `number` is the root, `slot` the copy of a staged tile.
+// The value of an SSA value during a run. Scalars and indices: `number` (floats stand for themselves as an opaque
+// number that is the same for the same computation). Buffers: `number` is the root, `slot` the copy of a staged tile.
 typedef struct tl_run_value {
   int64_t number;
   int64_t slot;
@@ -15,10 +15,10 @@ typedef struct tl_run_value {
 } tl_run_value;
 
 typedef struct tl_run_env {
-  const tl_value **keys;  // Owned. Open addressing over all values of the kernel.
-  tl_run_value *values;   // Owned.
-  size_t capacity;        // a power of two
-  uint64_t seed;          // what unknown values (loads, dynamic params, block indices) are drawn from
+  const tl_value **keys;                // Owned. Open addressing over all values of the kernel.
+  tl_run_value *values;                 // Owned.
+  size_t capacity;                      // a power of two
+  uint64_t seed;                        // what unknown values (loads, dynamic params, block indices) are drawn from
   TL_VEC(const tl_value *) fixed_keys;  // values that the exploration sets: upper bounds of loops
   TL_VEC(int64_t) fixed_values;
 } tl_run_env;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loops of every shape that pipelining must get right. Each case builds a kernel whose loop runs `trips` iterations, known
-// when compiled or (`is_dynamic`) only when launched, with `stages` buffers.
+// Loops of every shape that pipelining must get right. Each case builds a kernel whose loop runs `trips` iterations,
+// known when compiled or (`is_dynamic`) only when launched, with `stages` buffers.
 #ifndef TL_TEST_UNIT_PASSES_PIPELINE_CASES_H
 #define TL_TEST_UNIT_PASSES_PIPELINE_CASES_H
 
@@ -11,9 +11,9 @@ typedef struct pipeline_frame {
   int64_t stages;
   tl_value *trips;
   tl_value *zero, *one;
-  tl_value *a, *b, *c, *flags;       // tensors; c is written
-  tl_value *a_s, *b_s, *x_s, *q_s;   // shared tiles
-  tl_value *acc, *acc2;              // fragments
+  tl_value *a, *b, *c, *flags;      // tensors; c is written
+  tl_value *a_s, *b_s, *x_s, *q_s;  // shared tiles
+  tl_value *acc, *acc2;             // fragments
 } pipeline_frame;
 
 static inline tl_value *frame_times(pipeline_frame *f, tl_value *i, int64_t by) {
@@ -309,7 +309,8 @@ static const pipeline_case pipeline_cases[] = {
 enum { NUM_PIPELINE_CASES = sizeof(pipeline_cases) / sizeof(pipeline_cases[0]) };
 
 // The kernel of a case, promoted: what pipeline starts from.
-static inline void build_pipeline_case(test_kernel *k, const pipeline_case *which, int64_t stages, int64_t trips, bool is_dynamic) {
+static inline void build_pipeline_case(test_kernel *k, const pipeline_case *which, int64_t stages, int64_t trips,
+                                       bool is_dynamic) {
   test_kernel_init(k);
   pipeline_frame f = {.k = k, .stages = stages};
   tl_value *dynamic = test_dynamic(k, "n");

@@ -31,7 +31,8 @@ static inline uint64_t exec_mix(uint64_t hash, uint64_t value) {
 }
 
 static inline const tl_run_value *exec_cell(exec_state *x, const tl_value *buffer) {
-  while (!tl_run_env_at(&x->env, buffer)->known && buffer->def && buffer->def->code == TL_OP_VIEW) buffer = tl_op_operand(buffer->def, 0);
+  while (!tl_run_env_at(&x->env, buffer)->known && buffer->def && buffer->def->code == TL_OP_VIEW)
+    buffer = tl_op_operand(buffer->def, 0);
   return tl_run_env_at(&x->env, buffer);
 }
 
@@ -146,7 +147,8 @@ static inline uint64_t exec_box_hash(exec_state *x, const tl_op *op, int offsets
     hash = exec_mix(hash, (uint64_t)offset);
   }
   const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
-  for (int32_t d = 0; extents && d < extents->v.ints.len; d++) whole = whole && extents->v.ints.items[d] == dst->type->dims[d];
+  for (int32_t d = 0; extents && d < extents->v.ints.len; d++)
+    whole = whole && extents->v.ints.items[d] == dst->type->dims[d];
   return whole ? hash : exec_mix(hash, *exec_content(x, dst));
 }
 
@@ -158,10 +160,17 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
     case TL_OP_RING:
     case TL_OP_BARRIER:
     case TL_OP_RING_RELEASE:
-    case TL_OP_YIELD: return;
-    case TL_OP_RING_COMMIT: exec_commit(x, exec_ring(x, tl_op_operand(op, 0))); return;
-    case TL_OP_ASYNC_COMMIT: exec_commit(x, -1); return;
-    case TL_OP_ASYNC_WAIT: exec_land(x, x->num_commits - 1 - tl_op_int(op, TL_ATTR_PENDING, 0), -1); return;
+    case TL_OP_YIELD:
+      return;
+    case TL_OP_RING_COMMIT:
+      exec_commit(x, exec_ring(x, tl_op_operand(op, 0)));
+      return;
+    case TL_OP_ASYNC_COMMIT:
+      exec_commit(x, -1);
+      return;
+    case TL_OP_ASYNC_WAIT:
+      exec_land(x, x->num_commits - 1 - tl_op_int(op, TL_ATTR_PENDING, 0), -1);
+      return;
     case TL_OP_RING_WAIT: {
       int64_t ring = exec_ring(x, tl_op_operand(op, 0));
       int64_t landed = (int64_t)x->commits[ring].len - tl_op_int(op, TL_ATTR_PENDING, 0);
@@ -169,8 +178,12 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
       tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1)));
       return;
     }
-    case TL_OP_RING_ACQUIRE: tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1))); return;
-    case TL_OP_VIEW: *result = *exec_cell(x, tl_op_operand(op, 0)); return;
+    case TL_OP_RING_ACQUIRE:
+      tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1)));
+      return;
+    case TL_OP_VIEW:
+      *result = *exec_cell(x, tl_op_operand(op, 0));
+      return;
     case TL_OP_STAGE_TILE:
       *result = *exec_cell(x, tl_op_operand(op, 0));
       result->slot = tl_run_env_number(&x->env, tl_op_operand(op, 1));
@@ -181,16 +194,21 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
       result->slot = tl_run_env_number(&x->env, tl_op_operand(op, 0)) % depth;
       return;
     }
-    case TL_OP_FOR: exec_for(x, op); return;
+    case TL_OP_FOR:
+      exec_for(x, op);
+      return;
     case TL_OP_IF: {
       const tl_block *block = op->regions[tl_run_env_number(&x->env, tl_op_operand(op, 0)) ? 0 : 1];
       exec_block(x, block);
       for (uint32_t i = 0; i < op->num_results; i++) {
-        *tl_run_env_at(&x->env, &op->results[i]) = *tl_run_env_at(&x->env, tl_op_operand(tl_block_terminator(block), i));
+        *tl_run_env_at(&x->env, &op->results[i]) =
+            *tl_run_env_at(&x->env, tl_op_operand(tl_block_terminator(block), i));
       }
       return;
     }
-    case TL_OP_FILL: exec_write_cell(x, tl_op_operand(op, 0), 5, false); return;
+    case TL_OP_FILL:
+      exec_write_cell(x, tl_op_operand(op, 0), 5, false);
+      return;
     case TL_OP_COPY: {
       uint64_t hash = exec_copy_hash(x, op, TL_GROUP_COPY_src_offsets, tl_op_arg(op, TL_GROUP_COPY_src));
       const tl_value *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
@@ -198,8 +216,9 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
       return;
     }
     case TL_OP_TILE_LOAD:
-      *result = (tl_run_value){
-          .number = (int64_t)exec_copy_hash(x, op, TL_GROUP_TILE_LOAD_src_offsets, tl_op_arg(op, TL_GROUP_TILE_LOAD_src)), .known = true};
+      *result = (tl_run_value){.number = (int64_t)exec_copy_hash(x, op, TL_GROUP_TILE_LOAD_src_offsets,
+                                                                 tl_op_arg(op, TL_GROUP_TILE_LOAD_src)),
+                               .known = true};
       return;
     case TL_OP_TILE_STORE: {
       uint64_t hash = exec_mix(13, exec_operand(x, tl_op_operand(op, 0)));
@@ -223,7 +242,8 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
       }
       return;
     }
-    default: break;
+    default:
+      break;
   }
   if (op->num_results == 1 && op->num_regions == 0) tl_run_scalar(&x->env, op);
 }

@@ -43,9 +43,13 @@ static inline void test_kernel_fini(test_kernel *k) {
   tl_sources_fini(&k->sources);
 }
 
-static inline void test_kernel_end(test_kernel *k) { tl_build_yield(&k->b, NULL, 0); }
+static inline void test_kernel_end(test_kernel *k) {
+  tl_build_yield(&k->b, NULL, 0);
+}
 
-static inline tl_value *test_index(test_kernel *k, int64_t value) { return tl_build_index(&k->b, value); }
+static inline tl_value *test_index(test_kernel *k, int64_t value) {
+  return tl_build_index(&k->b, value);
+}
 
 static inline tl_value *test_dynamic(test_kernel *k, const char *name) {
   const tl_type *type = tl_type_index(k->module);
@@ -54,10 +58,11 @@ static inline tl_value *test_dynamic(test_kernel *k, const char *name) {
   return tl_op_result(op, 0);
 }
 
-static inline tl_value *test_tensor(test_kernel *k, const char *name, int arg, tl_dtype dtype, int64_t rows, int64_t cols,
-                                    int access) {
+static inline tl_value *test_tensor(test_kernel *k, const char *name, int arg, tl_dtype dtype, int64_t rows,
+                                    int64_t cols, int access) {
   const tl_type *type = tl_type_buffer(k->module, TL_SCOPE_GLOBAL, dtype, (int64_t[]){rows, cols}, 2);
-  tl_group groups[] = {TL_GROUP_OF(test_index(k, rows), test_index(k, cols)), TL_GROUP_OF(test_index(k, cols), test_index(k, 1))};
+  tl_group groups[] = {TL_GROUP_OF(test_index(k, rows), test_index(k, cols)),
+                       TL_GROUP_OF(test_index(k, cols), test_index(k, 1))};
   tl_op *op = tl_build(&k->b, TL_OP_TENSOR, groups, &type, 1);
   tl_op_set_str(k->module, op, TL_ATTR_NAME, tl_str_from(name));
   tl_op_set_int(k->module, op, TL_ATTR_ARG, arg);
@@ -67,7 +72,8 @@ static inline tl_value *test_tensor(test_kernel *k, const char *name, int arg, t
   return tl_op_result(op, 0);
 }
 
-static inline tl_value *test_tile(test_kernel *k, const char *name, int scope, tl_dtype dtype, int64_t rows, int64_t cols) {
+static inline tl_value *test_tile(test_kernel *k, const char *name, int scope, tl_dtype dtype, int64_t rows,
+                                  int64_t cols) {
   int64_t dims[] = {rows, cols};
   const tl_type *type = tl_type_buffer(k->module, scope, dtype, dims, cols ? 2 : 1);
   tl_op *op = tl_build(&k->b, TL_OP_ALLOC, NULL, &type, 1);
@@ -77,10 +83,10 @@ static inline tl_value *test_tile(test_kernel *k, const char *name, int scope, t
 }
 
 // copy src[r, c] -> dst (whole), both of rank 2; `via` as tl_via.
-static inline tl_op *test_copy_at(test_kernel *k, tl_value *src, tl_value *sr, tl_value *sc, tl_value *dst, tl_value *dr,
-                                  tl_value *dc, int64_t rows, int64_t cols, int via) {
-  tl_group groups[] = {TL_GROUP_OF(src), TL_GROUP_OF(sr, sc), TL_GROUP_EMPTY, TL_GROUP_OF(dst),
-                       TL_GROUP_OF(dr, dc), TL_GROUP_EMPTY, TL_GROUP_EMPTY};
+static inline tl_op *test_copy_at(test_kernel *k, tl_value *src, tl_value *sr, tl_value *sc, tl_value *dst,
+                                  tl_value *dr, tl_value *dc, int64_t rows, int64_t cols, int via) {
+  tl_group groups[] = {TL_GROUP_OF(src),    TL_GROUP_OF(sr, sc), TL_GROUP_EMPTY, TL_GROUP_OF(dst),
+                       TL_GROUP_OF(dr, dc), TL_GROUP_EMPTY,      TL_GROUP_EMPTY};
   tl_op *op = tl_build(&k->b, TL_OP_COPY, groups, NULL, 0);
   tl_op_set_ints(k->module, op, TL_ATTR_EXTENTS, (int64_t[]){rows, cols}, 2);
   tl_op_set_ints(k->module, op, TL_ATTR_SRC_DIMS, (int64_t[]){0, 1}, 2);
@@ -90,7 +96,8 @@ static inline tl_op *test_copy_at(test_kernel *k, tl_value *src, tl_value *sr, t
 }
 
 static inline tl_op *test_copy_in(test_kernel *k, tl_value *src, tl_value *r, tl_value *c, tl_value *dst, int via) {
-  return test_copy_at(k, src, r, c, dst, test_index(k, 0), test_index(k, 0), dst->type->dims[0], dst->type->dims[1], via);
+  return test_copy_at(k, src, r, c, dst, test_index(k, 0), test_index(k, 0), dst->type->dims[0], dst->type->dims[1],
+                      via);
 }
 
 static inline tl_op *test_copy_out(test_kernel *k, tl_value *src, tl_value *dst, tl_value *r, tl_value *c) {
@@ -162,7 +169,8 @@ static inline tl_value *test_load(test_kernel *k, tl_value *buffer, tl_value *co
   return tl_op_result(tl_build(&k->b, TL_OP_LOAD, groups, &type, 1), 0);
 }
 
-static inline tl_op *test_store(test_kernel *k, tl_value *value, tl_value *buffer, tl_value *const *index, uint32_t rank) {
+static inline tl_op *test_store(test_kernel *k, tl_value *value, tl_value *buffer, tl_value *const *index,
+                                uint32_t rank) {
   tl_group groups[] = {TL_GROUP_OF(value), TL_GROUP_OF(buffer), {index, rank}};
   return tl_build(&k->b, TL_OP_STORE, groups, NULL, 0);
 }
