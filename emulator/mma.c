@@ -8,17 +8,11 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "emulator/mma.h"
 #include "emulator/ops.h"
 #include "llvm_backend/host_libcalls.h"
 
-// Operands of one warp. Rows of words: two elements each.
-typedef struct tiles {
-  uint32_t a[16][8];  // A, row-major
-  uint32_t b[8][8];   // B transposed: a row is a column of B
-  float c[16][8];
-} tiles;
-
-static void gather(const tl_emu_meeting *meeting, bool k8, tiles *t) {
+static void gather(const tl_emu_meeting *meeting, bool k8, tl_emu_mma_tiles *t) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     const uint32_t *words = meeting->args[lane];
     uint32_t g = lane / 4, p = lane % 4;
@@ -39,7 +33,7 @@ static void gather(const tl_emu_meeting *meeting, bool k8, tiles *t) {
   }
 }
 
-static void scatter(const tl_emu_meeting *meeting, const tiles *t) {
+static void scatter(const tl_emu_meeting *meeting, const tl_emu_mma_tiles *t) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     uint8_t *result = meeting->result[lane];
     uint32_t g = lane / 4, p = lane % 4;
@@ -53,7 +47,7 @@ static float widen(uint32_t word, int half, bool bf16) {
   return bf16 ? tl_host_bf16_to_f32(bits) : tl_host_f16_to_f32(bits);
 }
 
-static void multiply_portable(tiles *t, bool k8, bool bf16) {
+static void multiply_portable(tl_emu_mma_tiles *t, bool k8, bool bf16) {
   uint32_t words = k8 ? 4 : 8;
   float b[16][8];
   for (uint32_t n = 0; n < 8; n++)
@@ -97,7 +91,7 @@ TL_EMU_AVX2 static inline void transpose8(__m256 r[8]) {
   }
 }
 
-TL_EMU_AVX2 static inline void multiply_half(tiles *t, uint32_t word, bool bf16) {
+TL_EMU_AVX2 static inline void multiply_half(tl_emu_mma_tiles *t, uint32_t word, bool bf16) {
   __m256 b[8];
   for (int n = 0; n < 8; n++) b[n] = widen_row(&t->b[n][word], bf16);
   transpose8(b);
@@ -110,7 +104,7 @@ TL_EMU_AVX2 static inline void multiply_half(tiles *t, uint32_t word, bool bf16)
   }
 }
 
-TL_EMU_AVX2 static void multiply_avx2(tiles *t, bool k8, bool bf16) {
+TL_EMU_AVX2 static void multiply_avx2(tl_emu_mma_tiles *t, bool k8, bool bf16) {
   if (bf16) {
     multiply_half(t, 0, true);
     if (!k8) multiply_half(t, 4, true);
@@ -130,15 +124,19 @@ static bool have_avx2(void) {
   return have == 1;
 }
 
+void tl_emu_mma_multiply(tl_emu_mma_tiles *t, bool k8, bool bf16, bool portable) {
+  if (!portable && have_avx2())
+    multiply_avx2(t, k8, bf16);
+  else
+    multiply_portable(t, k8, bf16);
+}
+
 static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   if (meeting->mask != ~0u) tl_emu_fail("%s: warp %u has fewer than 32 lanes", meeting->site->op, warp->index);
   bool k8 = meeting->site->binding->param & TL_EMU_MMA_K8, bf16 = meeting->site->binding->param & TL_EMU_MMA_BF16;
-  tiles t;
+  tl_emu_mma_tiles t;
   gather(meeting, k8, &t);
-  if (have_avx2())
-    multiply_avx2(&t, k8, bf16);
-  else
-    multiply_portable(&t, k8, bf16);
+  tl_emu_mma_multiply(&t, k8, bf16, false);
   scatter(meeting, &t);
   return true;
 }

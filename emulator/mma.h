@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The arithmetic of mma.sync for one warp. Private to the emulator.
+#ifndef TL_EMULATOR_MMA_H
+#define TL_EMULATOR_MMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Operands of one warp. A word holds two neighbouring elements of a row, the first in its low half.
+typedef struct tl_emu_mma_tiles {
+  uint32_t a[16][8];  // A, row-major
+  uint32_t b[8][8];   // B transposed: row n is column n of B
+  float c[16][8];
+} tl_emu_mma_tiles;
+
+// C += A × B with 16 (k8: 8) products an element, elements bf16 or f16. `portable`: without the CPU's vector
+// instructions.
+void tl_emu_mma_multiply(tl_emu_mma_tiles *tiles, bool k8, bool bf16, bool portable);
+
+#endif
