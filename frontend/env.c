@@ -8,7 +8,8 @@ typedef enum fold_status { FOLDED, FOLD_DYNAMIC, FOLD_FAILED } fold_status;
 
 typedef struct folder {
   const tl_env *env;
-  const bool *poisoned;  // of the entries; NULL: none
+  const bool *poisoned;    // of the entries; NULL: none
+  const tl_strmap *index;  // name → 1 + position in the entries; NULL: search
   tl_diags *diags;
 } folder;
 
@@ -20,16 +21,21 @@ static fold_status finish(const folder *f, tl_fold_result result, const tl_expr 
   return FOLD_FAILED;
 }
 
+static const tl_env_entry *find_entry(const folder *f, tl_str name) {
+  if (!f->index) return tl_env_find(f->env, name);
+  uintptr_t position = (uintptr_t)tl_strmap_get(f->index, name);
+  return position ? &f->env->entries[position - 1] : NULL;
+}
+
 static fold_status fold_name(const folder *f, const tl_expr *expr, tl_const *out) {
   tl_dtype dtype = tl_dtype_parse(expr->text);
   if (dtype != TL_DTYPE_NONE) {
     *out = tl_const_dtype(dtype);
     return FOLDED;
   }
-  for (uint32_t i = 0; i < f->env->len; ++i) {
-    const tl_env_entry *entry = &f->env->entries[i];
-    if (!tl_str_equal(entry->name, expr->text)) continue;
-    if (f->poisoned && f->poisoned[i]) return FOLD_FAILED;
+  const tl_env_entry *entry = find_entry(f, expr->text);
+  if (entry) {
+    if (f->poisoned && f->poisoned[entry - f->env->entries]) return FOLD_FAILED;
     *out = entry->value;
     return entry->value.kind == TL_CONST_DYNAMIC ? FOLD_DYNAMIC : FOLDED;
   }
@@ -40,6 +46,7 @@ static fold_status fold_name(const folder *f, const tl_expr *expr, tl_const *out
                      TL_STR_ARG(expr->text));
     return FOLD_FAILED;
   }
+  if (f->diags->num_errors > f->diags->max_errors) return FOLD_FAILED;  // the report is not kept: save the search
   tl_str *names = tl_xcalloc(f->env->len + 1, sizeof(*names));
   for (uint32_t i = 0; i < f->env->len; ++i) names[i] = f->env->entries[i].name;
   size_t nearest = tl_suggest_index(expr->text, names, f->env->len);
@@ -174,8 +181,13 @@ typedef struct env_builder {
   bool ok;
   tl_env *env;
   bool *poisoned;
+  tl_strmap index;  // as of folder
   tl_diags *diags;
 } env_builder;
+
+static folder folder_of(const env_builder *b) {
+  return (folder){.env = b->env, .poisoned = b->poisoned, .index = &b->index, .diags = b->diags};
+}
 
 // The last binding of a name wins, as on a command line.
 static const tl_binding *find_binding(const env_builder *b, tl_str name) {
@@ -218,13 +230,14 @@ static void report_unknown_binding(env_builder *b, const tl_binding *binding) {
 
 static void add_entry(env_builder *b, tl_str name, tl_const value, bool is_dynamic, bool ok) {
   b->poisoned[b->env->len] = !ok;
+  tl_strmap_put(&b->index, name, (void *)(uintptr_t)(b->env->len + 1));
   b->env->entries[b->env->len++] = (tl_env_entry){.name = name, .value = value, .is_dynamic = is_dynamic};
   b->ok = b->ok && ok;
 }
 
 // Whether a param or let of this name exists already; reports it.
 static bool is_redefined(env_builder *b, tl_str name, tl_loc loc) {
-  if (!tl_env_find(b->env, name)) return false;
+  if (!tl_strmap_get(&b->index, name)) return false;
   tl_diag *diag = tl_diag_report(b->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is defined twice", TL_STR_ARG(name));
   b->ok = false;
   for (uint32_t i = 0; i < b->kernel->num_params; ++i) {
@@ -243,7 +256,7 @@ static bool is_redefined(env_builder *b, tl_str name, tl_loc loc) {
 static void add_param(env_builder *b, const tl_param *param) {
   if (is_redefined(b, param->name, param->loc)) return;
   const tl_binding *binding = find_binding(b, param->name);
-  folder f = {.env = b->env, .poisoned = b->poisoned, .diags = b->diags};
+  folder f = folder_of(b);
   tl_const value = {.kind = TL_CONST_DYNAMIC};
   fold_status status = FOLDED;
   if (param->kind == TL_PARAM_DYNAMIC && !(binding && b->bind_dynamic)) {
@@ -289,7 +302,7 @@ static void add_param(env_builder *b, const tl_param *param) {
 
 static void add_let(env_builder *b, const tl_named_expr *let) {
   if (is_redefined(b, let->name, let->loc)) return;
-  folder f = {.env = b->env, .poisoned = b->poisoned, .diags = b->diags};
+  folder f = folder_of(b);
   tl_const value = {.kind = TL_CONST_DYNAMIC};
   fold_status status = fold(&f, let->value, &value);
   if (status != FOLDED) value = (tl_const){.kind = TL_CONST_DYNAMIC};
@@ -303,7 +316,7 @@ static void set_threads(env_builder *b) {
   const tl_expr *expr = binding ? binding->value : b->kernel->threads;
   if (!expr || (expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "auto") && !tl_env_find(b->env, expr->text)))
     return;
-  folder f = {.env = b->env, .poisoned = b->poisoned, .diags = b->diags};
+  folder f = folder_of(b);
   tl_const value;
   fold_status status = fold(&f, expr, &value);
   if (status == FOLDED && value.kind == TL_CONST_INT && value.i >= WARP && value.i <= MAX_THREADS &&
@@ -326,7 +339,7 @@ static void set_fast_math(env_builder *b) {
   if (tl_env_find(b->env, TL_STR("fast_math"))) binding = NULL;
   const tl_expr *expr = binding ? binding->value : b->kernel->fast_math;
   if (!expr) return;
-  folder f = {.env = b->env, .poisoned = b->poisoned, .diags = b->diags};
+  folder f = folder_of(b);
   tl_const value;
   fold_status status = fold(&f, expr, &value);
   if (status == FOLDED && tl_const_truth(&value, &b->env->fast_math)) return;
@@ -348,6 +361,7 @@ bool tl_sema_env_create(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindin
                    .env = out_env,
                    .poisoned = *out_poisoned,
                    .diags = diags};
+  tl_strmap_init(&b.index, arena);
   for (uint32_t i = 0; i < bindings.len; ++i) {
     if (is_known_binding(&b, bindings.items[i].name)) continue;
     report_unknown_binding(&b, &bindings.items[i]);
@@ -357,6 +371,7 @@ bool tl_sema_env_create(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindin
   for (uint32_t i = 0; i < kernel->num_lets; ++i) add_let(&b, &kernel->lets[i]);
   set_threads(&b);
   set_fast_math(&b);
+  tl_strmap_fini(&b.index);
   return b.ok;
 }
 

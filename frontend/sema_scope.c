@@ -78,6 +78,7 @@ tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc) {
     tl_diag_add_hint(sema->diags, diag, "`%.*s` is a function: write `%.*s(…)`", TL_STR_ARG(name), TL_STR_ARG(name));
     return NULL;
   }
+  if (sema->diags->num_errors > sema->diags->max_errors) return NULL;  // the report is not kept: save the search
   tl_str *candidates = TL_NEW_ARRAY(sema->arena, tl_str, sema->stack.len + 1);
   for (size_t i = 0; i < sema->stack.len; ++i) candidates[i] = sema->stack.items[i]->name;
   size_t nearest = tl_suggest_index(name, candidates, sema->stack.len);
