@@ -145,12 +145,25 @@ static bool read_recur(tl_spec_reader *reader, const tl_yaml_node *node, tl_refe
   return true;
 }
 
+// X or X[i, j]: slices say nothing in index notation.
+static bool check_left_side(tl_spec_reader *reader, const tl_expr *target) {
+  for (uint32_t i = 0; i < target->num_subscripts; i++) {
+    if (target->subscripts[i].kind == TL_SUBSCRIPT_ELEMENT) continue;
+    tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_REFERENCE, target->subscripts[i].loc,
+                                   "the left side of a reference has an index here, not a slice");
+    tl_diag_add_hint(reader->diags, diag, "name the index: `i`, or `i in 0:n` to give its range");
+    return false;
+  }
+  return true;
+}
+
 static bool read_reference_item(tl_spec_reader *reader, const tl_yaml_node *node, tl_reference_stmt *out) {
   if (node->bad) return false;
   if (node->kind == TL_YAML_MAPPING) return read_recur(reader, node, out);
   if (!tl_spec_want(reader, node, TL_YAML_SCALAR, TL_STR("reference"))) return false;
   if (!tl_expr_parse_reference(reader->arena, reader->diags, node->text, out)) return false;
-  if (out->assign.num_targets == 1 && tl_str_is(out->assign.op, "=")) return true;
+  if (out->assign.num_targets == 1 && tl_str_is(out->assign.op, "="))
+    return check_left_side(reader, out->assign.targets[0]);
   tl_diag_report(reader->diags, TL_DIAG_CHECK_REFERENCE, out->loc,
                  "a reference sets one tensor with `=`: the right side is complete before the left is replaced");
   return false;
