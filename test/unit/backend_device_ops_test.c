@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every row of device_ops.def, compiled alone at its lowest target and PTX version and assembled when ptxas is there.
+#include <check.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "llvm_backend/session.h"
+
+#define PTXAS "/usr/local/cuda/bin/ptxas"
+
+static const tl_target *lowest_target(const tl_device_op *op) {
+  return tl_target_find(tl_str_from(op->min_sm <= 80 ? "sm_80" : op->min_sm <= 86 ? "sm_86" : op->min_sm <= 89 ? "sm_89" : "sm_90"));
+}
+
+// An argument of the wanted type out of the kernel's two pointers, or an immediate.
+static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, LLVMTypeRef type, char letter, LLVMValueRef function, LLVMValueRef shared) {
+  if (letter == 'g') return LLVMGetParam(function, 0);
+  if (letter == 'p') return shared;
+  if (letter == 'I') return tl_session_i32(s, 0);
+  if (letter == 'b') {
+    LLVMValueRef word = LLVMBuildLoad2(b, s->i32, LLVMGetParam(function, 1), "");
+    return LLVMBuildTrunc(b, word, s->i1, "");
+  }
+  LLVMValueRef load = LLVMBuildLoad2(b, type, LLVMGetParam(function, 1), "");
+  LLVMSetVolatile(load, 1);
+  return load;
+}
+
+static void store_results(LLVMBuilderRef b, LLVMValueRef result, LLVMValueRef pointer) {
+  LLVMTypeRef type = LLVMTypeOf(result);
+  if (LLVMGetTypeKind(type) == LLVMVoidTypeKind) return;
+  unsigned n = LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMCountStructElementTypes(type) : 0;
+  for (unsigned i = 0; i < n; i++) LLVMSetVolatile(LLVMBuildStore(b, LLVMBuildExtractValue(b, result, i, ""), pointer), 1);
+  if (n == 0) LLVMSetVolatile(LLVMBuildStore(b, result, pointer), 1);
+}
+
+static void build_kernel(tl_session *s, tl_device_op_id id) {
+  const tl_device_op *op = tl_device_op_of(id);
+  LLVMTypeRef params[] = {s->global_ptr, s->global_ptr};
+  LLVMValueRef function = LLVMAddFunction(s->module, "k", LLVMFunctionType(s->void_type, params, 2, 0));
+  LLVMSetFunctionCallConv(function, 71);
+  LLVMBuilderRef b = LLVMCreateBuilderInContext(s->context);
+  LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(s->context, function, ""));
+  LLVMValueRef shared = LLVMAddGlobalInAddressSpace(s->module, LLVMArrayType2(s->i8, 0), "sm", TL_ADDRSPACE_SHARED);
+  LLVMSetAlignment(shared, 1024);
+  LLVMTypeRef type = tl_session_device_type(s, op->signature), types[16];
+  LLVMGetParamTypes(type, types);
+  LLVMValueRef args[16];
+  unsigned n = LLVMCountParamTypes(type);
+  const char *letters = strchr(op->signature, '(') + 1;
+  for (unsigned i = 0; i < n; i++) args[i] = argument(s, b, types[i], letters[i], function, shared);
+  LLVMValueRef result = tl_session_call_device(s, b, id, args, n);
+  store_results(b, result, LLVMGetParam(function, 1));
+  LLVMBuildRetVoid(b);
+  LLVMDisposeBuilder(b);
+}
+
+static void check_status(tl_status status, const char *name) {
+  if (status) ck_abort_msg("%s: %s", name, tl_status_message(status));
+}
+
+// PTX of a kernel that uses the op once; free() it.
+static char *compile_row(tl_device_op_id id) {
+  const tl_device_op *op = tl_device_op_of(id);
+  const tl_target *target = lowest_target(op);
+  tl_session s;
+  check_status(tl_session_init(&s, target, 3), op->name);
+  check_status(tl_session_begin_module(&s, "row"), op->name);
+  build_kernel(&s, id);
+  LLVMValueRef function = s.device_functions[id];
+  ck_assert_msg(tl_device_op_is_asm(op) == (LLVMGetIntrinsicID(function) == 0), "%s: not an intrinsic of this LLVM", op->name);
+  ck_assert_str_eq(LLVMGetValueName2(function, &(size_t){0}), op->name);
+  check_status(tl_session_verify(&s, s.module, op->name), op->name);
+  ck_assert_int_ge(tl_session_needed_ptx(&s, s.module), op->min_ptx);
+  check_status(tl_session_machine(&s, tl_session_needed_ptx(&s, s.module)), op->name);
+  tl_session_fill_asm(&s, s.module);
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(s.module, "always-inline,globaldce", s.machine, options);
+  ck_assert(error == NULL);
+  LLVMDisposePassBuilderOptions(options);
+  LLVMMemoryBufferRef out = NULL;
+  char *message = NULL;
+  ck_assert_msg(!LLVMTargetMachineEmitToMemoryBuffer(s.machine, s.module, LLVMAssemblyFile, &message, &out), "%s", op->name);
+  check_status(tl_session_take_errors(&s, op->name), op->name);
+  char *ptx = strndup(LLVMGetBufferStart(out), LLVMGetBufferSize(out));
+  LLVMDisposeMemoryBuffer(out);
+  tl_session_fini(&s);
+  return ptx;
+}
+
+static void assemble(const char *ptx, const tl_device_op *op) {
+  char path[] = "tl_device_op_XXXXXX", command[256];
+  int fd = mkstemp(path);
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_eq(write(fd, ptx, strlen(ptx)), (ssize_t)strlen(ptx));
+  close(fd);
+  snprintf(command, sizeof command, PTXAS " -arch=%s -o /dev/null %s", lowest_target(op)->name, path);
+  int rc = system(command);
+  unlink(path);
+  ck_assert_msg(rc == 0, "%s: ptxas refused\n%s", op->name, ptx);
+}
+
+START_TEST(row_compiles_at_its_lowest_target) {
+  const tl_device_op *op = tl_device_op_of((tl_device_op_id)_i);
+  char *ptx = compile_row((tl_device_op_id)_i);
+  ck_assert(strstr(ptx, ".entry k") != NULL);
+  if (access(PTXAS, X_OK) == 0) assemble(ptx, op);
+  free(ptx);
+}
+END_TEST
+
+START_TEST(names_are_unique_and_found) {
+  for (int i = 0; i < TL_DEVOP_COUNT; i++)
+    ck_assert_int_eq(tl_device_op_find(tl_str_from(tl_device_op_of((tl_device_op_id)i)->name)), i);
+  ck_assert_int_eq(tl_device_op_find(TL_STR("llvm.nvvm.nothing")), TL_DEVOP_COUNT);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("backend_device_ops");
+  TCase *rows = tcase_create("rows");
+  tcase_set_timeout(rows, 60);
+  tcase_add_loop_test(rows, row_compiles_at_its_lowest_target, 0, TL_DEVOP_COUNT);
+  tcase_add_test(rows, names_are_unique_and_found);
+  suite_add_tcase(suite, rows);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  if (access(PTXAS, X_OK) != 0) printf("ptxas not found: %d rows were compiled but not assembled\n", TL_DEVOP_COUNT);
+  return failed == 0 ? 0 : 1;
+}
