@@ -281,25 +281,18 @@ static tl_lane_form form_binary(const tl_op *op, tl_lane_form a, tl_lane_form b,
   }
 }
 
-// base + lane < limit has one answer a vector when both base and limit are multiples of the vector; so has >=.
-static tl_lane_form form_compare(const tl_op *op, tl_lane_form a, tl_lane_form b, int32_t vec) {
-  int64_t pred = tl_op_int(op, TL_ATTR_CMP, 0);
-  bool a_lanes = a.scale == 1 && divides(vec, a.divisor) && b.scale == 0 && divides(vec, b.divisor);
-  bool b_lanes = b.scale == 1 && divides(vec, b.divisor) && a.scale == 0 && divides(vec, a.divisor);
-  if (a_lanes && (pred == TL_CMP_LT || pred == TL_CMP_GE)) return form_of(0, 1);
-  if (b_lanes && (pred == TL_CMP_GT || pred == TL_CMP_LE)) return form_of(0, 1);
-  return unknown_form;
-}
-
 tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec) {
   if (value == along) return form_of(1, vec);
   tl_op *op = value->def;
   bool is_index = value->type->kind == TL_TYPE_INDEX;
-  if (!op || op->num_operands == 0) return form_of(0, is_index ? tl_value_divisor(value) : 1);
-  // Nothing outside the parallel depends on its indices.
-  if (along->block && op->parent && !tl_op_is_inside(op, along->block->parent)) {
-    return form_of(0, is_index ? tl_value_divisor(value) : 1);
-  }
+  tl_lane_form uniform_form = form_of(0, is_index ? tl_value_divisor(value) : 1);
+  const tl_op *parallel = along->block->parent;
+  const tl_op *place = op ? op : value->block->parent;
+  // Nothing outside the parallel depends on its indices, and one index not on another.
+  if (value->block == along->block || !tl_op_is_inside(place, parallel)) return uniform_form;
+  // What an inner loop carries may.
+  if (!op) return unknown_form;
+  if (op->num_operands == 0) return uniform_form;
   if (op->num_regions > 0) return unknown_form;
   tl_lane_form forms[3];
   bool uniform = true;
@@ -312,13 +305,12 @@ tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec
     if (i < 3) forms[i] = form;
   }
   if (uniform) {
-    if (tl_op_info_of(op->code)->flags & (TL_OPFLAG_PURE | TL_OPFLAG_READ)) {
-      return form_of(0, is_index ? tl_value_divisor(value) : 1);
-    }
-    return unknown_form;
+    // An array in `local` is private to each element.
+    bool is_private = op->code == TL_OP_LOAD && tl_element_buffer(op)->type->scope == TL_SCOPE_LOCAL;
+    bool computes = (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) != 0 || op->code == TL_OP_LOAD;
+    return computes && !is_private ? uniform_form : unknown_form;
   }
   if (op->num_operands != 2) return unknown_form;
-  if (op->code == TL_OP_CMP) return form_compare(op, forms[0], forms[1], vec);
   return is_index ? form_binary(op, forms[0], forms[1], vec) : unknown_form;
 }
 
@@ -350,22 +342,12 @@ int64_t tl_element_check(const tl_op *op, int32_t dim) {
   return bits && dim < len ? bits[dim] : TL_CHECK_LOWER | TL_CHECK_UPPER;
 }
 
-// Whether every condition between `op` and `parallel` has one answer for all lanes.
-static bool guards_are_uniform(const tl_op *op, const tl_op *parallel, const tl_value *along, int32_t vec) {
-  for (const tl_op *up = op->parent->parent; up && up != parallel; up = up->parent->parent) {
-    if (up->code == TL_OP_IF) {
-      tl_lane_form form = tl_lane_form_of(tl_op_arg(up, TL_GROUP_IF_condition), along, vec);
-      if (!form.known || form.scale != 0) return false;
-    } else if (up->code == TL_OP_FOR) {
-      for (uint32_t i = 0; i < 3; i++) {
-        tl_lane_form form = tl_lane_form_of(tl_op_operand(up, i), along, vec);
-        if (!form.known || form.scale != 0) return false;
-      }
-    } else {
-      return false;
-    }
+// Branches and loops in the body run element by element.
+static bool has_control_flow(const tl_op *parallel) {
+  for (const tl_op *op = parallel->regions[0]->first; op; op = op->next) {
+    if (op->num_regions > 0) return true;
   }
-  return true;
+  return false;
 }
 
 bool tl_index_is_affine_in(tl_value *index, const tl_op *parallel) {
@@ -396,13 +378,14 @@ static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_valu
     tl_lane_form pad = tl_lane_form_of(tl_op_arg(op, TL_GROUP_LOAD_pad), along, vec);
     if (!pad.known || pad.scale != 0) return false;
   }
-  return guards_are_uniform(op, parallel, along, vec);
+  return true;
 }
 
 int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
   const tl_block *body = parallel->regions[0];
   tl_value *buffer = tl_element_buffer(op);
-  if (op->code == TL_OP_ATOMIC || body->num_args == 0 || buffer->type->rank == 0) return 1;
+  if (op->code == TL_OP_ATOMIC || body->num_args == 0 || buffer->type->rank == 0 || has_control_flow(parallel))
+    return 1;
   if (!tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL) return 1;
   int32_t num_extents = 0;
   const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_extents);
