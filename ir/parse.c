@@ -102,9 +102,10 @@ static bool parse_use_list(tl_parser *parser, value_list *list) {
   return true;
 }
 
-// "%a, %b": one value a group, or all of the only group.
+// "%a, %b": one value a group, or all of the only group. They start on the op's line: a '%' on the next one is a result.
 static bool parse_bare_operands(tl_parser *parser, op_parts *parts) {
-  if (parts->num_groups == 0 || tl_parser_peek(parser) != '%') return true;
+  while (parser->at < parser->end && (*parser->at == ' ' || *parser->at == '\t')) parser->at++;
+  if (parts->num_groups == 0 || parser->at == parser->end || *parser->at != '%') return true;
   if (parts->num_groups == 1) return parse_use_list(parser, &parts->groups[0]);
   for (int g = 0; g < parts->num_groups; g++) {
     if (g > 0 && !tl_parser_expect(parser, ',', "between operands")) return false;
