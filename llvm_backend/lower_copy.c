@@ -84,10 +84,10 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
 
 static void run_copy(tl_lower *l, tl_copy *copy) {
   int32_t registers = tl_layout_num_registers(copy->place.layout);
-  int32_t bytes = copy->vec * size_of(copy->dst.buffer->dtype);
   tl_lower_begin_groups(l);
   tl_lower_access_side(l, &copy->src, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_src)), &copy_src, &copy->place);
   tl_lower_access_side(l, &copy->dst, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_dst)), &copy_dst, &copy->place);
+  int32_t bytes = copy->vec * size_of(copy->dst.buffer->dtype);
   tl_copy_item items[TL_COPY_BATCH];
   for (int32_t reg = 0; reg < registers && !tl_lower_failed(l);) {
     int32_t n = 0;
