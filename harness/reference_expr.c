@@ -230,6 +230,10 @@ static tl_ref_value bit_and(tl_ref_code *code, tl_ref_value a, tl_ref_value b) {
 }
 
 static bool emit_binary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
+  if (expr->op == TL_EXPR_OP_MATMUL) {
+    tl_ref_error(code, expr->loc, "`@` is no operation of index notation: write sum[k](A[m, k] * B[k, n])");
+    return false;
+  }
   tl_ref_value a, b;
   if (!tl_ref_emit(code, expr->operands[0], &a) || !tl_ref_emit(code, expr->operands[1], &b)) return false;
   if (expr->op == TL_EXPR_OP_AND || expr->op == TL_EXPR_OP_OR) {
@@ -243,10 +247,6 @@ static bool emit_binary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *ou
                  expr->op == TL_EXPR_OP_SHL || expr->op == TL_EXPR_OP_SHR;
   if (is_bits && any_float) {
     tl_ref_error(code, expr->loc, "bit operations take integers");
-    return false;
-  }
-  if (expr->op == TL_EXPR_OP_MATMUL) {
-    tl_ref_error(code, expr->loc, "`@` is no operation of index notation: write sum[k](A[m, k] * B[k, n])");
     return false;
   }
   if (any_float || expr->op == TL_EXPR_OP_DIV) {

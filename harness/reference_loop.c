@@ -298,27 +298,6 @@ static void close_nest(tl_ref_code *code, const assignment *a, const tl_ref_loop
   for (size_t i = a->left.len; i-- > 0;) tl_ref_loop_end(code, loops[i]);
 }
 
-// "C[m, n] += e" reads the element that it writes.
-static bool combine(tl_ref_code *code, const tl_assign *assign, const tl_expr *target, tl_ref_value *value) {
-  if (tl_str_is(assign->op, "=")) return true;
-  tl_ref_value old;
-  if (!tl_ref_emit_load(code, target, NULL, &old)) return false;
-  if (tl_str_is(assign->op, "max=") || tl_str_is(assign->op, "min=")) {
-    *value = tl_ref_min_max(code, tl_str_is(assign->op, "max="), old, *value);
-    return true;
-  }
-  bool is_float = old.kind == TL_REF_FLOAT || value->kind == TL_REF_FLOAT || tl_str_is(assign->op, "/=");
-  const char *op = tl_str_is(assign->op, "+=")   ? "add"
-                   : tl_str_is(assign->op, "-=") ? "sub"
-                   : tl_str_is(assign->op, "*=") ? "mul"
-                                                 : "div";
-  old = is_float ? tl_ref_to_float(code, old) : tl_ref_to_int(code, old);
-  *value = is_float ? tl_ref_to_float(code, *value) : tl_ref_to_int(code, *value);
-  *value = tl_ref_op(code, is_float ? TL_REF_FLOAT : TL_REF_INT, "%s%s %s %s, %s", is_float ? "f" : "", op,
-                     type_of(old.kind), old.text, value->text);
-  return true;
-}
-
 // A buffer of the target's shape that holds the right side until it is complete. Returns its number.
 static int add_scratch(tl_ref_code *code, const tl_reference_buffer *like) {
   tl_array shape;
@@ -359,7 +338,6 @@ static bool emit_nest(tl_ref_code *code, assignment *a) {
   if (!tl_ref_emit(code, assign->value, &value)) return false;
   // A result that is new here gets the type of its first value.
   if (!tl_ref_declare_target(code, a->target, &a->left, value.kind == TL_REF_FLOAT, &number)) return false;
-  if (!combine(code, assign, a->target, &value)) return false;
   tl_reference_buffer *buffer = code->reference->buffers.items[number];
   buffer->is_assigned = true;
   int scratch = a->self_read == TL_REF_SELF_OTHER ? add_scratch(code, buffer) : -1;
@@ -392,8 +370,7 @@ static bool emit_assignment(tl_ref_code *code, const tl_reference_stmt *stmt, bo
   ok = ok && tl_ref_infer_left(code, stmt, a.target, &a.left);
   // A new result that reads itself (a recurrence) exists before its first element, as floats.
   int number;
-  if (ok && tl_ref_buffer_number(code, name) < 0 &&
-      (!tl_str_is(assign->op, "=") || tl_ref_reads(assign->value, name))) {
+  if (ok && tl_ref_buffer_number(code, name) < 0 && tl_ref_reads(assign->value, name)) {
     ok = tl_ref_declare_target(code, a.target, &a.left, true, &number);
   }
   if (ok) {
