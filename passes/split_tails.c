@@ -5,8 +5,9 @@
 //   → if %r + 127 < %M uniform { copy … src_check=[0, 0] } else { copy … src_check=[2, 0] }
 //
 // For copies, tile loads and stores, and parallels whose bounds checks have one answer for the whole block when the
-// tile is full: the same op without checks under that condition, and the op as it was otherwise. Results (a tile, the
-// token of an asynchronous copy) are yielded. Needs check-bounds; runs after `pipeline`, so that offsets are final.
+// tile is full: the same op without checks under that condition, and the op as it was otherwise. Tiles are yielded; the
+// token of an asynchronous copy stays unused under the condition. Needs check-bounds; runs after `pipeline`, so that
+// offsets are final.
 #include "ir/affine.h"
 #include "passes/canonicalize.h"
 #include "passes/memory_access.h"
@@ -15,7 +16,7 @@
 #include "support/vec.h"
 
 // Ops of a parallel that may be written twice.
-enum { MAX_BODY_OPS = 256 };
+enum { MAX_BODY_OPS = 256, MAX_RESULTS = 16 };
 
 // The conjunction of conditions built so far: NULL when nothing is left to test.
 typedef struct full_condition {
@@ -79,35 +80,53 @@ static void clear_checks(tl_module *module, tl_op *op, tl_attr_key key, int32_t 
 
 // ---- writing the branch
 
+// A copy under a condition leaves its token unused: the commit takes what was started. Takes the token out of it.
+static void drop_token(tl_module *module, tl_value *token) {
+  while (token->uses) {
+    tl_op *commit = token->uses->owner;
+    int group = commit->code == TL_OP_RING_COMMIT ? TL_GROUP_RING_COMMIT_tokens : TL_GROUP_ASYNC_COMMIT_tokens;
+    tl_value *kept[64];
+    uint32_t len = 0;
+    for (uint32_t i = 0; i < tl_op_group_len(commit, group) && len < 64; i++) {
+      tl_value *other = tl_op_group_at(commit, group, i);
+      if (other != token) kept[len++] = other;
+    }
+    tl_op_set_group(module, commit, group, kept, len);
+  }
+}
+
 // Wraps `op` in `if condition { clone } else { op }`; returns the clone.
 static tl_op *wrap(tl_pass_context *context, tl_op *op, tl_value *condition) {
   tl_module *module = context->module;
-  const tl_type *types[16];
-  for (uint32_t i = 0; i < op->num_results; i++) types[i] = tl_op_result(op, i)->type;
+  bool has_token = op->num_results == 1 && tl_op_result(op, 0)->type->kind == TL_TYPE_TOKEN;
+  uint32_t num_results = has_token ? 0 : op->num_results;
+  if (has_token) drop_token(module, tl_op_result(op, 0));
+  const tl_type *types[MAX_RESULTS];
+  for (uint32_t i = 0; i < num_results; i++) types[i] = tl_op_result(op, i)->type;
   tl_builder builder;
   tl_builder_before(&builder, module, op);
   builder.loc = op->loc;
   tl_group groups[] = {TL_GROUP_OF(condition)};
-  tl_op *branch = tl_build(&builder, TL_OP_IF, groups, types, op->num_results);
+  tl_op *branch = tl_build(&builder, TL_OP_IF, groups, types, num_results);
   tl_op_set_unit(module, branch, TL_ATTR_UNIFORM);
-  for (uint32_t i = 0; i < op->num_results; i++) {
+  for (uint32_t i = 0; i < num_results; i++) {
     tl_op_result(branch, i)->name = tl_op_result(op, i)->name;
     tl_value_replace_uses(tl_op_result(op, i), tl_op_result(branch, i));
   }
-  tl_value *results[16];
+  tl_value *results[MAX_RESULTS];
   tl_builder inner;
   tl_builder_at_end(&inner, module, branch->regions[0]);
   inner.loc = op->loc;
   tl_value_map map = {0};
   tl_op *clone = tl_op_clone(&inner, op, &map);
   tl_value_map_fini(&map);
-  for (uint32_t i = 0; i < op->num_results; i++) results[i] = tl_op_result(clone, i);
-  tl_build_yield(&inner, results, op->num_results);
+  for (uint32_t i = 0; i < num_results; i++) results[i] = tl_op_result(clone, i);
+  tl_build_yield(&inner, results, num_results);
   tl_op_move_to_end(op, branch->regions[1]);
   tl_builder_at_end(&inner, module, branch->regions[1]);
   inner.loc = op->loc;
-  for (uint32_t i = 0; i < op->num_results; i++) results[i] = tl_op_result(op, i);
-  tl_build_yield(&inner, results, op->num_results);
+  for (uint32_t i = 0; i < num_results; i++) results[i] = tl_op_result(op, i);
+  tl_build_yield(&inner, results, num_results);
   return clone;
 }
 
@@ -124,7 +143,7 @@ static void split_boxes(tl_pass_context *context, tl_op *op) {
   if (has_destination) destination = tl_box_destination(op);
   bool source_checks = has_source && box_has_checks(&source);
   bool destination_checks = has_destination && box_has_checks(&destination);
-  if (op->num_results > 16 || (!source_checks && !destination_checks)) return;
+  if (op->num_results > MAX_RESULTS || (!source_checks && !destination_checks)) return;
   full_condition full = {0};
   tl_builder_before(&full.builder, context->module, op);
   full.builder.loc = op->loc;
@@ -237,7 +256,7 @@ static void write_elements(tl_module *module, const tl_block *block, const remai
 }
 
 static void split_parallel(tl_pass_context *context, tl_op *op) {
-  if (op->num_results > 16 || count_ops(op->regions[0]) > MAX_BODY_OPS) return;
+  if (op->num_results > MAX_RESULTS || count_ops(op->regions[0]) > MAX_BODY_OPS) return;
   full_condition full = {0};
   tl_builder_before(&full.builder, context->module, op);
   full.builder.loc = op->loc;
