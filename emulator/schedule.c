@@ -344,6 +344,10 @@ static void reset_block(tl_emu_worker *worker, uint64_t index) {
     fiber->open_group = 0;
     fiber->num_copies = 0;
     fiber->site = NULL;
+#ifdef TL_SANITIZED
+    // A fiber that ended never returned from its last frames: their red zones are still there.
+    __asan_unpoison_memory_region(tl_emu_memory_stack(worker->memory, t) + tl_emu_stack_bytes() - (16 << 10), 16 << 10);
+#endif
     // Neighbouring stacks start at different cache sets.
     uint8_t *top = tl_emu_memory_stack(worker->memory, t) + tl_emu_stack_bytes() - 64 * (t % 32);
     fiber->sp = tl_emu_fiber_prepare(top, fiber_main);
