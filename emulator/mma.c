@@ -5,6 +5,7 @@
 //   b0: B[2p, 2p+1][g]   b1: B[2p+8, 2p+9][g]
 //   c0, c1: C[g][2p, 2p+1]   c2, c3: C[g+8][2p, 2p+1]
 // k8 has a0, a1, b0. The sum is taken in k order in float; hardware orders and rounds differently.
+#include <cpuid.h>
 #include <immintrin.h>
 #include <string.h>
 
@@ -118,7 +119,9 @@ static bool have_avx2(void) {
   static int known;  // 0: not asked; the answer is the same whoever asks
   int have = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (!have) {
-    have = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") ? 1 : 2;
+    unsigned eax, ebx, ecx = 0, edx;  // F16C is bit 29 of ecx in leaf 1; not every compiler knows its name
+    bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx >> 29 & 1);
+    have = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : 2;
     __atomic_store_n(&known, have, __ATOMIC_RELAXED);
   }
   return have == 1;
