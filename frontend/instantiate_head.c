@@ -128,8 +128,9 @@ static int64_t count_elements(const int64_t *dims, int32_t rank) {
 
 static bool check_bytes(tl_sema *sema, tl_str name, tl_dtype dtype, const int64_t *dims, int32_t rank, int64_t limit,
                         const char *limit_text, tl_loc loc) {
-  int64_t count = count_elements(dims, rank);
-  if (count == -1) return true;
+  int64_t known[TL_MAX_RANK] = {0};  // a dynamic dim may be 1
+  for (int32_t i = 0; i < rank; ++i) known[i] = dims[i] < 0 ? 1 : dims[i];
+  int64_t count = count_elements(known, rank);
   if (count >= 0 && count <= max_tensor_bytes && tl_dtype_bytes(dtype, (uint64_t)count) < (uint64_t)limit) return true;
   tl_diag_report(sema->diags, TL_DIAG_TENSOR_SIZE, loc, "`%.*s` of %s %s is too large: the limit is %s bytes",
                  TL_STR_ARG(name), tl_dtype_name(dtype), tl_sema_shape_text(sema->arena, dims, rank), limit_text);
@@ -184,11 +185,6 @@ static void emit_scalar_arg(tl_sema *sema, const tl_arg *arg, uint32_t position)
   if (arg->access != TL_ARG_IN) {
     tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, arg->type_loc,
                    "the scalar argument `%.*s` is passed by value and cannot be written", TL_STR_ARG(arg->name));
-    return;
-  }
-  if (tl_dtype_bits(dtype) < 8 || dtype == TL_DTYPE_TF32) {
-    tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, arg->type_loc, "a scalar argument cannot be of %s",
-                   tl_dtype_name(dtype));
     return;
   }
   sema->builder.loc = arg->loc;

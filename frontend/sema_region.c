@@ -85,8 +85,12 @@ static bool parse_subscripts(tl_sema *sema, const tl_expr *expr, tl_sema_region 
     tl_diag_add_note(sema->diags, diag, region->symbol->loc, "declared here");
     return false;
   }
+  // Bounds of slices are scalars: a tile's name in them does not stand for its element.
+  const tl_tile_context *tile = sema->tile;
+  sema->tile = NULL;
   for (uint32_t i = 0; i < expr->num_subscripts; ++i) {
     const tl_subscript *subscript = &expr->subscripts[i];
+    region->is_corner = region->is_corner && subscript->kind == TL_SUBSCRIPT_ELEMENT;
     sema->builder.loc = subscript->loc;
     switch (subscript->kind) {
       case TL_SUBSCRIPT_ELEMENT:
@@ -95,16 +99,13 @@ static bool parse_subscripts(tl_sema *sema, const tl_expr *expr, tl_sema_region 
         ++dim;
         break;
       case TL_SUBSCRIPT_RANGE:
-        region->is_corner = false;
         ok = parse_range(sema, subscript, region, dim++) && ok;
         break;
       case TL_SUBSCRIPT_COUNT:
-        region->is_corner = false;
         ok = parse_count(sema, subscript, region, dim++) && ok;
         break;
       case TL_SUBSCRIPT_NEWAXIS:
-        region->is_corner = false;
-        if (sema->tile) {
+        if (tile) {
           region->axes[region->num_axes++] = (tl_sema_axis){.dim = -1, .extent = 1, .step = 1};
         } else {
           ok = slice_error(sema, subscript->loc, "`None` adds a dim in the right side of a tile assignment only");
@@ -112,6 +113,7 @@ static bool parse_subscripts(tl_sema *sema, const tl_expr *expr, tl_sema_region 
         break;
     }
   }
+  sema->tile = tile;
   return ok;
 }
 
