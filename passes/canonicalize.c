@@ -99,6 +99,7 @@ static bool simplify_op(tl_pass_context *context, tl_op *op) {
   if (!simple && result->type->kind == TL_TYPE_INDEX) {
     simple = rebuild_index(&builder, op);
     if (simple && is_same_op(op, simple)) simple = NULL;
+    if (!simple) simple = tl_canonicalize_quotient(&builder, op);
   }
   if (!simple || simple == result) {
     drop_unused_before(op, first_kept);

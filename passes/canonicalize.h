@@ -8,6 +8,8 @@
 // Complete unrolling stops here.
 enum { TL_UNROLL_MAX_TRIPS = 1024, TL_UNROLL_MAX_OPS = 20000 };
 
+// A simpler form of a quotient or remainder of an index by a constant; NULL when there is none.
+tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op);
 // Decided branches, empty loops, complete unrolling and if-conversion in `block` and below.
 bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
 // One op for equal pure ops of a block and the blocks around it.
