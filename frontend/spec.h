@@ -117,6 +117,7 @@ typedef struct tl_case {
 typedef struct tl_tolerance {
   tl_str output;  // empty: for all
   tl_expr *rtol, *atol;
+  tl_loc loc;  // of the output's name, or of the whole section
 } tl_tolerance;
 
 // One line of a reference: an assignment, or a coupled recurrence {recur: t in 0:S, do: […]}.
@@ -142,6 +143,7 @@ typedef struct tl_check {
   tl_tolerance *tolerances;
   uint32_t num_tolerances;
   tl_str *unchecked;
+  tl_loc *unchecked_locs;
   uint32_t num_unchecked;
   tl_case *cases;
   uint32_t num_cases;

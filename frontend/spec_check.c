@@ -169,8 +169,17 @@ static bool read_reference_item(tl_spec_reader *reader, const tl_yaml_node *node
   return false;
 }
 
+static bool want_tolerance(tl_spec_reader *reader, const tl_yaml_node *node) {
+  if (node->bad) return false;
+  if (node->kind == TL_YAML_MAPPING && node->num_entries) return true;
+  tl_diag *diag =
+      tl_diag_report(reader->diags, TL_DIAG_CHECK_TOLERANCE, node->loc, "a tolerance needs `rtol` or `atol`");
+  tl_diag_add_hint(reader->diags, diag, "write `{rtol: 1.0e-2, atol: 1.0e-3}`");
+  return false;
+}
+
 static void read_tolerance_of(tl_spec_reader *reader, const tl_yaml_node *node, tl_expr **rtol, tl_expr **atol) {
-  if (!tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("tolerance"))) return;
+  if (!want_tolerance(reader, node)) return;
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
     if (!tl_spec_check_key(reader, TL_SCHEMA_OUTPUT_TOLERANCE, entry->key, "a tolerance")) continue;
@@ -182,7 +191,7 @@ static void read_tolerance_of(tl_spec_reader *reader, const tl_yaml_node *node, 
 static void read_per_output(tl_spec_reader *reader, const tl_yaml_node *node, tl_check *check) {
   if (!tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("per"))) return;
   for (uint32_t i = 0; i < node->num_entries; i++) {
-    tl_tolerance tolerance = {0};
+    tl_tolerance tolerance = {.loc = node->entries[i].key->loc};
     if (!tl_spec_read_name(reader, node->entries[i].key, &tolerance.output)) continue;
     read_tolerance_of(reader, node->entries[i].value, &tolerance.rtol, &tolerance.atol);
     check->tolerances[check->num_tolerances++] = tolerance;
@@ -190,11 +199,11 @@ static void read_per_output(tl_spec_reader *reader, const tl_yaml_node *node, tl
 }
 
 static void read_tolerance(tl_spec_reader *reader, const tl_yaml_node *node, tl_check *check) {
-  if (!tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("tolerance"))) return;
+  if (!want_tolerance(reader, node)) return;
   const tl_yaml_node *per = tl_yaml_get(node, "per");
   uint32_t count = 1 + (per && per->kind == TL_YAML_MAPPING ? per->num_entries : 0);
   check->tolerances = TL_NEW_ARRAY(reader->arena, tl_tolerance, count);
-  tl_tolerance all = {0};
+  tl_tolerance all = {.loc = node->loc};
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
     if (!tl_spec_check_key(reader, TL_SCHEMA_TOLERANCE, entry->key, "a tolerance")) continue;
@@ -211,9 +220,11 @@ static void read_unchecked(tl_spec_reader *reader, const tl_yaml_node *node, tl_
   if (!single && !tl_spec_want(reader, node, TL_YAML_SEQUENCE, TL_STR("unchecked"))) return;
   uint32_t count = single ? 1 : node->num_items;
   check->unchecked = TL_NEW_ARRAY(reader->arena, tl_str, count + 1);
+  check->unchecked_locs = TL_NEW_ARRAY(reader->arena, tl_loc, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     const tl_yaml_node *item = single ? node : node->items[i];
     if (!tl_spec_want(reader, item, TL_YAML_SCALAR, TL_STR("unchecked"))) continue;
+    check->unchecked_locs[check->num_unchecked] = item->loc;
     if (tl_spec_read_name(reader, item, &check->unchecked[check->num_unchecked])) check->num_unchecked++;
   }
 }
@@ -270,6 +281,38 @@ void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc
     if (tl_str_is(key, "unchecked")) read_unchecked(reader, entry->value, out);
     if (tl_str_is(key, "cases")) read_cases(reader, entry->value, &out->cases, &out->num_cases);
   }
+}
+
+// Reports `name` unless it is an argument; with `written`, one that the kernel writes.
+static void check_name(tl_spec_reader *reader, const tl_kernel_spec *kernel, tl_str name, tl_loc loc, bool written,
+                       const char *section) {
+  const tl_arg *found = NULL;
+  tl_str *candidates = TL_NEW_ARRAY(reader->arena, tl_str, kernel->num_args + 1);
+  uint32_t num_candidates = 0;
+  for (uint32_t i = 0; i < kernel->num_args; i++) {
+    const tl_arg *arg = &kernel->args[i];
+    if (tl_str_equal(arg->name, name)) found = arg;
+    if (!written || arg->access != TL_ARG_IN) candidates[num_candidates++] = arg->name;
+  }
+  if (found && (!written || found->access != TL_ARG_IN)) return;
+  tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_NAME, loc, "`%s` names `%.*s`, which is %s", section,
+                                 shown(name), name.data, found ? "an input" : "no argument");
+  size_t near = tl_suggest_index(name, candidates, num_candidates);
+  if (near != SIZE_MAX) tl_diag_add_hint(reader->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(candidates[near]));
+}
+
+void tl_spec_check_names(tl_spec_reader *reader, const tl_kernel_spec *kernel) {
+  const tl_check *check = &kernel->check;
+  for (uint32_t i = 0; i < check->num_inputs; i++)
+    check_name(reader, kernel, check->inputs[i].name, check->inputs[i].loc, false, "inputs");
+  for (uint32_t i = 0; i < check->num_unchecked; i++)
+    check_name(reader, kernel, check->unchecked[i], check->unchecked_locs[i], true, "unchecked");
+  for (uint32_t i = 0; i < check->num_tolerances; i++)
+    if (check->tolerances[i].output.len)
+      check_name(reader, kernel, check->tolerances[i].output, check->tolerances[i].loc, true, "per");
+  for (uint32_t i = 0; i < check->num_cases; i++)
+    for (uint32_t k = 0; k < check->cases[i].num_inputs; k++)
+      check_name(reader, kernel, check->cases[i].inputs[k].name, check->cases[i].inputs[k].loc, false, "inputs");
 }
 
 void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_bench *out) {

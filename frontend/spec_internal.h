@@ -32,6 +32,8 @@ const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place p
 
 void tl_spec_read_body(tl_spec_reader *reader, const tl_yaml_node *node, tl_stmt_list *out);
 void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_check *out);
+// The names in `check` against the arguments; to be called when the document had no errors.
+void tl_spec_check_names(tl_spec_reader *reader, const tl_kernel_spec *kernel);
 void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_bench *out);
 // Checks the form of `tune` and forgets it.
 void tl_spec_check_tune(tl_spec_reader *reader, const tl_yaml_node *node);

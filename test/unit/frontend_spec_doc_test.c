@@ -42,6 +42,13 @@ static void collect(void) {
   }
 }
 
+// Names of arguments that a fragment leaves out are the one thing that may be missed in it.
+static bool is_acceptable(const tl_diags *diags, bool is_kernel) {
+  for (size_t i = 0; i < diags->list.len; i++)
+    if (is_kernel || diags->list.items[i]->code != TL_DIAG_CHECK_NAME) return false;
+  return true;
+}
+
 START_TEST(example_is_read) {
   fixture fix;
   fixture_init(&fix, tl_strbuf_view(&examples[_i]));
@@ -49,8 +56,9 @@ START_TEST(example_is_read) {
   tl_strbuf report;
   tl_strbuf_init(&report);
   tl_diags_print_text(&fix.diags, &report, false);
-  ck_assert_msg(spec && fix.diags.list.len == 0, "the example at line %u of docs/language.md:\n%s", example_lines[_i],
-                tl_strbuf_c(&report));
+  bool is_kernel = !tl_str_starts_with(tl_strbuf_view(&examples[_i]), "kernel: example\n");
+  ck_assert_msg(spec && is_acceptable(&fix.diags, is_kernel), "the example at line %u of docs/language.md:\n%s",
+                example_lines[_i], tl_strbuf_c(&report));
   tl_strbuf_fini(&report);
   tl_spec_destroy(spec);
   fixture_fini(&fix);

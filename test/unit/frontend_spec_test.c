@@ -137,7 +137,7 @@ START_TEST(check_and_bench) {
   spec_fixture spec;
   const tl_kernel_spec *k =
       spec_init(&spec,
-                "kernel: k\ncheck:\n"
+                "kernel: k\nargs:\n  A: f32[4]\n  B: out f32[4]\n  C: inout f32[4]\n  D: f32[4]\ncheck:\n"
                 "  inputs:\n    A: normal(0, 1)\n    B: [1, [2, 3]]\n    C: data/x-y.npy\n    D: zeros\n"
                 "  derive:\n    - m[i] = sum[j](A[i, j]) / N\n"
                 "  reference:\n    - W[n, k in 0:K] = A[n, k]\n"
