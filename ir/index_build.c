@@ -137,7 +137,9 @@ static tl_value *simplify_mod(tl_builder *builder, tl_query *query, tl_value *a,
   if (!x.valid) return NULL;
   tl_affine reduced = tl_affine_constant(tl_floor_mod(x.constant, c));
   for (int32_t i = 0; i < x.num_terms; i++) {
-    if (x.terms[i].coefficient % c != 0) reduced.terms[reduced.num_terms++] = x.terms[i];
+    tl_affine term = {.valid = true, .num_terms = 1};
+    term.terms[0] = x.terms[i];
+    if (tl_query_affine_divisor(query, &term) % c != 0) reduced.terms[reduced.num_terms++] = x.terms[i];
   }
   if (reduced.num_terms == x.num_terms) return NULL;
   built = build_cheap_form(builder, &reduced, 2);
