@@ -29,6 +29,7 @@ static void emit_dynamic_let(tl_sema *sema, const tl_named_expr *let, tl_symbol 
   sema->launch_only = false;
   symbol->value = value.value;
   symbol->constant = value.constant;
+  if (symbol->value && !symbol->value->name) symbol->value->name = tl_module_intern(sema->module, let->name);
   symbol->kind = value.kind == TL_SEMA_VALUE   ? TL_SYMBOL_VALUE
                  : value.kind == TL_SEMA_CONST ? TL_SYMBOL_CONST
                                                : TL_SYMBOL_POISON;

@@ -113,7 +113,7 @@ static tl_sema_value exp10_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
   tl_sema_value refined = add(sema, power, mul(sema, power, mul(sema, e, constant(ln_2), loc), loc), loc);
   // Infinities of x or of the power have no remainder.
   tl_sema_value is_finite = tl_sema_compare(
-      sema, TL_EXPR_OP_LT, tl_sema_of_value(tl_build_math(builder, TL_MATH_ABS, t.value)), constant(120), loc);
+      sema, TL_EXPR_OP_LT, tl_sema_of_value(tl_build_math(builder, TL_MATH_ABS, t.value)), constant(128), loc);
   return tl_sema_select(sema, is_finite, refined, power, loc);
 }
 
