@@ -15,9 +15,21 @@ void tl_instantiate_leave(tl_sema *sema, tl_builder outer) {
   sema->builder = outer;
 }
 
+bool tl_instantiate_check_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (!__builtin_mul_overflow(count, extents[i], &count) && count <= INT32_MAX) continue;
+    tl_diag_report(sema->diags, TL_DIAG_EXTENTS_RANGE, loc, "%s are more than 2^31 - 1 elements for one block",
+                   tl_sema_shape_text(sema->arena, extents, rank));
+    return false;
+  }
+  return true;
+}
+
 tl_parallel_scope tl_instantiate_begin_parallel(tl_sema *sema, const int64_t *extents, int32_t rank,
                                                 const char *const *names, tl_loc loc) {
   tl_parallel_scope scope = {.outer_in_parallel = sema->in_parallel};
+  tl_instantiate_check_extents(sema, extents, rank, loc);
   sema->builder.loc = loc;
   scope.op = tl_build(&sema->builder, TL_OP_PARALLEL, NULL, NULL, 0);
   tl_op_set_ints(sema->module, scope.op, TL_ATTR_EXTENTS, extents, rank);

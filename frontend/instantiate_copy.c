@@ -31,6 +31,9 @@ static void set_steps(tl_sema *sema, tl_op *op, const tl_sema_region *region, tl
 
 static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst,
                       tl_value *pad, int via, int evict) {
+  int64_t extents[TL_MAX_RANK] = {0};
+  for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
+  if (!tl_instantiate_check_extents(sema, extents, src->num_axes, stmt->text_loc)) return;
   sema->builder.loc = stmt->loc;
   tl_group groups[7] = {
       TL_GROUP_OF(src->symbol->value),
@@ -42,8 +45,6 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
       {&pad, pad ? 1 : 0},
   };
   tl_op *op = tl_build(&sema->builder, TL_OP_COPY, groups, NULL, 0);
-  int64_t extents[TL_MAX_RANK] = {0};
-  for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
   tl_op_set_ints(sema->module, op, TL_ATTR_EXTENTS, extents, src->num_axes);
   set_steps(sema, op, src, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP);
   set_steps(sema, op, dst, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP);

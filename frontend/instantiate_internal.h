@@ -33,6 +33,8 @@ typedef struct tl_parallel_scope {
 tl_parallel_scope tl_instantiate_begin_parallel(tl_sema *sema, const int64_t *extents, int32_t rank,
                                                 const char *const *names, tl_loc loc);
 void tl_instantiate_end_parallel(tl_sema *sema, tl_parallel_scope *scope);
+// Reports a statement over more than 2^31 - 1 elements.
+bool tl_instantiate_check_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc);
 // Enters region `index` of `op` and leaves it; the builder is restored.
 tl_builder tl_instantiate_enter(tl_sema *sema, tl_op *op, uint32_t index);
 void tl_instantiate_leave(tl_sema *sema, tl_builder outer);
