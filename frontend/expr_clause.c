@@ -80,8 +80,7 @@ static bool parse_target(tl_expr_parser *parser, tl_expr **out) {
   if (!assignable_base(target) || (target->kind == TL_EXPR_INDEX && target->operands[0]->kind != TL_EXPR_NAME)) {
     tl_token span = {.start = first->start, .end = parser->tokens[parser->pos - 1].end};
     tl_str text = tl_expr_token_text(parser, &span);
-    tl_expr_fail(parser, TL_DIAG_EXPR_TARGET, &span, "cannot assign to `%.*s`", (int)(text.len > 60 ? 60 : text.len),
-                 text.data);
+    tl_expr_fail(parser, TL_DIAG_EXPR_TARGET, &span, "cannot assign to `%.*s`", tl_expr_shown(text), text.data);
     return false;
   }
   *out = target;

@@ -122,6 +122,8 @@ void tl_expr_print_bound(const tl_expr *expr, tl_strbuf *out);
 // Whether `name` is reserved by the language (dtypes, their long names and the words of the expression language).
 bool tl_expr_is_reserved(tl_str name);
 bool tl_expr_is_identifier(tl_str text);
+// How many bytes of `text` a message quotes: at most 60, never half a character. For "%.*s".
+int tl_expr_shown(tl_str text);
 // A copy of `len` elements of `size` bytes in `arena`, aligned for any type.
 void *tl_expr_copy_items(tl_arena *arena, const void *items, size_t len, size_t size);
 

@@ -37,7 +37,8 @@ static char char_at(const lexer *lex, uint32_t index) {
 
 static bool fail_span(lexer *lex, tl_diag_code code, uint32_t start, uint32_t end, const char *message) {
   tl_token token = {.start = start, .end = end};
-  tl_expr_fail(lex->parser, code, &token, "%s: `%.*s`", message, (int)(end - start), lex->text + start);
+  tl_expr_fail(lex->parser, code, &token, "%s: `%.*s`", message,
+               tl_expr_shown((tl_str){lex->text + start, end - start}), lex->text + start);
   return false;
 }
 
@@ -385,6 +386,13 @@ bool tl_expr_is_identifier(tl_str text) {
   for (size_t i = 1; i < text.len; i++)
     if (!is_name_char(text.data[i])) return false;
   return true;
+}
+
+int tl_expr_shown(tl_str text) {
+  if (text.len <= 60) return (int)text.len;
+  int len = 60;
+  while (len > 0 && ((unsigned char)text.data[len] & 0xC0) == 0x80) len--;
+  return len;
 }
 
 bool tl_expr_is_reserved(tl_str name) {

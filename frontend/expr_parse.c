@@ -64,7 +64,7 @@ void tl_expr_fail_expected(tl_expr_parser *parser, const char *what) {
   if (token->kind != TL_TOKEN_END) {
     tl_str found = tl_expr_token_text(parser, token);
     tl_diag *diag = tl_expr_fail(parser, TL_DIAG_EXPR_SYNTAX, token, "expected %s, found `%.*s`", what,
-                                 (int)(found.len > 60 ? 60 : found.len), found.data);
+                                 tl_expr_shown(found), found.data);
     if (diag && token->kind == TL_TOKEN_ASSIGN) tl_diag_add_hint(parser->diags, diag, "equality is written `==`");
     return;
   }

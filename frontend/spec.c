@@ -31,10 +31,10 @@ bool tl_spec_want(tl_spec_reader *reader, const tl_yaml_node *node, tl_yaml_kind
   if (node->kind == kind && !(kind == TL_YAML_SCALAR && blank)) return true;
   if (blank)
     tl_diag_report(reader->diags, TL_DIAG_DOC_STRUCTURE, node->loc, "`%.*s` has no value: it takes %s",
-                   TL_STR_ARG(what), kind_text(kind));
+                   tl_expr_shown(what), what.data, kind_text(kind));
   else
-    tl_diag_report(reader->diags, TL_DIAG_DOC_STRUCTURE, node->loc, "`%.*s` takes %s, not %s", TL_STR_ARG(what),
-                   kind_text(kind), kind_text(node->kind));
+    tl_diag_report(reader->diags, TL_DIAG_DOC_STRUCTURE, node->loc, "`%.*s` takes %s, not %s", tl_expr_shown(what),
+                   what.data, kind_text(kind), kind_text(node->kind));
   return false;
 }
 
@@ -48,7 +48,7 @@ bool tl_spec_read_name(tl_spec_reader *reader, const tl_yaml_node *key, tl_str *
   tl_str name = key->text.text;
   if (!tl_expr_is_identifier(name)) {
     tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, key->loc, "`%.*s` is not a name",
-                                   (int)(name.len > 60 ? 60 : name.len), name.data);
+                                   tl_expr_shown(name), name.data);
     tl_diag_add_hint(reader->diags, diag, "a name is made of letters, digits and `_` and starts with no digit");
     return false;
   }
@@ -91,7 +91,7 @@ const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place p
     return NULL;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_DOC_UNKNOWN_KEY, key->loc, "unknown key `%.*s` in %s",
-                                 (int)(name.len > 60 ? 60 : name.len), name.data, section);
+                                 tl_expr_shown(name), name.data, section);
   const char *near = tl_schema_suggest_key(place, name);
   if (near) tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
   return NULL;
@@ -208,7 +208,7 @@ static void read_rasterize(tl_spec_reader *reader, const tl_yaml_node *node, tl_
       kernel->raster_order = order;
     else
       tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, entry->value->loc, "`order` is `row` or `column`, not `%.*s`",
-                     (int)(order.len > 60 ? 60 : order.len), order.data);
+                     tl_expr_shown(order), order.data);
   }
 }
 
@@ -221,7 +221,7 @@ static void read_kernel_name(tl_spec_reader *reader, const tl_yaml_node *node, t
     return;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, node->loc, "`%.*s` is not a usable kernel name",
-                                 (int)(name.len > 60 ? 60 : name.len), name.data);
+                                 tl_expr_shown(name), name.data);
   tl_diag_add_hint(reader->diags, diag,
                    "it becomes the PTX entry's name: letters, digits and `_`, starting with no digit");
 }

@@ -5,10 +5,6 @@
 #include "frontend/spec_internal.h"
 #include "frontend/suggest.h"
 
-static int shown(tl_str text) {
-  return (int)(text.len > 60 ? 60 : text.len);
-}
-
 typedef struct generator {
   const char *name;
   uint32_t min_args, max_args;
@@ -47,7 +43,7 @@ static bool check_generator(tl_spec_reader *reader, const tl_expr *value) {
     return false;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_GENERATOR, value->loc, "unknown generator `%.*s`",
-                                 shown(value->text), value->text.data);
+                                 tl_expr_shown(value->text), value->text.data);
   const char *near = tl_suggest(value->text, names, NUM_GENERATORS);
   if (near) tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
   return false;
@@ -296,7 +292,7 @@ static void check_name(tl_spec_reader *reader, const tl_kernel_spec *kernel, tl_
   }
   if (found && (!written || found->access != TL_ARG_IN)) return;
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_NAME, loc, "`%s` names `%.*s`, which is %s", section,
-                                 shown(name), name.data, found ? "an input" : "no argument");
+                                 tl_expr_shown(name), name.data, found ? "an input" : "no argument");
   size_t near = tl_suggest_index(name, candidates, num_candidates);
   if (near != SIZE_MAX) tl_diag_add_hint(reader->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(candidates[near]));
 }

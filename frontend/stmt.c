@@ -7,10 +7,6 @@
 
 static const char list_item_hint[] = "each statement is its own list item: start it with `- `";
 
-static int shown(tl_str text) {
-  return (int)(text.len > 60 ? 60 : text.len);
-}
-
 static tl_stmt *new_stmt(tl_spec_reader *reader, tl_stmt_kind kind, tl_loc loc, tl_loc text_loc) {
   tl_stmt *stmt = TL_NEW(reader->arena, tl_stmt);
   stmt->kind = kind;
@@ -160,7 +156,7 @@ static tl_expr *read_choice(tl_spec_reader *reader, const tl_schema_option *sche
   tl_str text = tl_str_trim(value->text.text);
   if (!is_choice(text, schema->choices)) {
     tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, value->loc, "`%.*s` is not a choice of `%s`: it takes one of %s",
-                   shown(text), text.data, schema->option, schema->choices);
+                   tl_expr_shown(text), text.data, schema->option, schema->choices);
     return NULL;
   }
   tl_expr *word = TL_NEW(reader->arena, tl_expr);
@@ -197,14 +193,14 @@ static bool report_unknown_option(tl_spec_reader *reader, const tl_schema_stmt *
   tl_str name = key->text.text;
   const char *near = tl_schema_suggest_option(schema, name);
   if (tl_schema_find_stmt(name)) {
-    tl_diag *diag =
-        tl_diag_report(reader->diags, TL_DIAG_STMT_STRUCTURE, key->loc,
-                       "`%.*s` is a statement of its own and no option of `%s`", shown(name), name.data, schema->key);
+    tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_STMT_STRUCTURE, key->loc,
+                                   "`%.*s` is a statement of its own and no option of `%s`", tl_expr_shown(name),
+                                   name.data, schema->key);
     tl_diag_add_hint(reader->diags, diag, "%s", list_item_hint);
     return true;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_STMT_OPTION_UNKNOWN, key->loc, "`%s` has no option `%.*s`",
-                                 schema->key, shown(name), name.data);
+                                 schema->key, tl_expr_shown(name), name.data);
   if (near) tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
   return false;
 }
@@ -313,8 +309,8 @@ static tl_stmt *read_mapping(tl_spec_reader *reader, const tl_yaml_node *node) {
   const tl_yaml_node *key = node->entries[0].key;
   if (key->bad || report_cut_assignment(reader, key)) return NULL;
   tl_str name = key->text.text;
-  tl_diag *diag =
-      tl_diag_report(reader->diags, TL_DIAG_STMT_UNKNOWN, key->loc, "unknown statement `%.*s`", shown(name), name.data);
+  tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_STMT_UNKNOWN, key->loc, "unknown statement `%.*s`",
+                                 tl_expr_shown(name), name.data);
   const char *near = tl_schema_suggest_stmt(name);
   if (near)
     tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);

@@ -133,8 +133,9 @@ void tl_yaml_check_flow(tl_diags *diags, tl_yaml_node *node) {
     tl_str key = entry->key->text.text;
     size_t colon = tl_str_find(key, ':');
     tl_diag *diag = tl_diag_report(diags, TL_DIAG_YAML_COLON, entry->key->loc, "put a space after the colon");
-    tl_diag_add_hint(diags, diag, "write `%.*s: %.*s`", (int)colon, key.data, (int)(key.len - colon - 1),
-                     key.data + colon + 1);
+    if (key.len <= 60)
+      tl_diag_add_hint(diags, diag, "write `%.*s: %.*s`", (int)colon, key.data, (int)(key.len - colon - 1),
+                       key.data + colon + 1);
     node->bad = true;
     return;
   }

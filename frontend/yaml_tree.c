@@ -74,7 +74,7 @@ static void report_duplicate(builder *build, const open_node *frame, const tl_ya
                              const tl_yaml_node *first) {
   tl_str name = key->text.text;
   tl_diag *diag = tl_diag_report(build->diags, TL_DIAG_YAML_DUPLICATE_KEY, key->loc, "the key `%.*s` stands twice",
-                                 (int)(name.len > 60 ? 60 : name.len), name.data);
+                                 tl_expr_shown(name), name.data);
   tl_diag_add_note(build->diags, diag, first->loc, "it stands here first");
   if (frame->in_body) tl_diag_add_hint(build->diags, diag, "each statement is its own list item: start it with `- `");
 }
@@ -139,8 +139,8 @@ static tl_yaml_node *new_node(builder *build, tl_yaml_kind kind, const yaml_even
 static void refuse(builder *build, tl_yaml_node *node, tl_loc loc, const char *what, const char *mark,
                    const char *name) {
   if (!node->bad && !value_is_dropped(build))
-    tl_diag_report(build->diags, TL_DIAG_YAML_FEATURE, loc, "%s (`%s%.60s`) are not part of the language", what, mark,
-                   name);
+    tl_diag_report(build->diags, TL_DIAG_YAML_FEATURE, loc, "%s (`%s%.*s`) are not part of the language", what, mark,
+                   tl_expr_shown(tl_str_from(name)), name);
   node->bad = true;
 }
 
