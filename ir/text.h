@@ -12,6 +12,8 @@ void tl_module_print_with_locs(const tl_module *module, tl_strbuf *out);
 // One op with its regions and a newline; values are named as in the print of the whole module.
 void tl_op_print(const tl_op *op, tl_strbuf *out);
 void tl_type_print(const tl_type *type, tl_strbuf *out);
+// The reference of attributes and ops as Markdown; docs/ir.md contains it.
+void tl_ir_print_reference(tl_strbuf *out);
 // Parses text that tl_module_print wrote (or a person). On errors reports them in `diags` and returns NULL.
 tl_module *tl_module_parse(const tl_sources *sources, uint32_t source, tl_diags *diags);
 
