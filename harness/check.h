@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The check section of a spec: compile each case, run it, compare it with the reference.
+#ifndef TL_HARNESS_CHECK_H
+#define TL_HARNESS_CHECK_H
+
+#include "harness/compile.h"
+#include "harness/device.h"
+#include "harness/run.h"
+
+typedef struct tl_check_options {
+  tl_run_device *device;    // Borrowed.
+  const tl_target *target;  // NULL: the device's, else the spec's
+  tl_bindings bindings;     // -D options; a case's own values win
+  uint64_t seed;
+  bool both_landings;     // in the emulator: late, then early
+  const uint32_t *cases;  // 1-based numbers; NULL: all
+  uint32_t num_cases;
+  const char *directory;  // of the spec, for .npy inputs
+  const char *dump_dir;   // failing cases write their arrays there; or NULL
+  // Inputs named by --in, before those of the spec.
+  const tl_named_expr *inputs;
+  uint32_t num_inputs;
+  // Called with each line of the report as it is known.
+  void (*print)(void *user, const char *line);
+  void *user;
+} tl_check_options;
+
+typedef struct tl_check_summary {
+  uint32_t num_cases, num_failed;
+} tl_check_summary;
+
+// CHECK_FAILED when a case failed; DIAGNOSTICS when the spec or its check section has errors (in `diags`). After
+// INTERNAL `out_compiled` holds the module where it failed, for the report; fini it in any case.
+TL_MUST_USE tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *options,
+                                   const tl_sources *sources, tl_diags *diags, tl_check_summary *out,
+                                   tl_compiled *out_compiled);
+
+// ---- pieces that running without a check uses too
+
+typedef struct tl_input_request {
+  const tl_kernel_spec *kernel;  // Borrowed. NULL for a bare PTX.
+  const tl_case *one_case;       // its own generators; or NULL
+  const tl_named_expr *inputs;   // before all others
+  uint32_t num_inputs;
+  const tl_env *env;  // Borrowed.
+  const char *directory;
+  tl_str kernel_name;  // for the seed
+  uint64_t seed;
+  bool ints_by_default;  // integers without a generator get 0 … 7 instead of an error
+} tl_input_request;
+
+// Fills the arrays of in and inout arguments that `derive` does not assign. DIAGNOSTICS when a generator is wrong.
+TL_MUST_USE tl_status tl_check_make_inputs(const tl_input_request *request, tl_diags *diags, tl_run_args *args);
+
+// The bindings that a compile gets: `base` with the case's overrides, without dynamic params; and all of them for the
+// environment. Arrays live in `arena`.
+void tl_check_case_bindings(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings base, const tl_case *one_case,
+                            tl_bindings *out_compile, tl_bindings *out_all);
+
+// The dynamic params of `env` that have values.
+void tl_check_dynamics(tl_arena *arena, const tl_env *env, tl_mbinding **out, size_t *out_len);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tl-run: runs kernels and checks them.
+#include "tools/tl_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: tl-run [options] SPEC.yaml | KERNEL.ptx\n"
+    "Runs a kernel once, or with --check every case of its check section against the reference.\n\n"
+    "  --check                compile, run and compare every case\n"
+    "  --case=N               only case N (from 1; repeatable)\n"
+    "  --device=KIND          auto (default: the GPU when there is one), cuda, emu\n"
+    "  --target=NAME          compile for this target (default: the GPU's; in the emulator the spec's)\n"
+    "  -D NAME=VALUE          bind a param, a dynamic one too; repeatable\n"
+    "  --kernel=NAME          the kernel of a file with several\n"
+    "  --seed=N               of inputs and of the emulator's order (default 1)\n"
+    "  --in NAME=SOURCE       an input: FILE.npy, a generator such as 'normal(0, 1)', or a number\n"
+    "  --out NAME=FILE.npy    write an output\n"
+    "  --landing=WHEN         late (default), early or both: asynchronous copies in the emulator\n"
+    "  --threads=N            threads of the emulator (default: one a core)\n"
+    "  --timeout=S            watchdog of one emulated launch in seconds (default 60)\n"
+    "  --dump-dir=DIR         with --check: write the arrays of failing cases there\n"
+    "  --remarks[=json] --diagnostics=FORMAT --color=WHEN --explain CODE -W…\n"
+    "  --version --help\n";
+
+enum {
+  OPT_CHECK = TL_OPT_TOOL,
+  OPT_CASE,
+  OPT_DEVICE,
+  OPT_SEED,
+  OPT_IN,
+  OPT_OUT,
+  OPT_LANDING,
+  OPT_THREADS,
+  OPT_TIMEOUT,
+  OPT_DUMP_DIR
+};
+
+// Splits "NAME=REST".
+static bool split(tl_run_tool *t, const char *option, const char *text, tl_run_pair *out) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1]) {
+    tl_cli_usage_error(&t->cli, "%s takes NAME=VALUE, not '%s'", option, text);
+    return false;
+  }
+  *out = (tl_run_pair){{text, (size_t)(equals - text)}, equals + 1};
+  return true;
+}
+
+static void parse_word(tl_run_tool *t, int option, const char *text) {
+  if (option == OPT_DEVICE) {
+    if (strcmp(text, "auto") == 0) {
+      t->device_kind = TL_RUN_AUTO;
+    } else if (strcmp(text, "cuda") == 0) {
+      t->device_kind = TL_RUN_CUDA;
+    } else if (strcmp(text, "emu") == 0) {
+      t->device_kind = TL_RUN_EMU;
+    } else {
+      tl_cli_usage_error(&t->cli, "--device does not take '%s'", text);
+    }
+    return;
+  }
+  t->both_landings = strcmp(text, "both") == 0;
+  t->emu.landing = strcmp(text, "early") == 0 ? TL_LANDING_EARLY : TL_LANDING_LATE;
+  if (!t->both_landings && strcmp(text, "early") != 0 && strcmp(text, "late") != 0) {
+    tl_cli_usage_error(&t->cli, "--landing does not take '%s'", text);
+  }
+}
+
+static void parse_option(tl_run_tool *t, int option) {
+  long long number;
+  tl_run_pair pair;
+  switch (option) {
+    case OPT_CHECK:
+      t->check = true;
+      break;
+    case OPT_CASE:
+      if (tl_cli_int(&t->cli, "--case", optarg, 1, 1000000, &number)) tl_vec_push(&t->cases, (uint32_t)number);
+      break;
+    case OPT_DEVICE:
+    case OPT_LANDING:
+      parse_word(t, option, optarg);
+      break;
+    case OPT_SEED:
+      if (tl_cli_int(&t->cli, "--seed", optarg, 0, INT64_MAX, &number)) t->seed = (uint64_t)number;
+      break;
+    case OPT_IN:
+      if (split(t, "--in", optarg, &pair)) tl_vec_push(&t->in, pair);
+      break;
+    case OPT_OUT:
+      if (split(t, "--out", optarg, &pair)) tl_vec_push(&t->out, pair);
+      break;
+    case OPT_THREADS:
+      if (tl_cli_int(&t->cli, "--threads", optarg, 0, 4096, &number)) t->emu.threads = (int)number;
+      break;
+    case OPT_TIMEOUT:
+      tl_cli_seconds(&t->cli, "--timeout", optarg, &t->emu.timeout_s);
+      break;
+    case OPT_DUMP_DIR:
+      t->dump_dir = optarg;
+      break;
+    default:
+      tl_cli_common_option(&t->cli, option, optarg);
+      break;
+  }
+}
+
+static void parse_options(tl_run_tool *t, int argc, char **argv) {
+  static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
+                                          {"check", no_argument, NULL, OPT_CHECK},
+                                          {"case", required_argument, NULL, OPT_CASE},
+                                          {"device", required_argument, NULL, OPT_DEVICE},
+                                          {"seed", required_argument, NULL, OPT_SEED},
+                                          {"in", required_argument, NULL, OPT_IN},
+                                          {"out", required_argument, NULL, OPT_OUT},
+                                          {"landing", required_argument, NULL, OPT_LANDING},
+                                          {"threads", required_argument, NULL, OPT_THREADS},
+                                          {"timeout", required_argument, NULL, OPT_TIMEOUT},
+                                          {"dump-dir", required_argument, NULL, OPT_DUMP_DIR},
+                                          {0}};
+  int option;
+  while (!t->cli.is_done && (option = getopt_long(argc, argv, "D:W:", options, NULL)) != -1) {
+    if (option == 'o') {
+      tl_cli_usage_error(&t->cli, "tl-run has no -o; outputs are written by --out NAME=FILE.npy");
+    } else {
+      parse_option(t, option);
+    }
+  }
+  tl_cli_take_input(&t->cli, argc, argv, "the spec or PTX file");
+  if (!t->cli.is_done && t->check && t->out.len > 0) tl_cli_usage_error(&t->cli, "--out goes without --check");
+  if (!t->cli.is_done && !t->check && t->cases.len > 0) tl_cli_usage_error(&t->cli, "--case goes with --check");
+  t->emu.seed = (uint32_t)t->seed;
+}
+
+static void print_line(void *user, const char *line) {
+  (void)user;
+  printf("%s\n", line);
+  fflush(stdout);
+}
+
+static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
+  tl_check_options options = {.device = t->device,
+                              .target = t->target,
+                              .bindings = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len},
+                              .seed = t->seed,
+                              .both_landings = t->both_landings,
+                              .cases = t->cases.items,
+                              .num_cases = (uint32_t)t->cases.len,
+                              .directory = t->directory,
+                              .dump_dir = t->dump_dir,
+                              .inputs = t->inputs.items,
+                              .num_inputs = (uint32_t)t->inputs.len,
+                              .print = print_line};
+  tl_check_summary summary;
+  tl_compiled compiled;
+  tl_status status = tl_check_run(kernel, &options, &t->cli.sources, &t->cli.diags, &summary, &compiled);
+  tl_status_code code = tl_status_code_of(status);
+  if (code == TL_STATUS_OK || code == TL_STATUS_CHECK_FAILED) {
+    printf("%.*s: %u of %u cases passed on %s\n", TL_STR_ARG(kernel->name), summary.num_cases - summary.num_failed,
+           summary.num_cases, tl_run_device_describe(t->device));
+  }
+  if (code == TL_STATUS_INTERNAL) tl_cli_report_internal(&t->cli, &compiled);
+  tl_compiled_fini(&compiled);
+  return status;
+}
+
+static tl_status run_spec(tl_run_tool *t) {
+  tl_spec *spec = NULL;
+  const tl_kernel_spec *kernel = NULL;
+  tl_status status = tl_cli_load_spec(&t->cli, &spec);
+  if (!status) status = tl_cli_bindings(&t->cli);
+  if (!status) status = tl_run_tool_inputs(t);
+  if (!status && t->check && !t->cli.kernel_name) {
+    // Every kernel of the file that has a check section.
+    uint32_t checked = 0;
+    for (uint32_t i = 0; !status && i < spec->num_kernels; i++) {
+      if (!spec->kernels[i].check.present) continue;
+      status = run_check(t, &spec->kernels[i]);
+      checked++;
+    }
+    if (!status && !checked) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s has no check section", t->cli.input);
+  } else if (!status) {
+    status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
+    if (!status) status = t->check ? run_check(t, kernel) : tl_run_tool_spec(t, kernel);
+  }
+  if (spec) tl_spec_destroy(spec);
+  return status;
+}
+
+static tl_status run(tl_run_tool *t) {
+  TL_TRY(tl_cli_target(&t->cli, &t->target));
+  tl_str input = tl_str_from(t->cli.input);
+  bool is_ptx = tl_str_ends_with(input, ".ptx");
+  if (is_ptx && t->check) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--check needs the spec: a PTX file has no reference");
+  }
+  // A bare PTX file never runs in the emulator.
+  TL_TRY(
+      tl_run_device_open(is_ptx && t->device_kind == TL_RUN_AUTO ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
+  printf("device: %s\n", tl_run_device_describe(t->device));
+  fflush(stdout);
+  return is_ptx ? tl_run_tool_ptx(t) : run_spec(t);
+}
+
+int main(int argc, char **argv) {
+  tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}};
+  tl_cli_init(&t.cli, "tl-run", usage);
+  parse_options(&t, argc, argv);
+  if (!t.cli.is_done) {
+    const char *slash = strrchr(t.cli.input, '/');
+    t.directory = slash ? strndup(t.cli.input, (size_t)(slash - t.cli.input) + 1) : NULL;
+  }
+  tl_status status = t.cli.is_done ? TL_OK : run(&t);
+  int code = tl_cli_finish(&t.cli, status);
+  tl_run_device_close(t.device);
+  tl_vec_fini(&t.cases);
+  tl_vec_fini(&t.in);
+  tl_vec_fini(&t.out);
+  tl_vec_fini(&t.inputs);
+  free(t.directory);
+  tl_cli_fini(&t.cli);
+  return code;
+}
