@@ -44,6 +44,7 @@ typedef struct retarget {
   shared_vec shared;
   TL_VEC(tl_emu_site) sites;
   TL_VEC(LLVMValueRef) site_calls;  // the op call of each site, already rewritten; its last operand becomes the site
+  TL_VEC(LLVMValueRef) dead;        // instructions without users, deleted at the end of their function
   // Of the function being rewritten:
   LLVMValueRef shared_base, args_memory, result_memory, machine;
 } retarget;
@@ -214,6 +215,32 @@ static LLVMTypeRef args_type(retarget *r, LLVMTypeRef function_type) {
   return LLVMStructTypeInContext(r->context, types, LLVMCountParamTypes(function_type), 0);
 }
 
+// The value whose bits `value` is. Fragments are integers cast to vectors, which host code would have to build first.
+static LLVMValueRef behind_bitcast(LLVMValueRef value) {
+  while (LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMBitCast) value = LLVMGetOperand(value, 0);
+  return value;
+}
+
+// Loads what the op left in the result memory. Members of a struct are loaded one by one where they are only taken
+// apart: the fast instruction selector knows no structs, and gives up the rest of the block to the slow one.
+static void replace_result(retarget *r, LLVMValueRef call, LLVMTypeRef result) {
+  LLVMValueRef members[MAX_OPERANDS] = {0};
+  bool is_struct = LLVMGetTypeKind(result) == LLVMStructTypeKind && LLVMCountStructElementTypes(result) <= MAX_OPERANDS;
+  for (LLVMUseRef use = LLVMGetFirstUse(call), next; use; use = next) {
+    next = LLVMGetNextUse(use);
+    LLVMValueRef user = LLVMGetUser(use);
+    if (!is_struct || LLVMGetInstructionOpcode(user) != LLVMExtractValue || LLVMGetNumIndices(user) != 1) continue;
+    unsigned i = LLVMGetIndices(user)[0];
+    if (!members[i])
+      members[i] = LLVMBuildLoad2(r->builder, LLVMStructGetTypeAtIndex(result, i),
+                                  LLVMBuildStructGEP2(r->builder, result, r->result_memory, i, ""), "");
+    LLVMReplaceAllUsesWith(user, members[i]);
+    LLVMSetOperand(user, 0, LLVMGetPoison(result));
+    tl_vec_push(&r->dead, user);
+  }
+  if (LLVMGetFirstUse(call)) LLVMReplaceAllUsesWith(call, LLVMBuildLoad2(r->builder, result, r->result_memory, ""));
+}
+
 static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee, const char *op) {
   const tl_emu_binding *binding = tl_emu_find_binding(op);
   LLVMTypeRef type = LLVMGlobalGetValueType(callee), result = LLVMGetReturnType(type), args = args_type(r, type);
@@ -221,7 +248,8 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   bool has_result = LLVMGetTypeKind(result) != LLVMVoidTypeKind;
   LLVMPositionBuilderBefore(r->builder, call);
   for (unsigned i = 0; i < n; i++)
-    LLVMBuildStore(r->builder, LLVMGetOperand(call, i), LLVMBuildStructGEP2(r->builder, args, r->args_memory, i, ""));
+    LLVMBuildStore(r->builder, behind_bitcast(LLVMGetOperand(call, i)),
+                   LLVMBuildStructGEP2(r->builder, args, r->args_memory, i, ""));
   tl_strbuf name = {0}, op_copy = {0};
   tl_strbuf_appendf(&name, "emu:%s", binding->name);
   tl_strbuf_append_c(&op_copy, op);
@@ -233,7 +261,7 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   tl_emu_site site = {binding, tl_strbuf_take(&op_copy), (uint32_t)r->sites.len + 1, LLVMGetDebugLocLine(call)};
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
-  if (has_result) LLVMReplaceAllUsesWith(call, LLVMBuildLoad2(r->builder, result, r->result_memory, ""));
+  if (has_result) replace_result(r, call, result);
   LLVMInstructionEraseFromParent(call);
 }
 
@@ -331,6 +359,8 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
       if (LLVMGetInstructionOpcode(i) == LLVMCall && i != r->machine) TL_TRY(rewrite_call(r, function, i));
     }
   }
+  for (size_t i = 0; i < r->dead.len; i++) LLVMInstructionEraseFromParent(r->dead.items[i]);
+  tl_vec_clear(&r->dead);
   poll_in_loops(r, function);
   return TL_OK;
 }
@@ -442,6 +472,7 @@ tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_ker
   if (r.builder) LLVMDisposeBuilder(r.builder);
   tl_vec_fini(&r.shared);
   tl_vec_fini(&r.site_calls);
+  tl_vec_fini(&r.dead);
   out->sites = r.sites.items;
   out->num_sites = r.sites.len;
   out->module = r.module;
