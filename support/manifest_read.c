@@ -121,7 +121,7 @@ static tl_status read_param(tl_arena *arena, json_t *object, tl_manifest_param *
   static const key_rule workspace_rules[] = {
       {"kind", true}, {"name", true}, {"bytes", true}, {"zero_each_launch", true}};
   if (!json_is_object(object)) return bad("params", "expected objects");
-  const char *kind;
+  const char *kind = "";
   TL_TRY(read_text(arena, object, "params", "kind", &kind));
   TL_TRY(read_text(arena, object, "params", "name", &param->name));
   param->divisor = 1;
