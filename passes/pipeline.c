@@ -24,6 +24,17 @@
 
 enum { DEFAULT_STAGES = 2, MAX_STAGES = 16 };
 
+// The number of iterations when it is known, else -1.
+static int64_t constant_trips(const tl_op *loop) {
+  int64_t lower, upper, step;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower)) return -1;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper)) return -1;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0) return -1;
+  int64_t span = step > 0 ? upper - lower : lower - upper;
+  int64_t stride = step > 0 ? step : -step;
+  return span <= 0 ? 0 : (span + stride - 1) / stride;
+}
+
 // The stages asked for: of the loop, of the plan, or two.
 static int64_t stages_of(const tl_op *loop) {
   int64_t stages = tl_op_int(loop, TL_ATTR_STAGES, 0);
@@ -34,7 +45,10 @@ static int64_t stages_of(const tl_op *loop) {
     if (entry->kind == TL_ATTRKIND_INT && tl_str_is(tl_str_from(entry->name), "stages")) stages = entry->i;
   }
   if (stages <= 0) stages = DEFAULT_STAGES;
-  return stages > MAX_STAGES ? MAX_STAGES : stages;
+  if (stages > MAX_STAGES) stages = MAX_STAGES;
+  // A loop known to be short needs no more buffers than iterations.
+  int64_t trips = constant_trips(loop);
+  return trips >= 0 && trips < stages ? (trips > 0 ? trips : 1) : stages;
 }
 
 static const char *destination_name(tl_op *op) {
@@ -94,6 +108,7 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
     tl_pipeline_emit(context, &dependence, stages);
   } else {
     tl_op_remove_attr(loop, TL_ATTR_PIPELINED);
+    tl_op_remove_attr(loop, TL_ATTR_STAGES);
   }
   tl_dependence_fini(&dependence);
 }

@@ -186,9 +186,14 @@ static void report_limit(shared_plan *plan, const tl_target *target) {
     const shared_tile *tile = &plan->tiles.items[i];
     if (!tile->is_placed) continue;
     int64_t depth = tl_op_int(tile->alloc, TL_ATTR_DEPTH, 1);
-    tl_diag_add_note(diags, diag, tile->alloc->loc, "'%s' takes %lld bytes (%lld in each of %lld stage%s)",
-                     tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->bytes,
-                     (long long)(tile->bytes / depth), (long long)depth, depth == 1 ? "" : "s");
+    tl_strbuf stages;
+    tl_strbuf_init(&stages);
+    if (depth > 1) {
+      tl_strbuf_appendf(&stages, ": %lld in each of %lld stages", (long long)(tile->bytes / depth), (long long)depth);
+    }
+    tl_diag_add_note(diags, diag, tile->alloc->loc, "'%s' takes %lld bytes%s",
+                     tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->bytes, tl_strbuf_c(&stages));
+    tl_strbuf_fini(&stages);
   }
   bool is_staged = tl_op_int(largest->alloc, TL_ATTR_DEPTH, 1) > 1;
   tl_diag_add_hint(diags, diag, is_staged ? "use fewer stages, or make '%s' smaller" : "make '%s' smaller",

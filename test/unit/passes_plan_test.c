@@ -5,7 +5,9 @@
 
 #include "passes_pipeline_cases.h"
 
-static int64_t offset_of(const tl_value *tile) { return tl_op_int(tile->def, TL_ATTR_OFFSET, -1); }
+static int64_t offset_of(const tl_value *tile) {
+  return tl_op_int(tile->def, TL_ATTR_OFFSET, -1);
+}
 
 static void use_tile(test_kernel *k, tl_value *out, tl_value *tile, int64_t row) {
   test_fill(k, tile, 1.0);
@@ -94,9 +96,9 @@ END_TEST
 
 START_TEST(the_limit_names_every_tile) {
   test_kernel k;
-  build_pipeline_case(&k, &pipeline_cases[0], 12, 4, false);
-  static tl_pass_fn *const passes[] = {tl_pass_promote_fragments, tl_pass_pipeline, tl_pass_place_barriers, tl_pass_lower_rings,
-                                       tl_pass_plan_shared};
+  build_pipeline_case(&k, &pipeline_cases[0], 12, 40, false);
+  static tl_pass_fn *const passes[] = {tl_pass_promote_fragments, tl_pass_pipeline, tl_pass_place_barriers,
+                                       tl_pass_lower_rings, tl_pass_plan_shared};
   for (size_t i = 0; i < 5; i++) ck_assert_ptr_null(test_run(&k, passes[i]));
   const tl_diag *found = NULL;
   for (size_t d = 0; d < k.diags.list.len; d++) {
@@ -106,7 +108,7 @@ START_TEST(the_limit_names_every_tile) {
   ck_assert_ptr_nonnull(strstr(found->text, "196608 bytes"));
   ck_assert_ptr_nonnull(strstr(found->text, "sm_80 allows 166912"));
   ck_assert_uint_eq(found->num_notes, 3);
-  ck_assert_ptr_nonnull(strstr(found->notes[0].text, "'A_s' takes 98304 bytes (8192 in each of 12 stages)"));
+  ck_assert_ptr_nonnull(strstr(found->notes[0].text, "'A_s' takes 98304 bytes: 8192 in each of 12 stages"));
   ck_assert_ptr_nonnull(strstr(found->notes[2].text, "fewer stages"));
   test_kernel_fini(&k);
 }
