@@ -21,6 +21,10 @@ bool tl_yaml_check_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t 
 // Byte offset in the file of the character that libyaml counts as `index`.
 uint32_t tl_yaml_offset(const tl_yaml_positions *positions, size_t index);
 
+// What libyaml is given to read: the text after the byte order mark. `doc` is free text to the end of its line, so
+// colons and opening characters that mean something to YAML there are masked, byte for byte, in a copy.
+tl_str tl_yaml_mask_doc(tl_arena *arena, const tl_yaml_positions *positions);
+
 // The byte map of a scalar whose cooked text is `value` and whose source (quotes and block header included) is [start,
 // end).
 const uint32_t *tl_yaml_map_scalar(tl_arena *arena, tl_str file, uint32_t start, uint32_t end, tl_str value,

@@ -122,6 +122,33 @@ bool tl_yaml_check_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t 
   return true;
 }
 
+// Masks in `line`, the text behind `doc: `. Quoted and block text is YAML's own business.
+static void mask_line(char *line, size_t len) {
+  size_t at = 0;
+  while (at < len && line[at] == ' ') at++;
+  if (at == len || strchr("|>\"'#", line[at])) return;
+  if (strchr("&*!{[}]%@`?-,:", line[at])) line[at] = 'x';
+  for (; at < len; at++) {
+    if (line[at] == '#' && line[at - 1] == ' ') return;  // a comment
+    if (line[at] == ':' && (at + 1 == len || line[at + 1] == ' ' || line[at + 1] == '\r')) line[at] = 'x';
+  }
+}
+
+tl_str tl_yaml_mask_doc(tl_arena *arena, const tl_yaml_positions *positions) {
+  tl_str text = tl_str_sub(positions->text, positions->bom_bytes, positions->text.len - positions->bom_bytes);
+  char *copy = NULL;
+  for (size_t at = 0; at < text.len;) {
+    const char *newline = memchr(text.data + at, '\n', text.len - at);
+    size_t end = newline ? (size_t)(newline - text.data) : text.len;
+    if (end - at > 5 && memcmp(text.data + at, "doc: ", 5) == 0) {
+      if (!copy) copy = tl_arena_copy_bytes(arena, text.data, text.len);
+      mask_line(copy + at + 5, end - at - 5);
+    }
+    at = end + 1;
+  }
+  return copy ? (tl_str){copy, text.len} : text;
+}
+
 uint32_t tl_yaml_offset(const tl_yaml_positions *positions, size_t index) {
   size_t len = positions->text.len;
   if (positions->ascii) return (uint32_t)(index + positions->bom_bytes < len ? index + positions->bom_bytes : len);

@@ -27,6 +27,7 @@ typedef struct builder {
   tl_diags *diags;
   uint32_t source;
   tl_yaml_positions positions;
+  tl_str masked;  // what libyaml reads
   open_node frames[TL_YAML_MAX_DEPTH + 1];
   uint32_t depth;
   uint32_t num_nodes;
@@ -197,6 +198,16 @@ static void close_collection(builder *build, const yaml_event_t *event) {
   attach(build, node);
 }
 
+// Puts back what was masked in the scalar's source.
+static void unmask(const builder *build, char *value, size_t len, const uint32_t *offsets) {
+  const char *original = build->positions.text.data + build->positions.bom_bytes;
+  if (build->masked.data == original) return;
+  for (size_t i = 0; i < len; i++) {
+    size_t at = offsets[i] - build->positions.bom_bytes;
+    if (at < build->masked.len && build->masked.data[at] != original[at]) value[i] = original[at];
+  }
+}
+
 static void add_scalar(builder *build, const yaml_event_t *event) {
   tl_yaml_node *node = new_node(build, TL_YAML_SCALAR, event);
   size_t len = event->data.scalar.length;
@@ -209,10 +220,12 @@ static void add_scalar(builder *build, const yaml_event_t *event) {
   }
   yaml_scalar_style_t style = event->data.scalar.style;
   node->quoted = style != YAML_PLAIN_SCALAR_STYLE;
-  tl_str value = {tl_arena_copy_bytes(build->arena, event->data.scalar.value, len), len};
+  char *bytes = tl_arena_copy_bytes(build->arena, event->data.scalar.value, len);
+  tl_str value = {bytes, len};
   uint32_t end = node->loc.offset + node->loc.length;
   const uint32_t *offsets =
       tl_yaml_map_scalar(build->arena, build->positions.text, node->loc.offset, end, value, style);
+  unmask(build, bytes, len, offsets);
   if (style == YAML_LITERAL_SCALAR_STYLE || style == YAML_FOLDED_SCALAR_STYLE) {
     tl_str trimmed = tl_str_trim(value);
     if (trimmed.len) {
@@ -286,10 +299,9 @@ static void read_events(builder *build) {
     tl_diag_report(build->diags, TL_DIAG_YAML_SYNTAX, (tl_loc){build->source, 0, 0}, "out of memory");
     return;
   }
-  tl_str text = build->positions.text;
+  build->masked = tl_yaml_mask_doc(build->arena, &build->positions);
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-  yaml_parser_set_input_string(&parser, (const unsigned char *)text.data + build->positions.bom_bytes,
-                               text.len - build->positions.bom_bytes);
+  yaml_parser_set_input_string(&parser, (const unsigned char *)build->masked.data, build->masked.len);
   for (bool more = true; more;) {
     yaml_event_t event;
     if (!yaml_parser_parse(&parser, &event)) {

@@ -103,7 +103,7 @@ static const bad_yaml bad_yamls[] = {
     {"c: {M:256}\n", "TL0107", 1, 5, "put a space after the colon", "`M: 256`"},
     {"c: {K: 1, M:256}\n", "TL0107", 1, 11, "put a space after the colon", "`M: 256`"},
     {"copy: X[a: b]\n", "TL0107", 1, 10, "a slice has no space after its colon", "`lo:hi`"},
-    {"doc: this: that\n", "TL0107", 1, 10, "takes the text before this `: ` for a key", "quotes"},
+    {"docs: this: that\n", "TL0107", 1, 11, "takes the text before this `: ` for a key", "quotes"},
     {"a: \xFF\n", "TL0108", 1, 4, "0xFF is not valid UTF-8", NULL},
     {"a: \xC0\x80\n", "TL0108", 1, 4, "not valid UTF-8", NULL},
     {"a: \x01\n", "TL0108", 1, 4, "control character U+0001", NULL},
@@ -151,6 +151,28 @@ START_TEST(good_files_are_read) {
   yaml_init(&yaml, TL_STR(""));
   ck_assert_uint_eq(yaml.tree.num_documents, 0);
   ck_assert_uint_eq(yaml.fix.diags.list.len, 0);
+  fixture_fini(&yaml.fix);
+}
+END_TEST
+
+START_TEST(doc_is_free_text_to_the_end_of_its_line) {
+  static const char *const texts[][2] = {
+      {"doc: softmax: over rows: fast\na: 1\n", "softmax: over rows: fast"},
+      {"doc: [N, K] weights, B: transposed  # comment\n", "[N, K] weights, B: transposed"},
+      {"\xEF\xBB\xBF"
+       "doc: *fast* \xC3\xA9: yes:\r\na: 1\r\n",
+       "*fast* \xC3\xA9: yes:"},
+      {"doc: - a\n", "- a"},
+      {"doc: 'a: b'\n", "a: b"},
+      {"doc: \"a: b\"\n", "a: b"},
+      {"doc: |\n  doc: a: b\n", "doc: a: b\n"},
+      {"doc: xxx x:x\n", "xxx x:x"},
+  };
+  yaml_fixture yaml;
+  yaml_init(&yaml, tl_str_from(texts[_i][0]));
+  ck_assert_uint_eq(yaml.fix.diags.list.len, 0);
+  const tl_yaml_node *doc = tl_yaml_get(root(&yaml), "doc");
+  ck_assert_msg(tl_str_is(doc->text.text, texts[_i][1]), "got `%.*s`", TL_STR_ARG(doc->text.text));
   fixture_fini(&yaml.fix);
 }
 END_TEST
@@ -252,6 +274,7 @@ int main(void) {
   tcase_add_loop_test(tests, what_is_refused_is_named, 0, sizeof(bad_yamls) / sizeof(bad_yamls[0]));
   tcase_add_test(tests, several_mistakes_are_reported_together);
   tcase_add_test(tests, good_files_are_read);
+  tcase_add_loop_test(tests, doc_is_free_text_to_the_end_of_its_line, 0, 8);
   tcase_add_test(tests, documents_before_a_syntax_error_are_kept);
   tcase_add_loop_test(tests, limits_stop_the_reading, 0, sizeof(limit_cases) / sizeof(limit_cases[0]));
   tcase_add_test(tests, just_below_the_limits_is_fine);
