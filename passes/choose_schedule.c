@@ -270,6 +270,7 @@ static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
                    TL_MAX_THREADS_PER_BLOCK);
     return;
   }
+  tl_schedule_registers(&problem, problem.fixed_threads ? problem.fixed_threads : 128);
   tl_walk(kernel, collect_op, &problem);
   if (tl_diags_has_errors(context->diags)) return;
   measure_loops(&problem);

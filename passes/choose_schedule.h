@@ -54,4 +54,7 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
 // Walks every candidate and returns the cheapest.
 tl_plan tl_schedule_best(const tl_schedule_problem *problem);
 
+// Turns shared tiles whose elements never change threads into fragments.
+void tl_schedule_registers(tl_schedule_problem *problem, int32_t threads);
+
 #endif

@@ -5,6 +5,7 @@
 #include "ir/affine.h"
 #include "passes/infer_layouts.h"
 #include "passes/memory_access.h"
+#include "passes/select_copies.h"
 
 tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, const char *name, tl_loc loc) {
   tl_module *module = context->module;
@@ -15,6 +16,10 @@ tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_typ
   const tl_type *buffer = tl_type_buffer(module, TL_SCOPE_SHARED, type->dtype, type->dims, type->rank);
   tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &buffer, 1);
   tl_op_set_str(module, alloc, TL_ATTR_NAME, tl_str_from(name));
+  // Written and read in two layouts, of which one mostly runs down the rows.
+  int64_t row_bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)type->dims[type->rank - 1]);
+  tl_shared_layout shared = tl_swizzle_for_rows(row_bytes, 1);
+  if (type->rank >= 2) tl_op_set_shared(module, alloc, TL_ATTR_SHARED_LAYOUT, &shared);
   return tl_op_result(alloc, 0);
 }
 

@@ -70,15 +70,58 @@ static bool has_view(const tl_value *buffer) {
   return false;
 }
 
+// Passes over the banks that the first registers of a warp need to move a tile to or from the shared layout.
+static int bank_passes(const tl_layout *tile, const tl_type *type, const tl_shared_layout *shared) {
+  enum { BANKS = 32, BANK_BYTES = 4, LANES = 32 };
+  int32_t shape[TL_MAX_RANK], coord[TL_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; d++) shape[d] = (int32_t)type->dims[d];
+  int64_t words[LANES];
+  int most = 0, count[BANKS] = {0};
+  for (int32_t lane = 0; lane < LANES; lane++) {
+    tl_layout_coord(tile, 0, lane, 0, coord);
+    words[lane] = tl_shared_layout_offset(shared, shape, type->rank, tl_dtype_bits(type->dtype), coord) / BANK_BYTES;
+    bool seen = false;
+    for (int32_t other = 0; other < lane; other++) seen |= words[other] == words[lane];
+    int64_t bank = words[lane] % BANKS;
+    if (!seen && ++count[bank] > most) most = count[bank];
+  }
+  return most;
+}
+
+typedef struct tile_use {
+  const tl_op *alloc;
+  const tl_shared_layout *layouts[2];
+  int passes[2];
+} tile_use;
+
+static void count_passes(tl_op *op, void *user) {
+  tile_use *use = user;
+  if (op->code != TL_OP_TILE_LOAD && op->code != TL_OP_TILE_STORE) return;
+  bool is_load = op->code == TL_OP_TILE_LOAD;
+  const tl_value *tile = is_load ? tl_op_result(op, 0) : tl_op_arg(op, TL_GROUP_TILE_STORE_tile);
+  tl_box box = is_load ? tl_box_source(op) : tl_box_destination(op);
+  const tl_type *type = use->alloc->results[0].type;
+  if (!tile->type->layout || tl_buffer_root(box.buffer) != use->alloc || box.tile_rank != type->rank) return;
+  for (int32_t d = 0; d < box.tile_rank; d++) {
+    if (box.dims[d] != d) return;
+  }
+  for (int i = 0; i < 2; i++) use->passes[i] += bank_passes(tile->type->layout, type, use->layouts[i]);
+}
+
 static tl_shared_layout choose_layout(const tl_op *kernel, tl_op *alloc) {
   const tl_value *buffer = tl_op_result(alloc, 0);
   int64_t row_bytes =
       (int64_t)tl_dtype_bytes(buffer->type->dtype, (uint64_t)buffer->type->dims[buffer->type->rank - 1]);
   tl_shared_layout plain = {.pitch_bytes = (int32_t)row_bytes};
-  if (buffer->type->rank < 2 || has_view(buffer)) return plain;
-  gemm_use use = {.alloc = alloc};
-  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) tl_walk(op, find_gemm, &use);
-  return use.found ? tl_swizzle_for_rows(row_bytes, 1) : plain;
+  if (buffer->type->rank < 2 || has_view(buffer) || tl_dtype_bits(buffer->type->dtype) < 8) return plain;
+  tl_shared_layout spread = tl_swizzle_for_rows(row_bytes, 1);
+  gemm_use gemm = {.alloc = alloc};
+  tile_use tiles = {.alloc = alloc, .layouts = {&plain, &spread}};
+  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+    tl_walk(op, find_gemm, &gemm);
+    tl_walk(op, count_passes, &tiles);
+  }
+  return gemm.found || tiles.passes[1] < tiles.passes[0] ? spread : plain;
 }
 
 void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel) {
