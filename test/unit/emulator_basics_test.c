@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launching, parameters, special registers, shared memory, barriers, orders.
+#include <pthread.h>
+
 #include "emulator_util.h"
 
 // Orders and thread counts that every correct kernel must give the same results under.
@@ -173,6 +175,96 @@ START_TEST(the_same_again) {
 }
 END_TEST
 
+static const char reverse_1024[] =
+    "@numbers = external addrspace(3) global [0 x i32], align 16\n"
+    "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
+    "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"
+    "define ptx_kernel void @k(ptr addrspace(1) %out) {\n"
+    " %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
+    " %s = getelementptr i32, ptr addrspace(3) @numbers, i32 %tid\n store i32 %tid, ptr addrspace(3) %s\n"
+    " call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
+    " %other = sub i32 1023, %tid\n"
+    " %t = getelementptr i32, ptr addrspace(3) @numbers, i32 %other\n %v = load i32, ptr addrspace(3) %t\n"
+    " %o = getelementptr i32, ptr addrspace(1) %out, i32 %tid\n store i32 %v, ptr addrspace(1) %o\n ret void\n}\n";
+
+START_TEST(largest_block) {
+  // As many threads as a block may have, and as much shared memory as an H200 gives one.
+  tl_emu_kernel *kernel = NULL;
+  expect_ok(create_from_text(reverse_1024, "k", (kernel_shape){1, 1024, 227 << 10}, &kernel));
+  for (int v = 0; v < NUM_VARIANTS; v++) {
+    uint32_t grid[3] = {2, 1, 1}, *out = tl_emu_alloc(4096, 4);
+    expect_ok(tl_emu_launch(kernel, grid, (void *[]){&out}, &variants[v], NULL));
+    for (uint32_t t = 0; t < 1024; t++) ck_assert_uint_eq(out[t], 1023 - t);
+    tl_emu_free(out);
+  }
+  tl_emu_kernel_destroy(kernel);
+}
+END_TEST
+
+// Compiles and launches in a loop; NULL when all went well.
+static void *use_emulator(void *argument) {
+  void *failed = argument;
+  for (int i = 0; i < 3; i++) {
+    tl_emu_kernel *kernel = NULL;
+    if (create_from_text(reverse_1024, "k", (kernel_shape){1, 1024, 4096}, &kernel)) return failed;
+    uint32_t grid[3] = {3, 1, 1}, *out = tl_emu_alloc(4096, 4), wrong = 0;
+    tl_emu_options options = {.threads = 2, .seed = (uint32_t)i};
+    if (tl_emu_launch(kernel, grid, (void *[]){&out}, &options, NULL)) return failed;
+    for (uint32_t t = 0; t < 1024; t++) wrong += out[t] != 1023 - t;
+    tl_emu_free(out);
+    tl_emu_kernel_destroy(kernel);
+    if (wrong) return failed;
+  }
+  return NULL;
+}
+
+START_TEST(launches_at_the_same_time) {
+  pthread_t ids[4];
+  for (int i = 0; i < 4; i++) ck_assert_int_eq(pthread_create(&ids[i], NULL, use_emulator, ids), 0);
+  for (int i = 0; i < 4; i++) {
+    void *result;
+    pthread_join(ids[i], &result);
+    ck_assert_ptr_null(result);
+  }
+}
+END_TEST
+
+START_TEST(hints_do_nothing) {
+  tl_emu_kernel *kernel = NULL;
+  expect_ok(
+      create_from_text("declare void @llvm.nvvm.membar.cta()\ndeclare void @llvm.nvvm.membar.gl()\n"
+                       "declare void @llvm.nvvm.membar.sys()\ndeclare void @llvm.nvvm.fence.sc.cluster()\n"
+                       "declare void @llvm.nvvm.nanosleep(i32)\n"
+                       "define ptx_kernel void @k(ptr addrspace(1) %out) {\n"
+                       " call void @llvm.nvvm.membar.cta()\n call void @llvm.nvvm.membar.gl()\n"
+                       " call void @llvm.nvvm.membar.sys()\n call void @llvm.nvvm.fence.sc.cluster()\n"
+                       " call void @llvm.nvvm.nanosleep(i32 100)\n store i32 9, ptr addrspace(1) %out\n"
+                       " ret void\n}\n",
+                       "k", (kernel_shape){1, 64, 0}, &kernel));
+  uint32_t grid[3] = {1, 1, 1}, *out = tl_emu_alloc(4, 4);
+  expect_ok(tl_emu_launch(kernel, grid, (void *[]){&out}, NULL, NULL));
+  ck_assert_uint_eq(*out, 9);
+  tl_emu_free(out);
+  tl_emu_kernel_destroy(kernel);
+}
+END_TEST
+
+START_TEST(buffers) {
+  static const size_t sizes[] = {0, 1, 2, 15, 16, 4095, 4096, 4097, 100000};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t align = 1; align <= 256; align *= 4) {
+      uint8_t *buffer = tl_emu_alloc(sizes[i], align);
+      ck_assert_uint_eq((uintptr_t)buffer % align, 0);
+      // The end is less than one alignment step below a page boundary.
+      ck_assert_uint_lt((4096 - ((uintptr_t)buffer + sizes[i]) % 4096) % 4096, align);
+      for (size_t k = 0; k < sizes[i]; k++) ck_assert_uint_eq(buffer[k], 0xff);
+      tl_emu_free(buffer);
+    }
+  }
+  tl_emu_free(NULL);
+}
+END_TEST
+
 static void add_tests(TCase *cases) {
   tcase_add_test(cases, registers);
   tcase_add_test(cases, parameters);
@@ -184,6 +276,10 @@ static void add_tests(TCase *cases) {
   tcase_add_test(cases, warp_exchange);
   tcase_add_test(cases, empty_grid);
   tcase_add_test(cases, the_same_again);
+  tcase_add_test(cases, largest_block);
+  tcase_add_test(cases, launches_at_the_same_time);
+  tcase_add_test(cases, hints_do_nothing);
+  tcase_add_test(cases, buffers);
 }
 
 int main(void) {
