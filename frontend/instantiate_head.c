@@ -294,8 +294,22 @@ void tl_instantiate_view(tl_sema *sema, const tl_view *view) {
   for (int32_t i = 0; i < rank; ++i) symbol->dims[i] = dims[i];
 }
 
+// A kernel without a grid is one block.
+static void emit_single_block(tl_sema *sema) {
+  sema->builder.loc = sema->kernel->loc;
+  tl_value *one = tl_build_index(&sema->builder, 1);
+  const tl_type *type = tl_type_index(sema->module);
+  tl_group group = TL_GROUP_OF(one);
+  tl_op *op = tl_build(&sema->builder, TL_OP_GRID, &group, &type, 1);
+  tl_op_set_str(sema->module, op, TL_ATTR_NAMES, TL_STR("block"));
+}
+
 static void emit_grid(tl_sema *sema) {
   const tl_kernel_spec *kernel = sema->kernel;
+  if (kernel->num_grid == 0) {
+    emit_single_block(sema);
+    return;
+  }
   tl_value **extents = TL_NEW_ARRAY(sema->arena, tl_value *, kernel->num_grid + 1);
   const tl_type **types = TL_NEW_ARRAY(sema->arena, const tl_type *, kernel->num_grid + 1);
   tl_symbol **symbols = TL_NEW_ARRAY(sema->arena, tl_symbol *, kernel->num_grid + 1);
