@@ -2,21 +2,23 @@
 // Verifier rules of rings: an acquired slot is only written, a waited slot only read, a token is committed once.
 #include "ir/verify_internal.h"
 
-// The alloc behind stage_tile, ring_tile and views; NULL when it is another buffer.
+// The alloc behind stage_tile, ring_tile and views; NULL when it is another buffer. Other ops than the one that is
+// verified may be malformed: nothing is taken for granted here.
 static const tl_op *alloc_of(const tl_value *buffer) {
-  const tl_op *op = buffer->def;
-  while (op) {
+  // Bounded: broken IR may run in circles.
+  for (int steps = 0; steps < 64 && buffer && buffer->def; steps++) {
+    const tl_op *op = buffer->def;
     switch (op->code) {
       case TL_OP_ALLOC:
         return op;
       case TL_OP_VIEW:
-        op = tl_op_arg(op, TL_GROUP_VIEW_buffer)->def;
+        buffer = tl_op_arg(op, TL_GROUP_VIEW_buffer);
         break;
       case TL_OP_RING_TILE:
-        op = tl_op_arg(op, TL_GROUP_RING_TILE_tile)->def;
+        buffer = tl_op_arg(op, TL_GROUP_RING_TILE_tile);
         break;
       case TL_OP_STAGE_TILE:
-        op = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile)->def;
+        buffer = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile);
         break;
       default:
         return NULL;
@@ -65,11 +67,11 @@ static bool is_read(const tl_use *use) {
   }
 }
 
-static void verify_slot_uses(tl_verifier *verifier, const tl_value *tile, bool acquired) {
+static void verify_slot_uses(tl_verifier *verifier, const tl_value *tile, bool acquired, int depth) {
   for (const tl_use *use = tile->uses; use; use = use->next) {
     const tl_op *owner = use->owner;
-    if (owner->code == TL_OP_VIEW) {
-      verify_slot_uses(verifier, &owner->results[0], acquired);
+    if (owner->code == TL_OP_VIEW && owner->num_results == 1 && depth < 64) {
+      verify_slot_uses(verifier, &owner->results[0], acquired, depth + 1);
     } else if (owner->code == TL_OP_IN_BOUNDS) {
       continue;
     } else if (acquired ? !is_write(use) : !is_read(use)) {
@@ -91,7 +93,7 @@ static void verify_ring_tile(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "the slot comes from no ring_acquire or ring_wait");
     return;
   }
-  const tl_value *ring = from->operands[0].value;
+  const tl_value *ring = from->num_operands ? from->operands[0].value : NULL;
   const tl_op *alloc = alloc_of(tile);
   if (alloc == NULL || tl_op_int(alloc, TL_ATTR_DEPTH, 1) < 1) {
     tl_verify_fail(verifier, op, "the tile is no alloc");
@@ -100,7 +102,7 @@ static void verify_ring_tile(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "the tile has depth %lld, the ring %lld",
                    (long long)tl_op_int(alloc, TL_ATTR_DEPTH, 1), (long long)tl_op_int(ring->def, TL_ATTR_DEPTH, 1));
   }
-  verify_slot_uses(verifier, &op->results[0], acquired);
+  verify_slot_uses(verifier, &op->results[0], acquired, 0);
 }
 
 static void verify_stage_tile(tl_verifier *verifier, const tl_op *op) {

@@ -29,7 +29,7 @@ static void check_bijection(const tl_layout *layout, int32_t threads) {
   for (int32_t w = 0; w < warps; w++) {
     for (int32_t l = 0; l < 32; l++) {
       for (int32_t r = 0; r < registers; r++) {
-        int32_t coord[TL_MAX_RANK], again[TL_MAX_RANK], reg, lane, warp;
+        int32_t coord[TL_MAX_RANK], again[TL_MAX_RANK], reg = 0, lane = 0, warp = 0;
         bool inside = tl_layout_coord(layout, r, l, w, coord), expected = true;
         for (int32_t d = 0; d < layout->rank; d++) {
           good = good && coord[d] >= 0 && coord[d] < tl_layout_padded(layout, d);

@@ -511,6 +511,10 @@ START_TEST(random_modules) {
     char *cloned = print_module(copy);
     ck_assert_str_eq(cloned, text);
     check_round_trip(text);
+    // Senseless, but no reason to crash.
+    tl_verify_result result;
+    tl_module_verify(r.module, &result);
+    tl_verify_result_fini(&result);
     tl_vec_fini(&r.visible);
     tl_module_destroy(copy);
     tl_module_destroy(r.module);
