@@ -25,12 +25,12 @@ bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_byt
 
 tl_shared_layout tl_swizzle_for_rows(int64_t row_bytes, int32_t row_step) {
   tl_shared_layout plain = {.pitch_bytes = (int32_t)row_bytes};
+  // Rows start on chunks (ldmatrix reads rows of 16 aligned bytes), so what is left of the last one is padding.
+  int64_t chunks = (row_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
   if (row_bytes % CHUNK_BYTES != 0) {
-    // Rows that do not start on a chunk are read by elements; an odd number of 4-byte banks between rows spreads them.
-    if (row_bytes % 4 == 0 && row_bytes / 4 % 2 == 0) plain.pitch_bytes += 4;
+    plain.pitch_bytes = (int32_t)((chunks | 1) * CHUNK_BYTES);
     return plain;
   }
-  int64_t chunks = row_bytes / CHUNK_BYTES;
   static const int32_t masks[] = {0, 7, 3, 1};
   for (size_t m = 0; m < sizeof masks / sizeof masks[0]; m++) {
     // XOR with the mask must stay inside the row.
