@@ -85,15 +85,15 @@ static LLVMValueRef ex2(const tl_math_context *m, LLVMValueRef x, bool flush) {
   return device1(m, flush ? TL_DEVOP_EX2_APPROX_FTZ : TL_DEVOP_EX2_APPROX, x);
 }
 
-// x log2(e) = hi + lo with hi the rounded product; e^x = 2^hi (1 + lo ln 2). For |x| so large that hi overflows lo is NaN:
-// maxnum drops it, and 2^hi is already 0 or infinite. |lo| is below 2^-16 otherwise, so 0.5 is never reached.
+// x log2(e) = hi + lo with hi the rounded product; e^x = 2^hi (1 + lo ln 2). |lo| is below 2^-15 unless hi overflows; then lo is
+// infinite or NaN, 2^hi is 0 or infinite, and any finite positive factor gives the right result: min(|factor|, 2) is one.
 static LLVMValueRef exp_of(const tl_math_context *m, LLVMValueRef x, bool flush) {
   LLVMValueRef log2e = real(m, x, 1.44269502162933349609375), log2e_rest = real(m, x, 1.925963033500011079e-8);
   LLVMValueRef hi = LLVMBuildFMul(m->b, x, log2e, "");
   LLVMValueRef lo = fma_(m, x, log2e, LLVMBuildFNeg(m->b, hi, ""));
   lo = fma_(m, x, log2e_rest, lo);
   LLVMValueRef factor = fma_(m, lo, real(m, x, 0.693147180559945309), real(m, x, 1.0));
-  factor = tl_lower_intrinsic2(m->l, "llvm.maxnum", factor, real(m, x, 0.5));
+  factor = tl_lower_intrinsic2(m->l, "llvm.minnum", tl_lower_intrinsic1(m->l, "llvm.fabs", factor), real(m, x, 2.0));
   return LLVMBuildFMul(m->b, ex2(m, hi, flush), factor, "");
 }
 
