@@ -204,8 +204,11 @@ static LLVMValueRef build_sigmoid(const tl_math_context *m, LLVMValueRef x) {
     LLVMValueRef e = ex2(m, LLVMBuildFMul(m->b, x, real(m, x, -1.442695040888963407), ""), true);
     return device1(m, TL_DEVOP_RCP_APPROX_FTZ, LLVMBuildFAdd(m->b, e, one, ""));
   }
-  LLVMValueRef e = exp_of(m, LLVMBuildFNeg(m->b, x, ""), true);
-  return LLVMBuildFDiv(m->b, one, LLVMBuildFAdd(m->b, e, one, ""), "");
+  // With t = e^-|x| nothing overflows, and the left tail keeps its denormals: t / (1 + t) there, 1 / (1 + t) on the right.
+  LLVMValueRef t = exp_of(m, LLVMBuildFNeg(m->b, tl_lower_intrinsic1(m->l, "llvm.fabs", x), ""), false);
+  LLVMValueRef right = LLVMBuildFDiv(m->b, one, LLVMBuildFAdd(m->b, t, one, ""), "");
+  LLVMValueRef is_left = LLVMBuildFCmp(m->b, LLVMRealOLT, x, real(m, x, 0.0), "");
+  return LLVMBuildFMul(m->b, right, LLVMBuildSelect(m->b, is_left, t, one, ""), "");
 }
 
 static LLVMValueRef build_sqrt(const tl_math_context *m, LLVMValueRef x) {
