@@ -42,8 +42,9 @@ void *tl_emu_alloc(size_t bytes, size_t align) {
   if (map == MAP_FAILED) out_of_memory(bytes);
   if (pages && mprotect(map + GUARD_BYTES, pages, PROT_READ | PROT_WRITE)) out_of_memory(bytes);
   memset(map + GUARD_BYTES, 0xff, pages);
-  uintptr_t end = (uintptr_t)map + GUARD_BYTES + pages;
-  buffer made = {map, pages + 2 * GUARD_BYTES, (uint8_t *)((end - bytes) & ~(uintptr_t)(align - 1)), bytes};
+  uint8_t *start = map + GUARD_BYTES + pages - bytes;
+  start -= (uintptr_t)start & (align - 1);
+  buffer made = {map, pages + 2 * GUARD_BYTES, start, bytes};
   pthread_mutex_lock(&mutex);
   tl_vec_push(&buffers, made);
   pthread_mutex_unlock(&mutex);
@@ -51,16 +52,16 @@ void *tl_emu_alloc(size_t bytes, size_t align) {
 }
 
 // The first byte in [from, to) that is not 0xff, or NULL.
-static uint8_t *find_change(uint8_t *from, uint8_t *to) {
-  for (uint8_t *p = from; p < to; p++)
+static const uint8_t *find_change(const uint8_t *from, const uint8_t *to) {
+  for (const uint8_t *p = from; p < to; p++)
     if (*p != 0xff) return p;
   return NULL;
 }
 
 // The first changed byte around a buffer, or NULL.
-static uint8_t *find_buffer_damage(const buffer *b) {
+static const uint8_t *find_buffer_damage(const buffer *b) {
   uint8_t *low = b->map + GUARD_BYTES, *high = b->map + b->map_bytes - GUARD_BYTES;
-  uint8_t *change = find_change(low, b->start);
+  const uint8_t *change = find_change(low, b->start);
   return change ? change : find_change(b->start + b->bytes, high);
 }
 
@@ -121,7 +122,7 @@ bool tl_emu_find_damage(tl_strbuf *out) {
   pthread_mutex_lock(&mutex);
   for (size_t i = 0; i < buffers.len; i++) {
     buffer *b = &buffers.items[i];
-    uint8_t *change = find_buffer_damage(b);
+    const uint8_t *change = find_buffer_damage(b);
     if (!change) continue;
     if (found) tl_strbuf_append_c(out, "; ");
     describe_offset(b, (uintptr_t)change, out);

@@ -38,7 +38,7 @@ static bool load_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   check_full(meeting);
   uint32_t count = (uint32_t)meeting->site->binding->param & ~(uint32_t)TL_EMU_MATRIX_TRANS;
   bool trans = meeting->site->binding->param & TL_EMU_MATRIX_TRANS;
-  rows_of_words rows;
+  rows_of_words rows = {{0}};
   for (uint32_t lane = 0; lane < 8 * count; lane++) memcpy(rows[lane], row_address(warp, meeting, lane), 16);
   for (uint32_t i = 0; trans && i < count; i++) transpose(rows, i);
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
@@ -60,7 +60,7 @@ typedef struct stmatrix_args {
 static bool store_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   check_full(meeting);
   uint32_t count = (uint32_t)meeting->site->binding->param & ~(uint32_t)TL_EMU_MATRIX_TRANS;
-  rows_of_words rows;
+  rows_of_words rows = {{0}};
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++)
     for (uint32_t i = 0; i < count; i++)
       rows[8 * i + lane / 4][lane % 4] = ((const stmatrix_args *)meeting->args[lane])->words[i];

@@ -110,9 +110,9 @@ static LLVMValueRef materialise(retarget *r, LLVMValueRef constant) {
     }
   }
   if (!LLVMIsAConstantExpr(constant) || !mentions_shared(constant)) return constant;
-  LLVMValueRef operands[8];
+  LLVMValueRef operands[8] = {0};
   int n = LLVMGetNumOperands(constant);
-  if (n > 8) return constant;  // found as a left-over use afterwards
+  if (n < 1 || n > 8) return constant;  // found as a left-over use afterwards
   for (int i = 0; i < n; i++) operands[i] = materialise(r, LLVMGetOperand(constant, (unsigned)i));
   LLVMOpcode opcode = LLVMGetConstOpcode(constant);
   if (opcode == LLVMGetElementPtr)

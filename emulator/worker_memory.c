@@ -44,7 +44,8 @@ static tl_status no_memory(const char *what) {
 static tl_status map_window(tl_emu_memory *memory) {
   uint8_t *map = reserve(2 * SLOT_BYTES + LOW_GUARD_BYTES);
   if (!map) return no_memory("a window of shared memory");
-  uint8_t *window = (uint8_t *)(((uintptr_t)map + LOW_GUARD_BYTES + SLOT_BYTES - 1) & ~(uintptr_t)(SLOT_BYTES - 1));
+  uint8_t *window = map + LOW_GUARD_BYTES;
+  window += -(uintptr_t)window & (SLOT_BYTES - 1);
   uint8_t *low = window - LOW_GUARD_BYTES, *end = window + SLOT_BYTES;
   uint8_t *map_end = map + 2 * SLOT_BYTES + LOW_GUARD_BYTES;
   if (low > map) munmap(map, (size_t)(low - map));

@@ -14,7 +14,7 @@ START_TEST(every_row_is_bound) {
     const tl_emu_binding *binding = tl_emu_find_binding(op->name);
     if (!binding)
       tl_strbuf_appendf(&missing, "%s has no binding\n", op->name);
-    else if (strcmp(binding->signature, op->signature))
+    else if (strcmp(binding->signature, op->signature) != 0)
       tl_strbuf_appendf(&missing, "%s is bound as %s, not %s\n", op->name, binding->signature, op->signature);
   }
   ck_assert_msg(!missing.len, "%s", tl_strbuf_c(&missing));
