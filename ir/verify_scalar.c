@@ -84,6 +84,34 @@ static void verify_result_is_index(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
+// What the launch and the thread's place provide.
+static void verify_launch_op(tl_verifier *verifier, const tl_op *op) {
+  switch (op->code) {
+    case TL_OP_DYN_PARAM:
+      verify_result_is_index(verifier, op);
+      if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
+      break;
+    case TL_OP_THREAD_ID:
+    case TL_OP_LANE_ID:
+    case TL_OP_WARP_ID:
+      verify_result_is_index(verifier, op);
+      break;
+    case TL_OP_GRID:
+      verify_result_is_index(verifier, op);
+      if (op->num_results != op->num_operands) {
+        tl_verify_fail(verifier, op, "%u extents, but %u results", op->num_operands, op->num_results);
+      }
+      break;
+    case TL_OP_SCALAR_ARG:
+      if (op->results[0].type->kind != TL_TYPE_SCALAR) {
+        tl_verify_fail(verifier, op, "the result is %s", tl_verify_type_text(verifier, op->results[0].type));
+      }
+      break;
+    default:
+      break;
+  }
+}
+
 void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
   const int numbers = CLASS_INDEX | CLASS_INT | CLASS_FLOAT;
   switch (op->code) {
@@ -135,27 +163,8 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
     case TL_OP_MATH:
       verify_math(verifier, op);
       break;
-    case TL_OP_DYN_PARAM:
-      verify_result_is_index(verifier, op);
-      if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
-      break;
-    case TL_OP_THREAD_ID:
-    case TL_OP_LANE_ID:
-    case TL_OP_WARP_ID:
-      verify_result_is_index(verifier, op);
-      break;
-    case TL_OP_GRID:
-      verify_result_is_index(verifier, op);
-      if (op->num_results != op->num_operands) {
-        tl_verify_fail(verifier, op, "%u extents, but %u results", op->num_operands, op->num_results);
-      }
-      break;
-    case TL_OP_SCALAR_ARG:
-      if (op->results[0].type->kind != TL_TYPE_SCALAR) {
-        tl_verify_fail(verifier, op, "the result is %s", tl_verify_type_text(verifier, op->results[0].type));
-      }
-      break;
     default:
+      verify_launch_op(verifier, op);
       break;
   }
 }

@@ -317,6 +317,14 @@ typedef struct pair {
   tl_value *plain, *simple;
 } pair;
 
+static void check_pair(lab *l, const pair *p) {
+  int64_t plain, simple;
+  if (!evaluate(l, p->plain, &plain)) return;
+  bool defined = evaluate(l, p->simple, &simple);
+  if (defined && plain == simple) return;
+  ck_abort_msg("%lld, simplified %lld (%d) in\n%s", (long long)plain, (long long)simple, defined, explain(l, p->plain));
+}
+
 static tl_value *build_simple(tl_builder *b, tl_opcode code, tl_value *x, tl_value *y) {
   switch (code) {
     case TL_OP_ADD:
@@ -379,15 +387,7 @@ static int run_lab(uint64_t seed) {
     if (!draw_env(&l)) continue;
     for (size_t i = 0; i < l.pool.len; i++) check_value(&l, l.pool.items[i], ranges.items[i], divisors.items[i]);
     for (size_t i = 0; i < claims.len; i++) check_claim(&l, &claims.items[i]);
-    for (size_t i = 0; i < pairs.len; i++) {
-      int64_t plain, simple;
-      if (!evaluate(&l, pairs.items[i].plain, &plain)) continue;
-      bool defined = evaluate(&l, pairs.items[i].simple, &simple);
-      if (!defined || plain != simple) {
-        ck_abort_msg("%lld, simplified %lld (%d) in\n%s", (long long)plain, (long long)simple, defined,
-                     explain(&l, pairs.items[i].plain));
-      }
-    }
+    for (size_t i = 0; i < pairs.len; i++) check_pair(&l, &pairs.items[i]);
   }
   tl_vec_fini(&claims);
   tl_vec_fini(&pairs);
