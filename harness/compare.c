@@ -3,30 +3,35 @@
 
 #include <math.h>
 
-// How bad an element is: failures before passes, then by how far the error is over (or under) what is allowed.
+// How bad an element is: failures before passes, then by the share of what is allowed, then by the error itself.
 typedef struct badness {
   bool failed;
-  double excess;
+  double share, error;
 } badness;
 
 static bool is_worse(badness a, badness b) {
-  return a.failed != b.failed ? a.failed : a.excess > b.excess;
+  if (a.failed != b.failed) return a.failed;
+  return a.share != b.share ? a.share > b.share : a.error > b.error;
+}
+
+static badness rate(bool failed, double error, double allowed) {
+  return (badness){failed, error == 0 ? 0 : error / allowed, error};
 }
 
 static badness judge(double value, double reference, double rounded, double rtol, double atol) {
-  if (isnan(value)) return (badness){true, INFINITY};
-  if (isnan(reference)) return (badness){true, INFINITY};
-  double allowed = atol + rtol * fabs(reference), error = fabs(value - reference);
   // Equal infinities have no difference; an infinite reference allows nothing else.
-  if (value == rounded || value == reference) return (badness){false, isinf(value) ? -INFINITY : error - allowed};
-  if (isinf(value) || isinf(reference)) return (badness){true, INFINITY};
-  return (badness){!(error <= allowed), error - allowed};
+  if (value == reference) return rate(false, 0, 1);
+  if (isnan(value) || isnan(reference)) return rate(true, INFINITY, 1);
+  double allowed = atol + rtol * fabs(reference), error = fabs(value - reference);
+  if (value == rounded) return rate(false, error, allowed);
+  if (isinf(value) || isinf(reference)) return rate(true, INFINITY, 1);
+  return rate(!(error <= allowed), error, allowed);
 }
 
 void tl_compare_float(const tl_array *values, const double *reference, double rtol, double atol,
                       tl_compare_result *out) {
   *out = (tl_compare_result){.count = values->count};
-  badness worst = {false, -INFINITY};
+  badness worst = {false, -1, 0};
   for (uint64_t i = 0; i < values->count; i++) {
     double value = tl_dtype_load_float(values->dtype, values->data, i);
     badness one = judge(value, reference[i], tl_dtype_round(values->dtype, reference[i]), rtol, atol);
@@ -43,12 +48,12 @@ void tl_compare_float(const tl_array *values, const double *reference, double rt
 void tl_compare_int(const tl_array *values, const int64_t *reference, double rtol, double atol,
                     tl_compare_result *out) {
   *out = (tl_compare_result){.count = values->count, .is_int = true};
-  badness worst = {false, -INFINITY};
+  badness worst = {false, -1, 0};
   for (uint64_t i = 0; i < values->count; i++) {
     int64_t value = tl_dtype_load_int(values->dtype, values->data, i);
     double error = fabs((double)((long double)value - (long double)reference[i]));
     double allowed = atol + rtol * fabs((double)reference[i]);
-    badness one = {value != reference[i] && !(error <= allowed), error - allowed};
+    badness one = rate(value != reference[i] && !(error <= allowed), error, allowed);
     out->num_failed += one.failed;
     if (i > 0 && !is_worse(one, worst)) continue;
     worst = one;

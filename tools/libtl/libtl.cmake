@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# libtl, shared and static, and what installing it takes. Both hold the objects of every module below the harness.
+include(CMakePackageConfigHelpers)
+
+set(tl_objects)
+foreach(module tl_support tl_ir tl_frontend tl_passes tl_llvm_backend tl_runtime tl_compile_road)
+  list(APPEND tl_objects $<TARGET_OBJECTS:${module}>)
+endforeach()
+set(tl_public_headers ${CMAKE_SOURCE_DIR}/include/tl/status.h ${CMAKE_SOURCE_DIR}/include/tl/compiler.h
+  ${CMAKE_SOURCE_DIR}/include/tl/runtime.h ${CMAKE_SOURCE_DIR}/include/tl/tl.h)
+
+add_library(tl_shared SHARED libtl/compiler.c ${tl_objects})
+add_library(tl::tl ALIAS tl_shared)
+target_link_options(tl_shared PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map -Wl,--no-undefined)
+set_target_properties(tl_shared PROPERTIES OUTPUT_NAME tl VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME tl
+  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map)
+target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:PkgConfig::YAML>
+  $<BUILD_INTERFACE:PkgConfig::JANSSON> $<BUILD_INTERFACE:tl_llvm> m dl Threads::Threads)
+
+add_library(tl_static STATIC libtl/compiler.c ${tl_objects})
+set_target_properties(tl_static PROPERTIES OUTPUT_NAME tl)
+target_link_libraries(tl_static PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm>)
+
+foreach(library tl_shared tl_static)
+  target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(${library} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+endforeach()
+
+# What a program that links libtl.a must add.
+if(TL_STATIC_LLVM)
+  string(REPLACE ";" " " TL_PC_LIBS_PRIVATE "-L${TL_LLVM_LIBDIR};${TL_LLVM_LIBS};-lzstd;-lz;-lstdc++;-lm;-ldl;-lpthread")
+else()
+  set(TL_PC_LIBS_PRIVATE "-L${TL_LLVM_LIBDIR} -lLLVM-22 -lm -ldl -lpthread")
+endif()
+configure_file(libtl/tl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tl.pc @ONLY)
+configure_package_config_file(libtl/tlConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+
+install(TARGETS tl_shared EXPORT tlTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tl_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${tl_public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl)
+install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels FILES_MATCHING PATTERN "*.yaml")
