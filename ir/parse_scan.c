@@ -224,6 +224,19 @@ static bool scan_escape(tl_parser *parser, tl_strbuf *out) {
   return true;
 }
 
+// Bytes of the well-formed UTF-8 sequence at `at` (no overlong form, no surrogate); 0 when there is none.
+static int utf8_length(const unsigned char *at, const unsigned char *end) {
+  unsigned char c = *at;
+  int len = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+  if (len == 0 || end - at < len) return 0;
+  for (int i = 1; i < len; i++) {
+    if ((at[i] & 0xC0) != 0x80) return 0;
+  }
+  if ((c == 0xE0 && at[1] < 0xA0) || (c == 0xED && at[1] > 0x9F)) return 0;
+  if ((c == 0xF0 && at[1] < 0x90) || (c == 0xF4 && at[1] > 0x8F)) return 0;
+  return len;
+}
+
 bool tl_parser_expect_string(tl_parser *parser, tl_str *out) {
   if (tl_parser_peek(parser) != '"') return tl_parser_error_here(parser, "expected a string");
   const char *from = parser->at++;
@@ -235,10 +248,16 @@ bool tl_parser_expect_string(tl_parser *parser, tl_str *out) {
       good = tl_parser_error(parser, from, from + 1, "the string does not end on its line");
       break;
     }
-    char c = *parser->at++;
-    if (c == '"') break;
-    if (c != '\\') {
-      tl_strbuf_append_char(&text, c);
+    int len = utf8_length((const unsigned char *)parser->at, (const unsigned char *)parser->end);
+    if (len == 0) {
+      good = tl_parser_error(parser, parser->at, parser->at + 1, "the string is not UTF-8");
+      break;
+    }
+    const char *c = parser->at;
+    parser->at += len;
+    if (*c == '"') break;
+    if (*c != '\\') {
+      tl_strbuf_append(&text, (tl_str){c, (size_t)len});
     } else if (!scan_escape(parser, &text)) {
       good = false;
       break;
