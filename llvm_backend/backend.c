@@ -8,7 +8,9 @@
 
 #include "llvm_backend/backend_internal.h"
 
-const char *tl_backend_llvm_version(void) { return TL_LLVM_VERSION; }
+const char *tl_backend_llvm_version(void) {
+  return TL_LLVM_VERSION;
+}
 
 static tl_status lower_module(tl_backend *backend, const tl_module *module, tl_diags *diags) {
   tl_lower l = {.session = &backend->session, .module = module, .kernel = tl_module_kernel(module), .diags = diags};
@@ -26,8 +28,8 @@ static tl_status lower_module(tl_backend *backend, const tl_module *module, tl_d
 static tl_status choose_ptx(tl_backend *backend, const tl_backend_options *options) {
   int needed = tl_session_needed_ptx(&backend->session, backend->session.module);
   if (options->ptx_version != 0 && options->ptx_version < needed)
-    return tl_status_make(TL_STATUS_UNSUPPORTED, "the kernel needs PTX ISA %d.%d or newer, %d.%d was asked for", needed / 10,
-                          needed % 10, options->ptx_version / 10, options->ptx_version % 10);
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "the kernel needs PTX ISA %d.%d or newer, %d.%d was asked for",
+                          needed / 10, needed % 10, options->ptx_version / 10, options->ptx_version % 10);
   backend->ptx_version = options->ptx_version > needed ? options->ptx_version : needed;
   backend->manifest.ptx_version = backend->ptx_version;
   return tl_session_machine(&backend->session, backend->ptx_version);

@@ -20,8 +20,8 @@ typedef struct tl_backend_options {
 } tl_backend_options;
 
 // Lowers the module's kernel. `module` must be at scheduled level after the whole pipeline. Owned by the caller.
-TL_MUST_USE tl_status tl_backend_create(const tl_module *module, const tl_target *target, const tl_backend_options *options,
-                                        tl_diags *diags, tl_backend **out_backend);
+TL_MUST_USE tl_status tl_backend_create(const tl_module *module, const tl_target *target,
+                                        const tl_backend_options *options, tl_diags *diags, tl_backend **out_backend);
 void tl_backend_destroy(tl_backend *backend);
 
 // LLVM IR as lowered (before optimisation) …

@@ -17,7 +17,9 @@ static const tl_device_op rows[TL_DEVOP_COUNT] = {
 #undef TL_DEVICE_OP
 };
 
-const tl_device_op *tl_device_op_of(tl_device_op_id id) { return &rows[id]; }
+const tl_device_op *tl_device_op_of(tl_device_op_id id) {
+  return &rows[id];
+}
 
 tl_device_op_id tl_device_op_find(tl_str name) {
   for (int i = 0; i < TL_DEVOP_COUNT; i++)
@@ -25,4 +27,6 @@ tl_device_op_id tl_device_op_find(tl_str name) {
   return TL_DEVOP_COUNT;
 }
 
-bool tl_device_op_is_asm(const tl_device_op *op) { return op->asm_text[0] != '\0'; }
+bool tl_device_op_is_asm(const tl_device_op *op) {
+  return op->asm_text[0] != '\0';
+}

@@ -8,7 +8,8 @@
 #include "support/strview.h"
 
 typedef enum tl_device_op_id {
-#define TL_DEVICE_OP(ID, name, family, signature, scope, effect, min_sm, min_ptx, asm_text, constraints, section) TL_DEVOP_##ID,
+#define TL_DEVICE_OP(ID, name, family, signature, scope, effect, min_sm, min_ptx, asm_text, constraints, section) \
+  TL_DEVOP_##ID,
 #include "llvm_backend/device_ops.def"
 #undef TL_DEVICE_OP
   TL_DEVOP_COUNT
@@ -32,10 +33,10 @@ typedef enum tl_device_scope { TL_DEVICE_SCOPE_THREAD, TL_DEVICE_SCOPE_WARP, TL_
 
 typedef enum tl_device_effect {
   TL_DEVICE_EFFECT_NONE,
-  TL_DEVICE_EFFECT_READ,    // of the memory its pointer arguments point at
+  TL_DEVICE_EFFECT_READ,  // of the memory its pointer arguments point at
   TL_DEVICE_EFFECT_WRITE,
   TL_DEVICE_EFFECT_ATOMIC,
-  TL_DEVICE_EFFECT_ASYNC,   // starts, closes or waits for asynchronous copies
+  TL_DEVICE_EFFECT_ASYNC,  // starts, closes or waits for asynchronous copies
   TL_DEVICE_EFFECT_SYNC
 } tl_device_effect;
 
@@ -45,8 +46,8 @@ typedef struct tl_device_op {
   tl_device_family family;
   tl_device_scope scope;
   tl_device_effect effect;
-  int min_sm;   // lowest compute capability times ten
-  int min_ptx;  // lowest PTX ISA version times ten
+  int min_sm;                   // lowest compute capability times ten
+  int min_ptx;                  // lowest PTX ISA version times ten
   const char *asm_text;         // "" for LLVM intrinsics
   const char *asm_constraints;  // LLVM inline-asm constraints
   const char *section;          // PTX ISA section

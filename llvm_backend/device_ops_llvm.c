@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Device operations as LLVM functions: declarations with their attributes, calls, and the inline-asm bodies of tl.* ones.
+// Device operations as LLVM functions: declarations with their attributes, calls, and the inline-asm bodies of tl.*
+// ones.
 #include <string.h>
 
 #include "llvm_backend/session.h"
 
 static LLVMTypeRef letter_type(const tl_session *s, char letter) {
   switch (letter) {
-    case 'b': return s->i1;
-    case 's': return s->i16;
+    case 'b':
+      return s->i1;
+    case 's':
+      return s->i16;
     case 'i':
-    case 'I': return s->i32;
-    case 'l': return s->i64;
-    case 'e': return s->f16;
-    case 'y': return s->bf16;
-    case 'f': return s->f32;
-    case 'd': return s->f64;
-    case 'E': return s->v2f16;
-    case 'Y': return s->v2bf16;
-    case 'g': return s->global_ptr;
-    case 'p': return s->shared_ptr;
+    case 'I':
+      return s->i32;
+    case 'l':
+      return s->i64;
+    case 'e':
+      return s->f16;
+    case 'y':
+      return s->bf16;
+    case 'f':
+      return s->f32;
+    case 'd':
+      return s->f64;
+    case 'E':
+      return s->v2f16;
+    case 'Y':
+      return s->v2bf16;
+    case 'g':
+      return s->global_ptr;
+    case 'p':
+      return s->shared_ptr;
   }
   return NULL;
 }
@@ -35,16 +48,21 @@ LLVMTypeRef tl_session_device_type(tl_session *session, const char *signature) {
   return LLVMFunctionType(result, params, num_params, 0);
 }
 
-// LLVM's encoding of memory(...): two bits (1 read, 2 write) a location, argument memory first, then inaccessible memory,
-// errno and the rest.
+// LLVM's encoding of memory(...): two bits (1 read, 2 write) a location, argument memory first, then inaccessible
+// memory, errno and the rest.
 static uint64_t memory_effects(tl_device_effect effect) {
   switch (effect) {
-    case TL_DEVICE_EFFECT_NONE: return 0;
-    case TL_DEVICE_EFFECT_READ: return 1;
-    case TL_DEVICE_EFFECT_WRITE: return 2;
-    case TL_DEVICE_EFFECT_ATOMIC: return 3;
+    case TL_DEVICE_EFFECT_NONE:
+      return 0;
+    case TL_DEVICE_EFFECT_READ:
+      return 1;
+    case TL_DEVICE_EFFECT_WRITE:
+      return 2;
+    case TL_DEVICE_EFFECT_ATOMIC:
+      return 3;
     case TL_DEVICE_EFFECT_ASYNC:
-    case TL_DEVICE_EFFECT_SYNC: break;
+    case TL_DEVICE_EFFECT_SYNC:
+      break;
   }
   return UINT64_MAX;
 }
@@ -90,7 +108,8 @@ static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef f
   unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
   LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(session->context, nounwind, 0));
   if (op->scope != TL_DEVICE_SCOPE_THREAD)
-    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(session->context, convergent, 0));
+    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(session->context, convergent, 0));
   if (LLVMGetTypeKind(LLVMGetReturnType(type)) == LLVMVoidTypeKind)
     LLVMBuildRetVoid(builder);
   else

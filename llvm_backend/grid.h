@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How a user's grid maps to the hardware's three dimensions. Lowering and manifest share this decision.
 //
-// Up to three dimensions map to x, y, z in order as long as the second and third provably have at most 65535 blocks (CUDA
-// C++ Programming Guide, "Technical Specifications per Compute Capability"). Anything else, and every grid with a `panel`,
-// folds into x: the first dimension varies fastest.
+// Up to three dimensions map to x, y, z in order as long as the second and third provably have at most 65535 blocks
+// (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"). Anything else, and every grid with a
+// `panel`, folds into x: the first dimension varies fastest.
 #ifndef TL_LLVM_BACKEND_GRID_H
 #define TL_LLVM_BACKEND_GRID_H
 

@@ -16,7 +16,9 @@ static tl_lower_fn *const table[TL_OPCODE_COUNT] = {
 #undef TL_OPATTR
 };
 
-bool tl_lower_failed(const tl_lower *l) { return l->status != TL_OK || l->reported; }
+bool tl_lower_failed(const tl_lower *l) {
+  return l->status != TL_OK || l->reported;
+}
 
 void tl_lower_internal(tl_lower *l, const tl_op *op, const char *format, ...) {
   if (tl_lower_failed(l)) return;
@@ -74,9 +76,13 @@ void tl_lower_set(tl_lower *l, const tl_value *value, LLVMValueRef const *items,
   slot->len = len;
 }
 
-void tl_lower_set_one(tl_lower *l, const tl_value *value, LLVMValueRef item) { tl_lower_set(l, value, &item, 1); }
+void tl_lower_set_one(tl_lower *l, const tl_value *value, LLVMValueRef item) {
+  tl_lower_set(l, value, &item, 1);
+}
 
-void tl_lower_set_buffer(tl_lower *l, const tl_value *value, tl_buffer *buffer) { put_slot(l, value)->buffer = buffer; }
+void tl_lower_set_buffer(tl_lower *l, const tl_value *value, tl_buffer *buffer) {
+  put_slot(l, value)->buffer = buffer;
+}
 
 LLVMValueRef tl_lower_get(tl_lower *l, const tl_value *value, int32_t e) {
   const tl_lowered *slot = l->values.capacity ? find_slot(l, value) : NULL;
@@ -116,7 +122,9 @@ LLVMBasicBlockRef tl_lower_new_block(tl_lower *l) {
   return LLVMAppendBasicBlockInContext(l->session->context, l->function, "");
 }
 
-LLVMBuilderRef tl_lower_outer(tl_lower *l) { return l->hoist ? l->hoist : l->builder; }
+LLVMBuilderRef tl_lower_outer(tl_lower *l) {
+  return l->hoist ? l->hoist : l->builder;
+}
 
 void tl_lower_block(tl_lower *l, const tl_block *block) {
   for (tl_op *op = block->first; op && !tl_lower_failed(l); op = op->next) table[op->code](l, op);
@@ -144,7 +152,9 @@ LLVMValueRef tl_lower_intrinsic3(tl_lower *l, const char *name, LLVMValueRef a, 
   return tl_session_call_intrinsic(l->session, l->builder, name, &type, 1, args, 3);
 }
 
-LLVMValueRef tl_lower_zero(tl_lower *l, tl_dtype dtype) { return LLVMConstNull(tl_session_type(l->session, dtype)); }
+LLVMValueRef tl_lower_zero(tl_lower *l, tl_dtype dtype) {
+  return LLVMConstNull(tl_session_type(l->session, dtype));
+}
 
 LLVMValueRef tl_lower_is_first_thread(tl_lower *l) {
   return LLVMBuildICmp(l->entry, LLVMIntEQ, l->tid, tl_session_i32(l->session, 0), "");

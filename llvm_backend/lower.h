@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // State and helpers of the lowering from scheduled tile IR to LLVM IR. Private to llvm_backend.
 //
-// Every IR value becomes an array of LLVM values: a scalar is one (or, inside a parallel that runs in groups, one for each
-// element of the group), a tile one for each register, a token none. Buffers become tl_buffer.
+// Every IR value becomes an array of LLVM values: a scalar is one (or, inside a parallel that runs in groups, one for
+// each element of the group), a tile one for each register, a token none. Buffers become tl_buffer.
 #ifndef TL_LLVM_BACKEND_LOWER_H
 #define TL_LLVM_BACKEND_LOWER_H
 
@@ -20,14 +20,14 @@ typedef struct tl_buffer {
   int scope;
   tl_dtype dtype;
   int32_t rank;
-  LLVMValueRef base;                // pointer to element 0
-  int64_t dims[TL_MAX_DIMS];        // -1: `dim_values` has it
+  LLVMValueRef base;          // pointer to element 0
+  int64_t dims[TL_MAX_DIMS];  // -1: `dim_values` has it
   tl_value *dim_values[TL_MAX_DIMS];
-  int64_t strides[TL_MAX_DIMS];     // elements, global buffers; -1: `stride_values` has it
+  int64_t strides[TL_MAX_DIMS];  // elements, global buffers; -1: `stride_values` has it
   tl_value *stride_values[TL_MAX_DIMS];
-  tl_shared_layout shared;          // shared buffers
-  int64_t stage_bytes;              // distance between copies of a staged shared tile
-  bool read_only;                   // nothing writes it during the kernel
+  tl_shared_layout shared;  // shared buffers
+  int64_t stage_bytes;      // distance between copies of a staged shared tile
+  bool read_only;           // nothing writes it during the kernel
 } tl_buffer;
 
 typedef struct tl_lowered {
@@ -37,8 +37,8 @@ typedef struct tl_lowered {
   tl_buffer *buffer;
 } tl_lowered;
 
-// Where the elements that a distributed op handles lie: the thread's part of the coordinates as LLVM values, the register's
-// part as numbers that change from group to group.
+// Where the elements that a distributed op handles lie: the thread's part of the coordinates as LLVM values, the
+// register's part as numbers that change from group to group.
 typedef struct tl_place {
   const tl_layout *layout;
   int32_t rank;
@@ -48,7 +48,8 @@ typedef struct tl_place {
   LLVMValueRef owner;                // whether this thread is the first of its replicas; NULL: always
 } tl_place;
 
-// How one op reaches a buffer: index d of the buffer = var[d] + constant[d] + sum over loop dims of coeff[d][k] * reg[k].
+// How one op reaches a buffer: index d of the buffer = var[d] + constant[d] + sum over loop dims of coeff[d][k] *
+// reg[k].
 typedef struct tl_mem_access {
   const tl_op *op;
   const tl_buffer *buffer;
@@ -56,13 +57,13 @@ typedef struct tl_mem_access {
   LLVMValueRef var[TL_MAX_DIMS];  // i32 or i64; NULL is 0
   int64_t constant[TL_MAX_DIMS];
   int32_t coeff[TL_MAX_DIMS][TL_MAX_DIMS];
-  int64_t check[TL_MAX_DIMS];        // bits: 1 lower bound, 2 upper bound
-  tl_value *limits[TL_MAX_DIMS];     // NULL: the buffer's dim
-  bool fixed;                        // var is the whole index of this group only; do not reuse
+  int64_t check[TL_MAX_DIMS];     // bits: 1 lower bound, 2 upper bound
+  tl_value *limits[TL_MAX_DIMS];  // NULL: the buffer's dim
+  bool fixed;                     // var is the whole index of this group only; do not reuse
   // Copies keep the two summands of var apart, so that thread offsets leave the loops that the block's offsets run in.
   bool apart;
   LLVMValueRef uniform[TL_MAX_DIMS], thread[TL_MAX_DIMS];  // NULL is 0
-  LLVMValueRef base;                 // cached pointer for constant part 0
+  LLVMValueRef base;                                       // cached pointer for constant part 0
   int32_t num_swizzled;
   struct {
     int64_t row_class, low_bytes;
@@ -73,8 +74,8 @@ typedef struct tl_mem_access {
 typedef struct tl_parallel {
   tl_op *op;
   tl_place place;
-  int32_t width;     // elements of a group
-  int32_t vec_dim;   // loop dim along which a group runs
+  int32_t width;           // elements of a group
+  int32_t vec_dim;         // loop dim along which a group runs
   int32_t first_register;  // of the group in the loop's layout
   bool cp_async;
   TL_VEC(tl_mem_access *) accesses;
@@ -96,7 +97,7 @@ typedef struct tl_lower {
   LLVMBuilderRef entry;      // in the entry block, before its branch: values that depend on the thread only
   LLVMBuilderRef hoist;      // before the groups of the current parallel; NULL outside
   LLVMValueRef tid, lane, warp;
-  tl_parallel *parallel;     // innermost, NULL outside
+  tl_parallel *parallel;  // innermost, NULL outside
   struct {
     tl_lowered *slots;
     size_t capacity, len;
@@ -104,7 +105,8 @@ typedef struct tl_lower {
   TL_VEC(struct tl_place_entry {
     const tl_layout *layout;
     tl_place place;
-  }) places;
+  })
+  places;
 } tl_lower;
 
 typedef void tl_lower_fn(tl_lower *l, tl_op *op);
@@ -142,7 +144,8 @@ LLVMBuilderRef tl_lower_outer(tl_lower *l);
 // ---- layouts (lower_place.c)
 const tl_place *tl_lower_place(tl_lower *l, const tl_layout *layout, const tl_op *op);
 void tl_lower_place_register(tl_place *place, int32_t reg);
-// Whether the current group (elements along vec_dim) lies in `shape` for every thread; else *out_active gets the condition.
+// Whether the current group (elements along vec_dim) lies in `shape` for every thread; else *out_active gets the
+// condition.
 bool tl_lower_place_inside(tl_lower *l, const tl_place *place, LLVMValueRef *out_active);
 // Contiguous width starting at every multiple of it: registers r … r+width-1 run along one dim. At most `wanted`.
 int32_t tl_lower_group_width(const tl_layout *layout, int32_t wanted, int32_t *out_dim);
@@ -158,7 +161,8 @@ LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const t
 // Bounds of that element; NULL when nothing has to be tested.
 LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl_place *place);
 // Dim or limit d as an LLVM value of the wanted type.
-LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d, LLVMTypeRef type);
+LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
+                                   LLVMTypeRef type);
 int64_t tl_lower_access_const_index(const tl_mem_access *access, const tl_place *place, int32_t d);
 
 // One side of a copy: offsets, limits, steps and checks of `op` for the buffer, distributed as `place`.
@@ -166,12 +170,12 @@ typedef struct tl_side {
   int offsets, limits;  // operand groups
   tl_attr_key dims, step, check;
 } tl_side;
-void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer, const tl_side *side,
-                          const tl_place *place);
+void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer,
+                          const tl_side *side, const tl_place *place);
 
 // ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
-LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes, LLVMValueRef inside,
-                               int evict);
+LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
+                               LLVMValueRef inside, int evict);
 void tl_lower_store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
                         LLVMValueRef inside, int evict);
 // `count` elements of `dtype` in registers (bool as i1) out of a raw value, and back.
@@ -183,7 +187,8 @@ int32_t tl_lower_raw_count(tl_dtype dtype, int32_t vec);
 // ---- arithmetic (lower_arith.c, lower_cast.c)
 void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction);
 // Converts `count` elements between dtypes with the meaning of the `cast` op.
-void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, int32_t count, LLVMValueRef *out);
+void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, int32_t count,
+                      LLVMValueRef *out);
 LLVMValueRef tl_lower_zero(tl_lower *l, tl_dtype dtype);
 LLVMValueRef tl_lower_intrinsic1(tl_lower *l, const char *name, LLVMValueRef a);
 LLVMValueRef tl_lower_intrinsic2(tl_lower *l, const char *name, LLVMValueRef a, LLVMValueRef b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Addresses and bounds. An index is split into what varies with thread, block and loops (computed once for all groups of an
-// op) and a compile-time rest, so that the groups of an unrolled op differ by constant offsets only.
+// Addresses and bounds. An index is split into what varies with thread, block and loops (computed once for all groups
+// of an op) and a compile-time rest, so that the groups of an unrolled op differ by constant offsets only.
 #include <string.h>
 
 #include "llvm_backend/lower.h"
@@ -23,7 +23,9 @@ void tl_lower_access_checks(tl_mem_access *access, const tl_op *op, tl_attr_key 
   }
 }
 
-static bool fits_i32(tl_range range) { return range.lo >= INT32_MIN && range.hi <= INT32_MAX; }
+static bool fits_i32(tl_range range) {
+  return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+}
 
 static int64_t saturated_mul(int64_t a, int64_t b) {
   int64_t result;
@@ -98,7 +100,8 @@ void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_val
                                (symbol->block && tl_op_is_inside(symbol->block->parent, l->parallel->op)))) {
       split = false;
     } else {
-      terms[n++] = (tl_term){tl_lower_get(l, symbol, 0), coefficient, scaled_range(tl_value_range(symbol), coefficient)};
+      terms[n++] =
+          (tl_term){tl_lower_get(l, symbol, 0), coefficient, scaled_range(tl_value_range(symbol), coefficient)};
     }
   }
   if (!split) {
@@ -118,11 +121,11 @@ int64_t tl_lower_access_const_index(const tl_mem_access *access, const tl_place 
   return result;
 }
 
-LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d, LLVMTypeRef type) {
+LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
+                                   LLVMTypeRef type) {
   tl_value *value = access->limits[d];
   int64_t constant;
-  if (!value && access->buffer->dims[d] >= 0)
-    return LLVMConstInt(type, (unsigned long long)access->buffer->dims[d], 1);
+  if (!value && access->buffer->dims[d] >= 0) return LLVMConstInt(type, (unsigned long long)access->buffer->dims[d], 1);
   if (!value) value = access->buffer->dim_values[d];
   if (tl_value_const_int(value, &constant)) return LLVMConstInt(type, (unsigned long long)constant, 1);
   return tl_lower_index_as(l, b, tl_lower_get(l, value, 0), type);
@@ -198,7 +201,8 @@ static LLVMValueRef global_pointer(tl_lower *l, tl_mem_access *access, const tl_
       constant += index * buffer->strides[d];
       continue;
     }
-    LLVMValueRef term = LLVMBuildMul(l->builder, stride_value(l, l->builder, buffer, d), tl_session_i64(l->session, index), "");
+    LLVMValueRef term =
+        LLVMBuildMul(l->builder, stride_value(l, l->builder, buffer, d), tl_session_i64(l->session, index), "");
     dynamic = dynamic ? LLVMBuildAdd(l->builder, dynamic, term, "") : term;
   }
   LLVMTypeRef element = tl_session_memory_type(l->session, buffer->dtype);
@@ -297,8 +301,8 @@ LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const t
   return shared_pointer(l, access, place);
 }
 
-void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer, const tl_side *side,
-                          const tl_place *place) {
+void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer,
+                          const tl_side *side, const tl_place *place) {
   tl_lower_access_init(l, access, op, buffer);
   tl_lower_access_checks(access, op, side->check);
   access->apart = buffer->scope == TL_SCOPE_GLOBAL;

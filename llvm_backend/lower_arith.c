@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Scalar arithmetic on floats, integers and bools. Indices are in lower_index.c.
-// f16 and bf16 are computed in f32 and rounded after each op: for single operations that is the correctly rounded result, and
-// LLVM narrows it to native instructions where the target has them.
-#include "llvm_backend/lower.h"
+// f16 and bf16 are computed in f32 and rounded after each op: for single operations that is the correctly rounded
+// result, and LLVM narrows it to native instructions where the target has them.
 #include "llvm_backend/lower_arith.h"
+#include "llvm_backend/lower.h"
 
 void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction) {
   if (!LLVMIsAInstruction(instruction) || !LLVMCanValueUseFastMathFlags(instruction)) return;
@@ -13,7 +13,9 @@ void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction) {
   LLVMSetFastMathFlags(instruction, flags);
 }
 
-static bool is_half(tl_dtype dtype) { return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16; }
+static bool is_half(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+}
 
 static LLVMValueRef widen(tl_lower *l, LLVMValueRef a, tl_dtype dtype) {
   return is_half(dtype) ? LLVMBuildFPExt(l->builder, a, l->session->f32, "") : a;
@@ -41,13 +43,20 @@ LLVMValueRef tl_lower_float_div(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {
 static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef builder = l->builder;
   switch ((int)op->code) {
-    case TL_OP_ADD: return flagged(l, LLVMBuildFAdd(builder, a, b, ""));
-    case TL_OP_SUB: return flagged(l, LLVMBuildFSub(builder, a, b, ""));
-    case TL_OP_MUL: return flagged(l, LLVMBuildFMul(builder, a, b, ""));
-    case TL_OP_DIV: return tl_lower_float_div(l, a, b);
-    case TL_OP_MIN: return tl_lower_intrinsic2(l, "llvm.minnum", a, b);
-    case TL_OP_MAX: return tl_lower_intrinsic2(l, "llvm.maxnum", a, b);
-    case TL_OP_FLOORDIV: return tl_lower_intrinsic1(l, "llvm.floor", tl_lower_float_div(l, a, b));
+    case TL_OP_ADD:
+      return flagged(l, LLVMBuildFAdd(builder, a, b, ""));
+    case TL_OP_SUB:
+      return flagged(l, LLVMBuildFSub(builder, a, b, ""));
+    case TL_OP_MUL:
+      return flagged(l, LLVMBuildFMul(builder, a, b, ""));
+    case TL_OP_DIV:
+      return tl_lower_float_div(l, a, b);
+    case TL_OP_MIN:
+      return tl_lower_intrinsic2(l, "llvm.minnum", a, b);
+    case TL_OP_MAX:
+      return tl_lower_intrinsic2(l, "llvm.maxnum", a, b);
+    case TL_OP_FLOORDIV:
+      return tl_lower_intrinsic1(l, "llvm.floor", tl_lower_float_div(l, a, b));
     case TL_OP_MOD: {
       LLVMValueRef quotient = tl_lower_intrinsic1(l, "llvm.floor", tl_lower_float_div(l, a, b));
       return tl_lower_intrinsic3(l, "llvm.fma", LLVMBuildFNeg(builder, quotient, ""), b, a);
@@ -74,8 +83,7 @@ LLVMValueRef tl_lower_floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, 
   LLVMValueRef rest = LLVMBuildSRem(builder, a, b, "");
   LLVMValueRef signs = LLVMBuildICmp(builder, LLVMIntSLT, LLVMBuildXor(builder, rest, b, ""), zero, "");
   LLVMValueRef adjust = LLVMBuildAnd(builder, signs, LLVMBuildICmp(builder, LLVMIntNE, rest, zero, ""), "");
-  if (want_remainder)
-    return LLVMBuildAdd(builder, rest, LLVMBuildSelect(builder, adjust, b, zero, ""), "");
+  if (want_remainder) return LLVMBuildAdd(builder, rest, LLVMBuildSelect(builder, adjust, b, zero, ""), "");
   LLVMValueRef quotient = LLVMBuildSDiv(builder, a, b, "");
   return LLVMBuildAdd(builder, quotient, LLVMBuildSExt(builder, adjust, type, ""), "");
 }
@@ -96,25 +104,39 @@ LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool l
 static LLVMValueRef int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool is_signed) {
   LLVMBuilderRef builder = l->builder;
   switch ((int)op->code) {
-    case TL_OP_ADD: return LLVMBuildAdd(builder, a, b, "");
-    case TL_OP_SUB: return LLVMBuildSub(builder, a, b, "");
-    case TL_OP_MUL: return LLVMBuildMul(builder, a, b, "");
-    case TL_OP_FLOORDIV: return is_signed ? tl_lower_floor_divide(l, a, b, false) : LLVMBuildUDiv(builder, a, b, "");
-    case TL_OP_MOD: return is_signed ? tl_lower_floor_divide(l, a, b, true) : LLVMBuildURem(builder, a, b, "");
-    case TL_OP_MIN: return tl_lower_intrinsic2(l, is_signed ? "llvm.smin" : "llvm.umin", a, b);
-    case TL_OP_MAX: return tl_lower_intrinsic2(l, is_signed ? "llvm.smax" : "llvm.umax", a, b);
-    case TL_OP_AND: return LLVMBuildAnd(builder, a, b, "");
-    case TL_OP_OR: return LLVMBuildOr(builder, a, b, "");
-    case TL_OP_XOR: return LLVMBuildXor(builder, a, b, "");
-    case TL_OP_SHL: return tl_lower_shift(l, a, b, true, is_signed);
-    case TL_OP_SHR: return tl_lower_shift(l, a, b, false, is_signed);
+    case TL_OP_ADD:
+      return LLVMBuildAdd(builder, a, b, "");
+    case TL_OP_SUB:
+      return LLVMBuildSub(builder, a, b, "");
+    case TL_OP_MUL:
+      return LLVMBuildMul(builder, a, b, "");
+    case TL_OP_FLOORDIV:
+      return is_signed ? tl_lower_floor_divide(l, a, b, false) : LLVMBuildUDiv(builder, a, b, "");
+    case TL_OP_MOD:
+      return is_signed ? tl_lower_floor_divide(l, a, b, true) : LLVMBuildURem(builder, a, b, "");
+    case TL_OP_MIN:
+      return tl_lower_intrinsic2(l, is_signed ? "llvm.smin" : "llvm.umin", a, b);
+    case TL_OP_MAX:
+      return tl_lower_intrinsic2(l, is_signed ? "llvm.smax" : "llvm.umax", a, b);
+    case TL_OP_AND:
+      return LLVMBuildAnd(builder, a, b, "");
+    case TL_OP_OR:
+      return LLVMBuildOr(builder, a, b, "");
+    case TL_OP_XOR:
+      return LLVMBuildXor(builder, a, b, "");
+    case TL_OP_SHL:
+      return tl_lower_shift(l, a, b, true, is_signed);
+    case TL_OP_SHR:
+      return tl_lower_shift(l, a, b, false, is_signed);
   }
   tl_lower_unsupported(l, op, "'%s' of %s has no lowering", tl_op_info_of(op->code)->name,
                        tl_dtype_name(tl_op_result(op, 0)->type->dtype));
   return a;
 }
 
-static int32_t longer(int32_t a, int32_t b) { return a > b ? a : b; }
+static int32_t longer(int32_t a, int32_t b) {
+  return a > b ? a : b;
+}
 
 static bool known_type(tl_lower *l, tl_op *op, const tl_value *value) {
   if (tl_lower_value_type(l, value)) return true;
@@ -142,8 +164,10 @@ static void binary(tl_lower *l, tl_op *op) {
   if (!tl_lower_failed(l)) tl_lower_set(l, result, out, len);
 }
 
-#define TL_BINARY(ID) \
-  void tl_lower_op_##ID(tl_lower *l, tl_op *op) { binary(l, op); }
+#define TL_BINARY(ID)                             \
+  void tl_lower_op_##ID(tl_lower *l, tl_op *op) { \
+    binary(l, op);                                \
+  }
 TL_BINARY(ADD)
 TL_BINARY(SUB)
 TL_BINARY(MUL)
@@ -160,7 +184,9 @@ TL_BINARY(SHR)
 TL_BINARY(POW)
 #undef TL_BINARY
 
-void tl_lower_op_ATAN2(tl_lower *l, tl_op *op) { tl_lower_unsupported(l, op, "atan2 has no lowering"); }
+void tl_lower_op_ATAN2(tl_lower *l, tl_op *op) {
+  tl_lower_unsupported(l, op, "atan2 has no lowering");
+}
 
 void tl_lower_op_NEG(tl_lower *l, tl_op *op) {
   tl_value *a = tl_op_operand(op, 0), *result = tl_op_result(op, 0);
@@ -172,7 +198,8 @@ void tl_lower_op_NEG(tl_lower *l, tl_op *op) {
     if (result->type->kind == TL_TYPE_INDEX)
       out[e] = LLVMBuildNeg(l->builder, tl_lower_index_as(l, l->builder, x, tl_lower_value_type(l, result)), "");
     else
-      out[e] = tl_dtype_is_float(result->type->dtype) ? LLVMBuildFNeg(l->builder, x, "") : LLVMBuildNeg(l->builder, x, "");
+      out[e] =
+          tl_dtype_is_float(result->type->dtype) ? LLVMBuildFNeg(l->builder, x, "") : LLVMBuildNeg(l->builder, x, "");
   }
   tl_lower_set(l, result, out, len);
 }
@@ -241,7 +268,8 @@ void tl_lower_op_CMP(tl_lower *l, tl_op *op) {
 }
 
 void tl_lower_op_SELECT(tl_lower *l, tl_op *op) {
-  tl_value *result = tl_op_result(op, 0), *c = tl_op_operand(op, 0), *a = tl_op_operand(op, 1), *b = tl_op_operand(op, 2);
+  tl_value *result = tl_op_result(op, 0), *c = tl_op_operand(op, 0), *a = tl_op_operand(op, 1),
+           *b = tl_op_operand(op, 2);
   if (!known_type(l, op, result)) return;
   LLVMTypeRef type = tl_lower_value_type(l, result);
   LLVMValueRef out[TL_MAX_GROUP];

@@ -6,18 +6,29 @@
 static bool rmw_kind(int64_t kind, tl_dtype dtype, LLVMAtomicRMWBinOp *out) {
   bool is_float = tl_dtype_is_float(dtype), is_signed = tl_dtype_is_signed_int(dtype);
   switch ((tl_ir_enum_ATOMIC)kind) {
-    case TL_ATOMIC_ADD: *out = is_float ? LLVMAtomicRMWBinOpFAdd : LLVMAtomicRMWBinOpAdd; return true;
+    case TL_ATOMIC_ADD:
+      *out = is_float ? LLVMAtomicRMWBinOpFAdd : LLVMAtomicRMWBinOpAdd;
+      return true;
     case TL_ATOMIC_MAX:
       *out = is_float ? LLVMAtomicRMWBinOpFMax : is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax;
       return true;
     case TL_ATOMIC_MIN:
       *out = is_float ? LLVMAtomicRMWBinOpFMin : is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin;
       return true;
-    case TL_ATOMIC_AND: *out = LLVMAtomicRMWBinOpAnd; return !is_float;
-    case TL_ATOMIC_OR: *out = LLVMAtomicRMWBinOpOr; return !is_float;
-    case TL_ATOMIC_XOR: *out = LLVMAtomicRMWBinOpXor; return !is_float;
-    case TL_ATOMIC_EXCH: *out = LLVMAtomicRMWBinOpXchg; return true;
-    case TL_ATOMIC_COUNT: break;
+    case TL_ATOMIC_AND:
+      *out = LLVMAtomicRMWBinOpAnd;
+      return !is_float;
+    case TL_ATOMIC_OR:
+      *out = LLVMAtomicRMWBinOpOr;
+      return !is_float;
+    case TL_ATOMIC_XOR:
+      *out = LLVMAtomicRMWBinOpXor;
+      return !is_float;
+    case TL_ATOMIC_EXCH:
+      *out = LLVMAtomicRMWBinOpXchg;
+      return true;
+    case TL_ATOMIC_COUNT:
+      break;
   }
   return false;
 }

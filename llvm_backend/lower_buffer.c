@@ -19,7 +19,8 @@ void tl_lower_op_TENSOR(tl_lower *l, tl_op *op) {
   }
   for (int32_t d = 0; d < buffer->rank; d++) {
     set_extent(tl_op_group_at(op, TL_GROUP_TENSOR_dims, (uint32_t)d), &buffer->dims[d], &buffer->dim_values[d]);
-    set_extent(tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d), &buffer->strides[d], &buffer->stride_values[d]);
+    set_extent(tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d), &buffer->strides[d],
+               &buffer->stride_values[d]);
   }
 }
 
@@ -99,8 +100,9 @@ static void dynamic_strides(tl_lower *l, tl_op *op, tl_buffer *view) {
       view->strides[d] = -1;
       view->stride_values[d] = stand_in;
     }
-    LLVMValueRef dim = view->dims[d] >= 0 ? tl_session_i64(l->session, view->dims[d])
-                                          : tl_lower_index_as(l, l->builder, tl_lower_get(l, view->dim_values[d], 0), i64);
+    LLVMValueRef dim = view->dims[d] >= 0
+                           ? tl_session_i64(l->session, view->dims[d])
+                           : tl_lower_index_as(l, l->builder, tl_lower_get(l, view->dim_values[d], 0), i64);
     stride = LLVMBuildMul(l->builder, stride, dim, "");
   }
 }

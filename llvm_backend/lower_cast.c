@@ -2,7 +2,9 @@
 // Conversions between dtypes.
 #include "llvm_backend/lower.h"
 
-static bool is_half(tl_dtype dtype) { return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16; }
+static bool is_half(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+}
 
 static LLVMValueRef int_to_int(tl_lower *l, LLVMValueRef a, bool from_signed, LLVMTypeRef to) {
   unsigned from_bits = LLVMGetIntTypeWidth(LLVMTypeOf(a)), to_bits = LLVMGetIntTypeWidth(to);
@@ -34,7 +36,8 @@ static LLVMValueRef float_to_int(tl_lower *l, LLVMValueRef a, tl_dtype from, tl_
 static LLVMValueRef int_to_float(tl_lower *l, LLVMValueRef a, bool from_signed, tl_dtype to) {
   // 8-bit integers are exact in f16 and bf16, wider ones round once in f32 or more and once more in the result.
   LLVMTypeRef type = is_half(to) ? l->session->f32 : tl_session_type(l->session, to);
-  LLVMValueRef result = from_signed ? LLVMBuildSIToFP(l->builder, a, type, "") : LLVMBuildUIToFP(l->builder, a, type, "");
+  LLVMValueRef result =
+      from_signed ? LLVMBuildSIToFP(l->builder, a, type, "") : LLVMBuildUIToFP(l->builder, a, type, "");
   return is_half(to) ? LLVMBuildFPTrunc(l->builder, result, tl_session_type(l->session, to), "") : result;
 }
 
@@ -62,7 +65,8 @@ static void convert_pair(tl_lower *l, LLVMValueRef low, LLVMValueRef high, tl_dt
   out[1] = LLVMBuildExtractElement(l->builder, pair, tl_session_i32(l->session, 1), "");
 }
 
-void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, int32_t count, LLVMValueRef *out) {
+void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, int32_t count,
+                      LLVMValueRef *out) {
   int32_t i = 0;
   if (from == TL_DTYPE_F32 && is_half(to))
     for (; i + 1 < count; i += 2) convert_pair(l, in[i], in[i + 1], to, &out[i]);

@@ -50,19 +50,23 @@ void tl_lower_end_groups(tl_lower *l) {
 static int32_t value_len(const tl_type *type) {
   switch (type->kind) {
     case TL_TYPE_INDEX:
-    case TL_TYPE_SCALAR: return 1;
-    case TL_TYPE_TILE: return type->layout ? tl_layout_num_registers(type->layout) : 0;
+    case TL_TYPE_SCALAR:
+      return 1;
+    case TL_TYPE_TILE:
+      return type->layout ? tl_layout_num_registers(type->layout) : 0;
     case TL_TYPE_NONE:
     case TL_TYPE_BUFFER:
     case TL_TYPE_RING:
     case TL_TYPE_SLOT:
-    case TL_TYPE_TOKEN: return 0;
+    case TL_TYPE_TOKEN:
+      return 0;
   }
   return 0;
 }
 
 static LLVMTypeRef item_type(tl_lower *l, const tl_value *value) {
-  return value->type->kind == TL_TYPE_INDEX ? tl_lower_value_type(l, value) : tl_session_type(l->session, value->type->dtype);
+  return value->type->kind == TL_TYPE_INDEX ? tl_lower_value_type(l, value)
+                                            : tl_session_type(l->session, value->type->dtype);
 }
 
 // Item `i` of `from` in the LLVM type that `to` has.
@@ -82,7 +86,7 @@ static LLVMMetadataRef unroll_entry(tl_lower *l, const char *name, int64_t count
 // Says how the loop behind `branch` is to be unrolled: 0 not, -1 completely, else by a factor.
 static void set_unroll(tl_lower *l, LLVMValueRef branch, int64_t unroll) {
   LLVMContextRef c = l->session->context;
-  LLVMMetadataRef entry = unroll == 0   ? unroll_entry(l, "llvm.loop.unroll.disable", 0)
+  LLVMMetadataRef entry = unroll == 0    ? unroll_entry(l, "llvm.loop.unroll.disable", 0)
                           : unroll == -1 ? unroll_entry(l, "llvm.loop.unroll.full", 0)
                                          : unroll_entry(l, "llvm.loop.unroll.count", unroll);
   // The first operand of loop metadata is the node itself.
@@ -139,7 +143,9 @@ static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step)
   set_unroll(l, LLVMBuildBr(l->builder, loop->head), tl_op_int(op, TL_ATTR_UNROLL, 0));
 }
 
-static bool fits_i32(tl_range range) { return range.lo >= INT32_MIN && range.hi < INT32_MAX / 2; }
+static bool fits_i32(tl_range range) {
+  return range.lo >= INT32_MIN && range.hi < INT32_MAX / 2;
+}
 
 void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
@@ -150,7 +156,8 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
     return;
   }
   // The index may pass the upper bound by one step before the loop ends.
-  bool narrow = fits_i32(tl_value_range(lower)) && fits_i32(tl_value_range(upper)) && step < INT32_MAX / 2 && step > -(INT32_MAX / 2);
+  bool narrow = fits_i32(tl_value_range(lower)) && fits_i32(tl_value_range(upper)) && step < INT32_MAX / 2 &&
+                step > -(INT32_MAX / 2);
   LLVMTypeRef type = narrow ? l->session->i32 : l->session->i64;
   LLVMValueRef start = tl_lower_index_as(l, l->builder, tl_lower_get(l, lower, 0), type);
   LLVMValueRef end = tl_lower_index_as(l, l->builder, tl_lower_get(l, upper, 0), type);

@@ -7,10 +7,10 @@
 
 #define TL_COPY_BATCH 8  // loads in flight before the first store
 
-static const tl_side copy_src = {TL_GROUP_COPY_src_offsets, TL_GROUP_COPY_src_limits, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP,
-                                 TL_ATTR_SRC_CHECK};
-static const tl_side copy_dst = {TL_GROUP_COPY_dst_offsets, TL_GROUP_COPY_dst_limits, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP,
-                                 TL_ATTR_DST_CHECK};
+static const tl_side copy_src = {TL_GROUP_COPY_src_offsets, TL_GROUP_COPY_src_limits, TL_ATTR_SRC_DIMS,
+                                 TL_ATTR_SRC_STEP, TL_ATTR_SRC_CHECK};
+static const tl_side copy_dst = {TL_GROUP_COPY_dst_offsets, TL_GROUP_COPY_dst_limits, TL_ATTR_DST_DIMS,
+                                 TL_ATTR_DST_STEP, TL_ATTR_DST_CHECK};
 static const tl_side load_src = {TL_GROUP_TILE_LOAD_src_offsets, TL_GROUP_TILE_LOAD_src_limits, TL_ATTR_SRC_DIMS,
                                  TL_ATTR_SRC_STEP, TL_ATTR_SRC_CHECK};
 static const tl_side store_dst = {TL_GROUP_TILE_STORE_dst_offsets, TL_GROUP_TILE_STORE_dst_limits, TL_ATTR_DST_DIMS,
@@ -22,7 +22,9 @@ static bool known_dtypes(tl_lower *l, const tl_op *op, tl_dtype a, tl_dtype b) {
   return false;
 }
 
-static int32_t size_of(tl_dtype dtype) { return tl_dtype_bits(dtype) / 8; }
+static int32_t size_of(tl_dtype dtype) {
+  return tl_dtype_bits(dtype) / 8;
+}
 
 // Largest power of two of elements, at most `vec`, that fits 16 bytes of both dtypes.
 static int32_t vector_elems(int32_t vec, tl_dtype a, tl_dtype b) {
@@ -85,8 +87,10 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
 static void run_copy(tl_lower *l, tl_copy *copy) {
   int32_t registers = tl_layout_num_registers(copy->place.layout);
   tl_lower_begin_groups(l);
-  tl_lower_access_side(l, &copy->src, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_src)), &copy_src, &copy->place);
-  tl_lower_access_side(l, &copy->dst, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_dst)), &copy_dst, &copy->place);
+  tl_lower_access_side(l, &copy->src, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_src)), &copy_src,
+                       &copy->place);
+  tl_lower_access_side(l, &copy->dst, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_dst)), &copy_dst,
+                       &copy->place);
   int32_t bytes = copy->vec * size_of(copy->dst.buffer->dtype);
   tl_copy_item items[TL_COPY_BATCH];
   for (int32_t reg = 0; reg < registers && !tl_lower_failed(l);) {
@@ -123,8 +127,9 @@ void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
   tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);
   if (pad && !is_zero(pad)) copy->pad = tl_lower_get(l, pad, 0);
   int32_t bytes = copy->vec * size_of(src->dtype);
-  copy->async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC && !copy->pad &&
-                src->scope == TL_SCOPE_GLOBAL && dst->scope == TL_SCOPE_SHARED && src->dtype == dst->dtype && bytes >= 4;
+  copy->async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC &&
+                !copy->pad && src->scope == TL_SCOPE_GLOBAL && dst->scope == TL_SCOPE_SHARED &&
+                src->dtype == dst->dtype && bytes >= 4;
   run_copy(l, copy);
 }
 
@@ -169,7 +174,8 @@ typedef struct tl_tile_box {
   int evict;
 } tl_tile_box;
 
-static tl_tile_box *tile_box(tl_lower *l, tl_op *op, const tl_value *tile, const tl_value *memory, const tl_side *side) {
+static tl_tile_box *tile_box(tl_lower *l, tl_op *op, const tl_value *tile, const tl_value *memory,
+                             const tl_side *side) {
   tl_buffer *buffer = tl_lower_buffer(l, memory);
   if (!buffer || !tile->type->layout) {
     tl_lower_internal(l, op, "no layout or no memory");

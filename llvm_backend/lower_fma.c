@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// gemm with fused multiply-adds: every thread multiplies a small outer product out of registers for each k; operands come
-// from shared memory in vectors. Works with any accumulator layout.
+// gemm with fused multiply-adds: every thread multiplies a small outer product out of registers for each k; operands
+// come from shared memory in vectors. Works with any accumulator layout.
 #include <string.h>
 
 #include "llvm_backend/lower.h"
@@ -13,8 +13,8 @@ typedef struct tl_fma_operand {
   int32_t outer, inner;          // buffer dims of M or N, and of K
   int32_t offsets[TL_MAX_SIDE];  // register parts of the coordinates, ascending
   int32_t count;
-  int32_t vec;                   // elements of one read: along K when inner is the last dim, else along M or N
-  int32_t last;                  // largest index along M or N
+  int32_t vec;   // elements of one read: along K when inner is the last dim, else along M or N
+  int32_t last;  // largest index along M or N
   bool overhangs;
 } tl_fma_operand;
 
@@ -45,12 +45,13 @@ static bool runs_of(const tl_fma_operand *operand, const tl_layout *layout, int3
       return false;
   if (operand->count % vec != 0) return false;
   for (int32_t i = 0; i < operand->count; i++)
-    if (operand->offsets[i] % vec != i % vec || operand->offsets[i] != operand->offsets[i / vec * vec] + i % vec) return false;
+    if (operand->offsets[i] % vec != i % vec || operand->offsets[i] != operand->offsets[i / vec * vec] + i % vec)
+      return false;
   return true;
 }
 
-static bool init_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, tl_value *tile, const tl_place *place, int32_t dim,
-                         bool k_rows) {
+static bool init_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, tl_value *tile, const tl_place *place,
+                         int32_t dim, bool k_rows) {
   tl_buffer *buffer = tl_lower_buffer(l, tile);
   if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank != 2 || !tl_dtype_is_float(buffer->dtype) ||
       !tl_session_type(l->session, buffer->dtype)) {
@@ -92,7 +93,8 @@ static void load_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, LLVM
     tl_mem_access *use = &access;
     access.constant[operand->outer] = operand->offsets[i];
     if (operand->overhangs) {
-      LLVMValueRef index = LLVMBuildNUWAdd(l->builder, access.var[operand->outer], tl_session_i32(l->session, operand->offsets[i]), "");
+      LLVMValueRef index =
+          LLVMBuildNUWAdd(l->builder, access.var[operand->outer], tl_session_i32(l->session, operand->offsets[i]), "");
       at.var[operand->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, operand->last));
       at.constant[operand->outer] = 0;
       at.fixed = true;
@@ -121,7 +123,8 @@ static void multiply_chunk(tl_lower *l, tl_fma *fma, LLVMValueRef k, const tl_la
         int32_t coord[] = {fma->a.offsets[m], fma->b.offsets[n]};
         int32_t reg = tl_lower_tile_register(layout, coord);
         if (reg < 0) continue;
-        fma->acc[reg] = tl_lower_intrinsic3(l, "llvm.fma", a[m * fma->chunk + kk], b[n * fma->chunk + kk], fma->acc[reg]);
+        fma->acc[reg] =
+            tl_lower_intrinsic3(l, "llvm.fma", a[m * fma->chunk + kk], b[n * fma->chunk + kk], fma->acc[reg]);
       }
 }
 
@@ -149,10 +152,12 @@ static void run_loop(tl_lower *l, tl_fma *fma, const tl_layout *layout) {
 }
 
 void tl_lower_fma_gemm(tl_lower *l, tl_op *op) {
-  tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a), *b = tl_op_arg(op, TL_GROUP_GEMM_b);
+  tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a),
+           *b = tl_op_arg(op, TL_GROUP_GEMM_b);
   const tl_layout *layout = acc->type->layout;
   if (a->type->kind == TL_TYPE_TILE) {
-    tl_lower_unsupported(l, op, "the FMA gemm with A in a fragment tile has no lowering; copy it to a shared tile first");
+    tl_lower_unsupported(l, op,
+                         "the FMA gemm with A in a fragment tile has no lowering; copy it to a shared tile first");
     return;
   }
   if (!layout || (acc->type->dtype != TL_DTYPE_F32 && acc->type->dtype != TL_DTYPE_F64)) {

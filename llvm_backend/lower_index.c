@@ -10,19 +10,30 @@ static LLVMValueRef no_wrap(LLVMValueRef value) {
 static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool nonnegative) {
   LLVMBuilderRef builder = l->builder;
   switch ((int)op->code) {
-    case TL_OP_ADD: return no_wrap(LLVMBuildAdd(builder, a, b, ""));
-    case TL_OP_SUB: return no_wrap(LLVMBuildSub(builder, a, b, ""));
-    case TL_OP_MUL: return no_wrap(LLVMBuildMul(builder, a, b, ""));
+    case TL_OP_ADD:
+      return no_wrap(LLVMBuildAdd(builder, a, b, ""));
+    case TL_OP_SUB:
+      return no_wrap(LLVMBuildSub(builder, a, b, ""));
+    case TL_OP_MUL:
+      return no_wrap(LLVMBuildMul(builder, a, b, ""));
     case TL_OP_FLOORDIV:
       return nonnegative ? LLVMBuildUDiv(builder, a, b, "") : tl_lower_floor_divide(l, a, b, false);
-    case TL_OP_MOD: return nonnegative ? LLVMBuildURem(builder, a, b, "") : tl_lower_floor_divide(l, a, b, true);
-    case TL_OP_MIN: return tl_lower_intrinsic2(l, "llvm.smin", a, b);
-    case TL_OP_MAX: return tl_lower_intrinsic2(l, "llvm.smax", a, b);
-    case TL_OP_AND: return LLVMBuildAnd(builder, a, b, "");
-    case TL_OP_OR: return LLVMBuildOr(builder, a, b, "");
-    case TL_OP_XOR: return LLVMBuildXor(builder, a, b, "");
-    case TL_OP_SHL: return tl_lower_shift(l, a, b, true, true);
-    case TL_OP_SHR: return tl_lower_shift(l, a, b, false, true);
+    case TL_OP_MOD:
+      return nonnegative ? LLVMBuildURem(builder, a, b, "") : tl_lower_floor_divide(l, a, b, true);
+    case TL_OP_MIN:
+      return tl_lower_intrinsic2(l, "llvm.smin", a, b);
+    case TL_OP_MAX:
+      return tl_lower_intrinsic2(l, "llvm.smax", a, b);
+    case TL_OP_AND:
+      return LLVMBuildAnd(builder, a, b, "");
+    case TL_OP_OR:
+      return LLVMBuildOr(builder, a, b, "");
+    case TL_OP_XOR:
+      return LLVMBuildXor(builder, a, b, "");
+    case TL_OP_SHL:
+      return tl_lower_shift(l, a, b, true, true);
+    case TL_OP_SHR:
+      return tl_lower_shift(l, a, b, false, true);
   }
   tl_lower_internal(l, op, "not an index operation");
   return a;
@@ -45,6 +56,12 @@ void tl_lower_index_binary(tl_lower *l, tl_op *op) {
   tl_lower_set(l, result, out, len);
 }
 
-void tl_lower_op_THREAD_ID(tl_lower *l, tl_op *op) { tl_lower_set_one(l, tl_op_result(op, 0), l->tid); }
-void tl_lower_op_LANE_ID(tl_lower *l, tl_op *op) { tl_lower_set_one(l, tl_op_result(op, 0), l->lane); }
-void tl_lower_op_WARP_ID(tl_lower *l, tl_op *op) { tl_lower_set_one(l, tl_op_result(op, 0), l->warp); }
+void tl_lower_op_THREAD_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), l->tid);
+}
+void tl_lower_op_LANE_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), l->lane);
+}
+void tl_lower_op_WARP_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), l->warp);
+}

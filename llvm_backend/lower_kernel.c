@@ -33,7 +33,8 @@ void tl_kernel_entry_name(const tl_op *kernel, char *out, size_t size) {
   size_t n = 0;
   if (name[0] >= '0' && name[0] <= '9') out[n++] = '_';
   for (; *name && n + 1 < size; name++) {
-    bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9') || *name == '_';
+    bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9') ||
+                 *name == '_';
     out[n++] = plain ? *name : '_';
   }
   out[n] = '\0';
@@ -52,7 +53,8 @@ static void add_attributes(tl_lower *l) {
     tl_session_add_string_attribute(s, l->function, "nvvm.minctasm", text);
   }
   // Flushed denormals become the .ftz forms of the f32 instructions.
-  if (l->fast_math) tl_session_add_string_attribute(s, l->function, "denormal-fp-math-f32", "preserve-sign,preserve-sign");
+  if (l->fast_math)
+    tl_session_add_string_attribute(s, l->function, "denormal-fp-math-f32", "preserve-sign,preserve-sign");
 }
 
 static void set_tensor_param(tl_lower *l, tl_op *op, LLVMValueRef param, int index) {
@@ -132,7 +134,9 @@ void tl_lower_kernel(tl_lower *l) {
 }
 
 // ---- ops of the kernel's head. Parameters were bound with the function.
-void tl_lower_op_KERNEL(tl_lower *l, tl_op *op) { tl_lower_internal(l, op, "a kernel inside a kernel"); }
+void tl_lower_op_KERNEL(tl_lower *l, tl_op *op) {
+  tl_lower_internal(l, op, "a kernel inside a kernel");
+}
 void tl_lower_op_DYN_PARAM(tl_lower *l, tl_op *op) {
   (void)l;
   (void)op;
@@ -161,8 +165,8 @@ static LLVMValueRef extent(tl_lower *l, const tl_op *op, uint32_t d) {
   return tl_lower_index_as(l, l->builder, value, l->session->i32);
 }
 
-// Panels of `panel` rows (order row) or columns: inside one, the rows vary fastest, so that blocks that run together share
-// both operands in L2. `at` counts the blocks of the first two dims; rows are dim 1, columns dim 0.
+// Panels of `panel` rows (order row) or columns: inside one, the rows vary fastest, so that blocks that run together
+// share both operands in L2. `at` counts the blocks of the first two dims; rows are dim 1, columns dim 0.
 static void rasterize(tl_lower *l, const tl_op *op, LLVMValueRef at, LLVMValueRef *index) {
   LLVMBuilderRef b = l->builder;
   bool by_column = tl_op_int(op, TL_ATTR_ORDER, TL_ORDER_ROW) == TL_ORDER_COLUMN;

@@ -97,10 +97,12 @@ bool tl_lower_is_async_store(tl_lower *l, const tl_op *op) {
   if (op->code != TL_OP_STORE || !l->parallel || !l->parallel->cp_async) return false;
   const tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
   const tl_op *load = value->def;
-  if (!load || load->code != TL_OP_LOAD || load->parent != op->parent || tl_op_arg(load, TL_GROUP_LOAD_pad)) return false;
+  if (!load || load->code != TL_OP_LOAD || load->parent != op->parent || tl_op_arg(load, TL_GROUP_LOAD_pad))
+    return false;
   tl_buffer *from = tl_lower_buffer(l, tl_op_arg(load, TL_GROUP_LOAD_buffer));
   tl_buffer *to = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_STORE_buffer));
-  if (!from || !to || from->scope != TL_SCOPE_GLOBAL || to->scope != TL_SCOPE_SHARED || from->dtype != to->dtype) return false;
+  if (!from || !to || from->scope != TL_SCOPE_GLOBAL || to->scope != TL_SCOPE_SHARED || from->dtype != to->dtype)
+    return false;
   int32_t bytes = vector_width(l, load, from->dtype) * tl_dtype_bits(from->dtype) / 8;
   return vector_width(l, load, from->dtype) == vector_width(l, op, to->dtype) && bytes >= 4;
 }
@@ -116,7 +118,8 @@ static void async_store(tl_lower *l, tl_op *op) {
     if (!from || !to) return;
     tl_place place = tl_lower_element_place(l, e);
     LLVMValueRef inside = tl_lower_access_inside(l, from, &place);
-    tl_lower_cp_async(l, tl_lower_access_pointer(l, to, &place), tl_lower_access_pointer(l, from, &place), bytes, inside);
+    tl_lower_cp_async(l, tl_lower_access_pointer(l, to, &place), tl_lower_access_pointer(l, from, &place), bytes,
+                      inside);
   }
 }
 
@@ -135,7 +138,8 @@ void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t 
   tl_session_call_device(l->session, l->builder, (tl_device_op_id)(id + 1), args, 3);
 }
 
-static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec, LLVMValueRef condition) {
+static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec,
+                         LLVMValueRef condition) {
   tl_dtype dtype = access->buffer->dtype;
   tl_place place = tl_lower_element_place(l, e);
   LLVMValueRef inside = tl_lower_and(l, condition, tl_lower_access_inside(l, access, &place));

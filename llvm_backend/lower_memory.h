@@ -7,8 +7,8 @@
 
 // Whether no index of the op differs between the elements of a group.
 bool tl_lower_is_uniform(tl_lower *l, const tl_op *op, int index_group);
-// The access of a load, store, atomic or in_bounds for element e of the group; shared by all groups where the index allows
-// it. NULL after a failure.
+// The access of a load, store, atomic or in_bounds for element e of the group; shared by all groups where the index
+// allows it. NULL after a failure.
 tl_mem_access *tl_lower_element_access(tl_lower *l, const tl_op *op, int buffer_group, int index_group, int32_t e);
 // The current group's place moved to element e.
 tl_place tl_lower_element_place(const tl_lower *l, int32_t e);

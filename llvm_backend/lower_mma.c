@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// gemm with mma.sync: ldmatrix(.trans) of A and B fragments from shared memory, one mma.m16n8k16 a step, m16n8k8 for a rest
-// of 8 along K. Accumulators are scalars. (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix".)
+// gemm with mma.sync: ldmatrix(.trans) of A and B fragments from shared memory, one mma.m16n8k16 a step, m16n8k8 for a
+// rest of 8 along K. Accumulators are scalars. (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix".)
 #include <string.h>
 
 #include "llvm_backend/lower.h"
@@ -23,7 +23,7 @@ typedef struct tl_mma_gemm {
   bool bf16;
   int32_t k, tiles_m, tiles_n;
   tl_fragment a, b;
-  int32_t *registers;   // [tile_m][tile_n][4]: accumulator register of each mma result
+  int32_t *registers;  // [tile_m][tile_n][4]: accumulator register of each mma result
   LLVMValueRef *acc;
 } tl_mma_gemm;
 
@@ -71,7 +71,8 @@ static int32_t warp_offset_max(const tl_layout *layout, int32_t dim) {
   return result;
 }
 
-static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_fragment *fragment, tl_value *tile, bool is_a, bool k_rows) {
+static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_fragment *fragment, tl_value *tile, bool is_a,
+                          bool k_rows) {
   tl_buffer *buffer = tl_lower_buffer(l, tile);
   if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank < 2) {
     tl_lower_unsupported(l, mma->op, "mma.sync reads its operands from shared tiles here; operand %s is not one",
@@ -117,7 +118,8 @@ static LLVMValueRef fragment_pointer(tl_lower *l, tl_fragment *fragment, int32_t
 }
 
 // Loads `count` 8x8 matrices (1, 2 or 4) as i32 values.
-static void load_matrices(tl_lower *l, tl_fragment *fragment, int32_t outer, int32_t k, int32_t count, LLVMValueRef *out) {
+static void load_matrices(tl_lower *l, tl_fragment *fragment, int32_t outer, int32_t k, int32_t count,
+                          LLVMValueRef *out) {
   LLVMValueRef pointer = fragment_pointer(l, fragment, outer, k);
   tl_device_op_id first = fragment->trans ? TL_DEVOP_LDMATRIX_X1_TRANS : TL_DEVOP_LDMATRIX_X1;
   tl_device_op_id id = (tl_device_op_id)(first + (count == 4 ? 2 : count - 1));
@@ -147,8 +149,8 @@ static LLVMValueRef operand(tl_lower *l, const tl_mma_gemm *mma, LLVMValueRef bi
   return mma->bf16 ? bits : LLVMBuildBitCast(l->builder, bits, l->session->v2f16, "");
 }
 
-static void multiply(tl_lower *l, tl_mma_gemm *mma, LLVMValueRef const *a, LLVMValueRef const *b, const int32_t *registers,
-                     bool half_step) {
+static void multiply(tl_lower *l, tl_mma_gemm *mma, LLVMValueRef const *a, LLVMValueRef const *b,
+                     const int32_t *registers, bool half_step) {
   LLVMValueRef args[10];
   unsigned n = 0;
   for (int i = 0; i < (half_step ? 2 : 4); i++) args[n++] = operand(l, mma, a[i]);
@@ -201,7 +203,8 @@ static void run_steps(tl_lower *l, tl_mma_gemm *mma) {
 }
 
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
-  tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a), *b = tl_op_arg(op, TL_GROUP_GEMM_b);
+  tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a),
+           *b = tl_op_arg(op, TL_GROUP_GEMM_b);
   const tl_layout *layout = acc->type->layout;
   tl_mma_gemm *mma = TL_NEW(&l->arena, tl_mma_gemm);
   mma->op = op;
@@ -239,11 +242,18 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
 
 void tl_lower_op_GEMM(tl_lower *l, tl_op *op) {
   switch ((tl_ir_enum_MMA)tl_op_int(op, TL_ATTR_MMA, TL_MMA_AUTO)) {
-    case TL_MMA_MMA: tl_lower_mma_gemm(l, op); return;
-    case TL_MMA_FMA: tl_lower_fma_gemm(l, op); return;
-    case TL_MMA_WGMMA: tl_lower_unsupported(l, op, "wgmma has no lowering"); return;
+    case TL_MMA_MMA:
+      tl_lower_mma_gemm(l, op);
+      return;
+    case TL_MMA_FMA:
+      tl_lower_fma_gemm(l, op);
+      return;
+    case TL_MMA_WGMMA:
+      tl_lower_unsupported(l, op, "wgmma has no lowering");
+      return;
     case TL_MMA_AUTO:
-    case TL_MMA_COUNT: break;
+    case TL_MMA_COUNT:
+      break;
   }
   tl_lower_internal(l, op, "no instruction was chosen");
 }

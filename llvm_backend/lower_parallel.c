@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// parallel: every thread runs the body for the elements its layout gives it, in groups of `vec` consecutive registers whose
-// loads and stores are vectors. Few groups are unrolled; many without tile operands become a loop over the registers.
+// parallel: every thread runs the body for the elements its layout gives it, in groups of `vec` consecutive registers
+// whose loads and stores are vectors. Few groups are unrolled; many without tile operands become a loop over the
+// registers.
 #include <string.h>
 
 #include "llvm_backend/lower.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Distributed layouts at run time: the part of an element's coordinate that lane and warp contribute, computed once in the
-// entry block and shared by every op with the layout; the register's part stays a compile-time number.
+// Distributed layouts at run time: the part of an element's coordinate that lane and warp contribute, computed once in
+// the entry block and shared by every op with the layout; the register's part stays a compile-time number.
 #include <string.h>
 
 #include "llvm_backend/lower.h"
 
-static bool is_power_of_two(int32_t value) { return value > 0 && (value & (value - 1)) == 0; }
+static bool is_power_of_two(int32_t value) {
+  return value > 0 && (value & (value - 1)) == 0;
+}
 
 static int32_t log2_exact(int32_t value) {
   int32_t bits = 0;

@@ -4,10 +4,14 @@
 
 static LLVMTypeRef raw_type(tl_lower *l, int32_t bytes) {
   switch (bytes) {
-    case 1: return l->session->i8;
-    case 2: return l->session->i16;
-    case 4: return l->session->i32;
-    default: return LLVMVectorType(l->session->i32, (unsigned)bytes / 4);
+    case 1:
+      return l->session->i8;
+    case 2:
+      return l->session->i16;
+    case 4:
+      return l->session->i32;
+    default:
+      return LLVMVectorType(l->session->i32, (unsigned)bytes / 4);
   }
 }
 
@@ -44,7 +48,8 @@ static LLVMValueRef load_predicated(tl_lower *l, const tl_buffer *buffer, LLVMVa
 
 LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
                                LLVMValueRef inside, int evict) {
-  if (buffer->scope == TL_SCOPE_GLOBAL && evict != TL_EVICT_NORMAL && !inside) inside = tl_session_bool(l->session, true);
+  if (buffer->scope == TL_SCOPE_GLOBAL && evict != TL_EVICT_NORMAL && !inside)
+    inside = tl_session_bool(l->session, true);
   if (buffer->scope == TL_SCOPE_GLOBAL && inside) return load_predicated(l, buffer, pointer, bytes, inside, evict);
   LLVMValueRef load;
   if (inside) {
@@ -97,8 +102,7 @@ int32_t tl_lower_raw_count(tl_dtype dtype, int32_t vec) {
 static void unpack_words(tl_lower *l, LLVMValueRef raw, int32_t words, LLVMTypeRef element, int32_t per_word,
                          LLVMValueRef *out) {
   for (int32_t w = 0; w < words; w++) {
-    LLVMValueRef word =
-        words == 1 ? raw : LLVMBuildExtractElement(l->builder, raw, tl_session_i32(l->session, w), "");
+    LLVMValueRef word = words == 1 ? raw : LLVMBuildExtractElement(l->builder, raw, tl_session_i32(l->session, w), "");
     LLVMValueRef part = LLVMBuildBitCast(l->builder, word, LLVMVectorType(element, (unsigned)per_word), "");
     for (int32_t i = 0; i < per_word; i++)
       out[w * per_word + i] = LLVMBuildExtractElement(l->builder, part, tl_session_i32(l->session, i), "");

@@ -21,8 +21,10 @@ void tl_lower_op_ASYNC_WAIT(tl_lower *l, tl_op *op) {
   tl_session_call_device(l->session, l->builder, TL_DEVOP_CP_ASYNC_WAIT, &pending, 1);
 }
 
-#define TL_LOWERED_BEFORE(ID) \
-  void tl_lower_op_##ID(tl_lower *l, tl_op *op) { tl_lower_internal(l, op, "must have been lowered by lower-rings"); }
+#define TL_LOWERED_BEFORE(ID)                                          \
+  void tl_lower_op_##ID(tl_lower *l, tl_op *op) {                      \
+    tl_lower_internal(l, op, "must have been lowered by lower-rings"); \
+  }
 TL_LOWERED_BEFORE(RING)
 TL_LOWERED_BEFORE(RING_ACQUIRE)
 TL_LOWERED_BEFORE(RING_COMMIT)

@@ -5,8 +5,8 @@
 #include "llvm_backend/lower.h"
 
 int32_t tl_lower_tile_register(const tl_layout *layout, const int32_t *coord) {
-  // Each dim's register strides form a mixed radix, so the digits follow from the coordinate from the largest stride down;
-  // a mode's digit is found by trying, which needs no order of the modes.
+  // Each dim's register strides form a mixed radix, so the digits follow from the coordinate from the largest stride
+  // down; a mode's digit is found by trying, which needs no order of the modes.
   int32_t rest[TL_MAX_DIMS], digits[TL_LAYOUT_MAX_MODES] = {0};
   memcpy(rest, coord, sizeof(int32_t) * (size_t)layout->rank);
   for (;;) {

@@ -40,13 +40,20 @@ static void write_prefix(tl_expr_writer *w, const tl_op *op, const char *sign) {
 
 static const char *compare_sign(int64_t pred) {
   switch ((tl_ir_enum_CMP)pred) {
-    case TL_CMP_EQ: return "==";
-    case TL_CMP_NE: return "!=";
-    case TL_CMP_LT: return "<";
-    case TL_CMP_LE: return "<=";
-    case TL_CMP_GT: return ">";
-    case TL_CMP_GE: return ">=";
-    case TL_CMP_COUNT: break;
+    case TL_CMP_EQ:
+      return "==";
+    case TL_CMP_NE:
+      return "!=";
+    case TL_CMP_LT:
+      return "<";
+    case TL_CMP_LE:
+      return "<=";
+    case TL_CMP_GT:
+      return ">";
+    case TL_CMP_GE:
+      return ">=";
+    case TL_CMP_COUNT:
+      break;
   }
   return "==";
 }
@@ -58,20 +65,48 @@ static void write_op(tl_expr_writer *w, const tl_op *op) {
       constant = tl_op_attr(op, TL_ATTR_VALUE);
       tl_strbuf_appendf(&w->text, constant->v.i < 0 ? "(%lld)" : "%lld", (long long)constant->v.i);
       return;
-    case TL_OP_DYN_PARAM: tl_strbuf_append_c(&w->text, tl_op_str(op, TL_ATTR_NAME)); return;
-    case TL_OP_ADD: write_infix(w, op, "+"); return;
-    case TL_OP_SUB: write_infix(w, op, "-"); return;
-    case TL_OP_MUL: write_infix(w, op, "*"); return;
-    case TL_OP_FLOORDIV: write_infix(w, op, "//"); return;
-    case TL_OP_MOD: write_infix(w, op, "%"); return;
-    case TL_OP_AND: write_infix(w, op, "and"); return;
-    case TL_OP_OR: write_infix(w, op, "or"); return;
-    case TL_OP_CMP: write_infix(w, op, compare_sign(tl_op_int(op, TL_ATTR_CMP, 0))); return;
-    case TL_OP_MIN: write_call(w, op, "min"); return;
-    case TL_OP_MAX: write_call(w, op, "max"); return;
-    case TL_OP_NEG: write_prefix(w, op, "-"); return;
-    case TL_OP_NOT: write_prefix(w, op, "not "); return;
-    case TL_OP_CAST: write_value(w, tl_op_operand(op, 0)); return;
+    case TL_OP_DYN_PARAM:
+      tl_strbuf_append_c(&w->text, tl_op_str(op, TL_ATTR_NAME));
+      return;
+    case TL_OP_ADD:
+      write_infix(w, op, "+");
+      return;
+    case TL_OP_SUB:
+      write_infix(w, op, "-");
+      return;
+    case TL_OP_MUL:
+      write_infix(w, op, "*");
+      return;
+    case TL_OP_FLOORDIV:
+      write_infix(w, op, "//");
+      return;
+    case TL_OP_MOD:
+      write_infix(w, op, "%");
+      return;
+    case TL_OP_AND:
+      write_infix(w, op, "and");
+      return;
+    case TL_OP_OR:
+      write_infix(w, op, "or");
+      return;
+    case TL_OP_CMP:
+      write_infix(w, op, compare_sign(tl_op_int(op, TL_ATTR_CMP, 0)));
+      return;
+    case TL_OP_MIN:
+      write_call(w, op, "min");
+      return;
+    case TL_OP_MAX:
+      write_call(w, op, "max");
+      return;
+    case TL_OP_NEG:
+      write_prefix(w, op, "-");
+      return;
+    case TL_OP_NOT:
+      write_prefix(w, op, "not ");
+      return;
+    case TL_OP_CAST:
+      write_value(w, tl_op_operand(op, 0));
+      return;
   }
   w->failed = op;
 }

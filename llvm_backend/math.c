@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Elementary functions of f32 as LLVM IR: no libdevice and none of LLVM's libm intrinsics, which abort on NVPTX. Device and
-// emulator run the same IR.
+// Elementary functions of f32 as LLVM IR: no libdevice and none of LLVM's libm intrinsics, which abort on NVPTX. Device
+// and emulator run the same IR.
 #include <math.h>
 #include <string.h>
 
@@ -85,8 +85,9 @@ static LLVMValueRef ex2(const tl_math_context *m, LLVMValueRef x, bool flush) {
   return device1(m, flush ? TL_DEVOP_EX2_APPROX_FTZ : TL_DEVOP_EX2_APPROX, x);
 }
 
-// x log2(e) = hi + lo with hi the rounded product; e^x = 2^hi (1 + lo ln 2). |lo| is below 2^-15 unless hi overflows; then lo is
-// infinite or NaN, 2^hi is 0 or infinite, and any finite positive factor gives the right result: min(|factor|, 2) is one.
+// x log2(e) = hi + lo with hi the rounded product; e^x = 2^hi (1 + lo ln 2). |lo| is below 2^-15 unless hi overflows;
+// then lo is infinite or NaN, 2^hi is 0 or infinite, and any finite positive factor gives the right result:
+// min(|factor|, 2) is one.
 static LLVMValueRef exp_of(const tl_math_context *m, LLVMValueRef x, bool flush) {
   LLVMValueRef log2e = real(m, x, 1.44269502162933349609375), log2e_rest = real(m, x, 1.925963033500011079e-8);
   LLVMValueRef hi = LLVMBuildFMul(m->b, x, log2e, "");
@@ -192,7 +193,8 @@ static LLVMValueRef build_erf(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef small = LLVMBuildFMul(m->b, polynomial(m, square, small_c, 6), x, "");
   // From 4 on the result is 1 in f32. The order of the comparison lets a NaN through.
   LLVMValueRef far = LLVMBuildFCmp(m->b, LLVMRealOGT, a, real(m, x, 4.0), "");
-  LLVMValueRef q = polynomial(m, LLVMBuildSelect(m->b, far, real(m, x, 4.0), a, ""), large_c, sizeof large_c / sizeof *large_c);
+  LLVMValueRef q =
+      polynomial(m, LLVMBuildSelect(m->b, far, real(m, x, 4.0), a, ""), large_c, sizeof large_c / sizeof *large_c);
   LLVMValueRef large = LLVMBuildFSub(m->b, real(m, x, 1.0), ex2(m, q, true), "");
   LLVMValueRef is_large = LLVMBuildFCmp(m->b, LLVMRealOGT, a, real(m, x, 0.92), "");
   return LLVMBuildSelect(m->b, is_large, copy_sign(m, large, x), small, "");
@@ -204,7 +206,8 @@ static LLVMValueRef build_sigmoid(const tl_math_context *m, LLVMValueRef x) {
     LLVMValueRef e = ex2(m, LLVMBuildFMul(m->b, x, real(m, x, -1.442695040888963407), ""), true);
     return device1(m, TL_DEVOP_RCP_APPROX_FTZ, LLVMBuildFAdd(m->b, e, one, ""));
   }
-  // With t = e^-|x| nothing overflows, and the left tail keeps its denormals: t / (1 + t) there, 1 / (1 + t) on the right.
+  // With t = e^-|x| nothing overflows, and the left tail keeps its denormals: t / (1 + t) there, 1 / (1 + t) on the
+  // right.
   LLVMValueRef t = exp_of(m, LLVMBuildFNeg(m->b, tl_lower_intrinsic1(m->l, "llvm.fabs", x), ""), false);
   LLVMValueRef right = LLVMBuildFDiv(m->b, one, LLVMBuildFAdd(m->b, t, one, ""), "");
   LLVMValueRef is_left = LLVMBuildFCmp(m->b, LLVMRealOLT, x, real(m, x, 0.0), "");
@@ -227,13 +230,21 @@ static LLVMValueRef build_rcp(const tl_math_context *m, LLVMValueRef x) {
   return LLVMBuildFDiv(m->b, real(m, x, 1.0), x, "");
 }
 
-static LLVMValueRef build_floor(const tl_math_context *m, LLVMValueRef x) { return tl_lower_intrinsic1(m->l, "llvm.floor", x); }
-static LLVMValueRef build_ceil(const tl_math_context *m, LLVMValueRef x) { return tl_lower_intrinsic1(m->l, "llvm.ceil", x); }
+static LLVMValueRef build_floor(const tl_math_context *m, LLVMValueRef x) {
+  return tl_lower_intrinsic1(m->l, "llvm.floor", x);
+}
+static LLVMValueRef build_ceil(const tl_math_context *m, LLVMValueRef x) {
+  return tl_lower_intrinsic1(m->l, "llvm.ceil", x);
+}
 static LLVMValueRef build_round(const tl_math_context *m, LLVMValueRef x) {
   return tl_lower_intrinsic1(m->l, "llvm.roundeven", x);
 }
-static LLVMValueRef build_trunc(const tl_math_context *m, LLVMValueRef x) { return tl_lower_intrinsic1(m->l, "llvm.trunc", x); }
-static LLVMValueRef build_abs(const tl_math_context *m, LLVMValueRef x) { return tl_lower_intrinsic1(m->l, "llvm.fabs", x); }
+static LLVMValueRef build_trunc(const tl_math_context *m, LLVMValueRef x) {
+  return tl_lower_intrinsic1(m->l, "llvm.trunc", x);
+}
+static LLVMValueRef build_abs(const tl_math_context *m, LLVMValueRef x) {
+  return tl_lower_intrinsic1(m->l, "llvm.fabs", x);
+}
 static LLVMValueRef build_isnan(const tl_math_context *m, LLVMValueRef x) {
   return LLVMBuildFCmp(m->b, LLVMRealUNO, x, x, "");
 }
@@ -255,7 +266,8 @@ static bool has_f64(int fn) {
          fn == TL_MATH_ROUND || fn == TL_MATH_TRUNC || fn == TL_MATH_ABS || fn == TL_MATH_ISNAN || fn == TL_MATH_ISINF;
 }
 
-LLVMValueRef tl_math_build(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, const tl_value *source, const tl_op *op) {
+LLVMValueRef tl_math_build(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, const tl_value *source,
+                           const tl_op *op) {
   tl_math_context m = {l, l->builder, source, op};
   bool half = dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
   if (!half && dtype != TL_DTYPE_F32 && !(dtype == TL_DTYPE_F64 && has_f64(fn))) return NULL;

@@ -18,7 +18,9 @@ static void initialize_once(void) {
   LLVMInitializeNVPTXAsmPrinter();
 }
 
-void tl_session_initialize_llvm(void) { pthread_once(&llvm_once, initialize_once); }
+void tl_session_initialize_llvm(void) {
+  pthread_once(&llvm_once, initialize_once);
+}
 
 // LLVM's default handler exits the process on errors; this one keeps them for tl_session_take_errors.
 static void capture_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
@@ -131,19 +133,28 @@ tl_status tl_session_verify(tl_session *session, LLVMModuleRef module, const cha
 
 LLVMTypeRef tl_session_type(const tl_session *s, tl_dtype dtype) {
   switch (dtype) {
-    case TL_DTYPE_F64: return s->f64;
-    case TL_DTYPE_F32: return s->f32;
-    case TL_DTYPE_F16: return s->f16;
-    case TL_DTYPE_BF16: return s->bf16;
+    case TL_DTYPE_F64:
+      return s->f64;
+    case TL_DTYPE_F32:
+      return s->f32;
+    case TL_DTYPE_F16:
+      return s->f16;
+    case TL_DTYPE_BF16:
+      return s->bf16;
     case TL_DTYPE_I64:
-    case TL_DTYPE_U64: return s->i64;
+    case TL_DTYPE_U64:
+      return s->i64;
     case TL_DTYPE_I32:
-    case TL_DTYPE_U32: return s->i32;
+    case TL_DTYPE_U32:
+      return s->i32;
     case TL_DTYPE_I16:
-    case TL_DTYPE_U16: return s->i16;
+    case TL_DTYPE_U16:
+      return s->i16;
     case TL_DTYPE_I8:
-    case TL_DTYPE_U8: return s->i8;
-    case TL_DTYPE_BOOL: return s->i1;
+    case TL_DTYPE_U8:
+      return s->i8;
+    case TL_DTYPE_BOOL:
+      return s->i1;
     case TL_DTYPE_NONE:
     case TL_DTYPE_TF32:
     case TL_DTYPE_F8E4M3:
@@ -151,7 +162,8 @@ LLVMTypeRef tl_session_type(const tl_session *s, tl_dtype dtype) {
     case TL_DTYPE_F4E2M1:
     case TL_DTYPE_I4:
     case TL_DTYPE_U4:
-    case TL_DTYPE_COUNT: return NULL;
+    case TL_DTYPE_COUNT:
+      return NULL;
   }
   return NULL;
 }
@@ -166,7 +178,9 @@ LLVMValueRef tl_session_i32(const tl_session *s, int64_t value) {
 LLVMValueRef tl_session_i64(const tl_session *s, int64_t value) {
   return LLVMConstInt(s->i64, (unsigned long long)value, 1);
 }
-LLVMValueRef tl_session_bool(const tl_session *s, bool value) { return LLVMConstInt(s->i1, value, 0); }
+LLVMValueRef tl_session_bool(const tl_session *s, bool value) {
+  return LLVMConstInt(s->i1, value, 0);
+}
 
 void tl_session_add_attribute(tl_session *session, LLVMValueRef function, int index, const char *name, uint64_t value) {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
@@ -174,13 +188,14 @@ void tl_session_add_attribute(tl_session *session, LLVMValueRef function, int in
 }
 
 void tl_session_add_string_attribute(tl_session *session, LLVMValueRef function, const char *name, const char *value) {
-  LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
-                          LLVMCreateStringAttribute(session->context, name, (unsigned)strlen(name), value,
-                                                    (unsigned)strlen(value)));
+  LLVMAddAttributeAtIndex(
+      function, LLVMAttributeFunctionIndex,
+      LLVMCreateStringAttribute(session->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value)));
 }
 
-LLVMValueRef tl_session_call_intrinsic(tl_session *session, LLVMBuilderRef builder, const char *name, LLVMTypeRef *overloads,
-                                       unsigned num_overloads, LLVMValueRef *args, unsigned num_args) {
+LLVMValueRef tl_session_call_intrinsic(tl_session *session, LLVMBuilderRef builder, const char *name,
+                                       LLVMTypeRef *overloads, unsigned num_overloads, LLVMValueRef *args,
+                                       unsigned num_args) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   LLVMValueRef function = LLVMGetIntrinsicDeclaration(session->module, id, overloads, num_overloads);
   return LLVMBuildCall2(builder, LLVMGlobalGetValueType(function), function, args, num_args, "");

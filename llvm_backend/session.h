@@ -46,7 +46,8 @@ TL_MUST_USE tl_status tl_session_verify(tl_session *session, LLVMModuleRef modul
 // Turns an LLVMErrorRef or an LLVM message into a status; both consume their argument.
 TL_MUST_USE tl_status tl_session_message_status(const char *where, char *message);
 
-// Type of one element in registers; NULL for dtypes this backend cannot compute with. bool is i1 in registers, i8 in memory.
+// Type of one element in registers; NULL for dtypes this backend cannot compute with. bool is i1 in registers, i8 in
+// memory.
 LLVMTypeRef tl_session_type(const tl_session *session, tl_dtype dtype);
 LLVMTypeRef tl_session_memory_type(const tl_session *session, tl_dtype dtype);
 LLVMValueRef tl_session_i32(const tl_session *session, int64_t value);
@@ -59,8 +60,9 @@ LLVMTypeRef tl_session_device_type(tl_session *session, const char *signature);
 LLVMValueRef tl_session_call_device(tl_session *session, LLVMBuilderRef builder, tl_device_op_id id, LLVMValueRef *args,
                                     unsigned num_args);
 // Calls the overloaded LLVM intrinsic `name` (such as "llvm.fma") for `type`.
-LLVMValueRef tl_session_call_intrinsic(tl_session *session, LLVMBuilderRef builder, const char *name, LLVMTypeRef *overloads,
-                                       unsigned num_overloads, LLVMValueRef *args, unsigned num_args);
+LLVMValueRef tl_session_call_intrinsic(tl_session *session, LLVMBuilderRef builder, const char *name,
+                                       LLVMTypeRef *overloads, unsigned num_overloads, LLVMValueRef *args,
+                                       unsigned num_args);
 // Adds an enum attribute (by name) to a function (index -1) or a parameter (index 1, 2, …).
 void tl_session_add_attribute(tl_session *session, LLVMValueRef function, int index, const char *name, uint64_t value);
 void tl_session_add_string_attribute(tl_session *session, LLVMValueRef function, const char *name, const char *value);

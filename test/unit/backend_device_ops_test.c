@@ -7,18 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "llvm_backend/session.h"
-
-#define PTXAS "/usr/local/cuda/bin/ptxas"
+#include "test/unit/backend_ptxas.h"
 
 static const tl_target *lowest_target(const tl_device_op *op) {
-  return tl_target_find(tl_str_from(op->min_sm <= 80 ? "sm_80" : op->min_sm <= 86 ? "sm_86" : op->min_sm <= 89 ? "sm_89" : "sm_90"));
+  return tl_target_find(tl_str_from(op->min_sm <= 80   ? "sm_80"
+                                    : op->min_sm <= 86 ? "sm_86"
+                                    : op->min_sm <= 89 ? "sm_89"
+                                                       : "sm_90"));
 }
 
 // An argument of the wanted type out of the kernel's two pointers, or an immediate.
-static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, LLVMTypeRef type, char letter, LLVMValueRef function, LLVMValueRef shared) {
+static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, LLVMTypeRef type, char letter, LLVMValueRef function,
+                             LLVMValueRef shared) {
   if (letter == 'g') return LLVMGetParam(function, 0);
   if (letter == 'p') return shared;
   if (letter == 'I') return tl_session_i32(s, 0);
@@ -35,7 +37,8 @@ static void store_results(LLVMBuilderRef b, LLVMValueRef result, LLVMValueRef po
   LLVMTypeRef type = LLVMTypeOf(result);
   if (LLVMGetTypeKind(type) == LLVMVoidTypeKind) return;
   unsigned n = LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMCountStructElementTypes(type) : 0;
-  for (unsigned i = 0; i < n; i++) LLVMSetVolatile(LLVMBuildStore(b, LLVMBuildExtractValue(b, result, i, ""), pointer), 1);
+  for (unsigned i = 0; i < n; i++)
+    LLVMSetVolatile(LLVMBuildStore(b, LLVMBuildExtractValue(b, result, i, ""), pointer), 1);
   if (n == 0) LLVMSetVolatile(LLVMBuildStore(b, result, pointer), 1);
 }
 
@@ -73,7 +76,8 @@ static char *compile_row(tl_device_op_id id) {
   check_status(tl_session_begin_module(&s, "row"), op->name);
   build_kernel(&s, id);
   LLVMValueRef function = s.device_functions[id];
-  ck_assert_msg(tl_device_op_is_asm(op) == (LLVMGetIntrinsicID(function) == 0), "%s: not an intrinsic of this LLVM", op->name);
+  ck_assert_msg(tl_device_op_is_asm(op) == (LLVMGetIntrinsicID(function) == 0), "%s: not an intrinsic of this LLVM",
+                op->name);
   ck_assert_str_eq(LLVMGetValueName2(function, &(size_t){0}), op->name);
   check_status(tl_session_verify(&s, s.module, op->name), op->name);
   ck_assert_int_ge(tl_session_needed_ptx(&s, s.module), op->min_ptx);
@@ -85,7 +89,8 @@ static char *compile_row(tl_device_op_id id) {
   LLVMDisposePassBuilderOptions(options);
   LLVMMemoryBufferRef out = NULL;
   char *message = NULL;
-  ck_assert_msg(!LLVMTargetMachineEmitToMemoryBuffer(s.machine, s.module, LLVMAssemblyFile, &message, &out), "%s", op->name);
+  ck_assert_msg(!LLVMTargetMachineEmitToMemoryBuffer(s.machine, s.module, LLVMAssemblyFile, &message, &out), "%s",
+                op->name);
   check_status(tl_session_take_errors(&s, op->name), op->name);
   char *ptx = strndup(LLVMGetBufferStart(out), LLVMGetBufferSize(out));
   LLVMDisposeMemoryBuffer(out);
@@ -93,23 +98,12 @@ static char *compile_row(tl_device_op_id id) {
   return ptx;
 }
 
-static void assemble(const char *ptx, const tl_device_op *op) {
-  char path[] = "tl_device_op_XXXXXX", command[256];
-  int fd = mkstemp(path);
-  ck_assert_int_ge(fd, 0);
-  ck_assert_int_eq(write(fd, ptx, strlen(ptx)), (ssize_t)strlen(ptx));
-  close(fd);
-  snprintf(command, sizeof command, PTXAS " -arch=%s -o /dev/null %s", lowest_target(op)->name, path);
-  int rc = system(command);
-  unlink(path);
-  ck_assert_msg(rc == 0, "%s: ptxas refused\n%s", op->name, ptx);
-}
-
 START_TEST(row_compiles_at_its_lowest_target) {
   const tl_device_op *op = tl_device_op_of((tl_device_op_id)_i);
   char *ptx = compile_row((tl_device_op_id)_i);
   ck_assert(strstr(ptx, ".entry k") != NULL);
-  if (access(PTXAS, X_OK) == 0) assemble(ptx, op);
+  if (tl_test_has_ptxas())
+    ck_assert_msg(tl_test_assemble(ptx, lowest_target(op)->name).ok, "%s: ptxas refused\n%s", op->name, ptx);
   free(ptx);
 }
 END_TEST
@@ -132,6 +126,6 @@ int main(void) {
   srunner_run_all(runner, CK_NORMAL);
   int failed = srunner_ntests_failed(runner);
   srunner_free(runner);
-  if (access(PTXAS, X_OK) != 0) printf("ptxas not found: %d rows were compiled but not assembled\n", TL_DEVOP_COUNT);
+  if (!tl_test_has_ptxas()) printf("ptxas not found: %d rows were compiled but not assembled\n", TL_DEVOP_COUNT);
   return failed == 0 ? 0 : 1;
 }

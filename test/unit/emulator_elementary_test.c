@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The elementary functions of math.def against libm in double precision: error in units in the last place of f32 over samples
-// of all bit patterns (zeros, denormals, infinities and NaN among them). The emulator's ex2, rcp and rsqrt are exact, so the
-// bounds leave room for the hardware's.
+// The elementary functions of math.def against libm in double precision: error in units in the last place of f32 over
+// samples of all bit patterns (zeros, denormals, infinities and NaN among them). The emulator's ex2, rcp and rsqrt are
+// exact, so the bounds leave room for the hardware's.
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +19,16 @@ static const char text[] =
     "kernel {name = \"elementary\", threads = 128, shared_bytes = 0} do {\n"
     "  %%n = const {value = 65536} : index\n"
     "  %%one = const {value = 1} : index\n"
-    "  %%x = tensor dims(%%n) strides(%%one) {name = \"X\", arg = 0, access = in, align = 16} : buffer<global f32 65536>\n"
-    "  %%y = tensor dims(%%n) strides(%%one) {name = \"Y\", arg = 1, access = out, align = 16} : buffer<global f32 65536>\n"
+    "  %%x = tensor dims(%%n) strides(%%one) {name = \"X\", arg = 0, access = in, align = 16} : buffer<global f32 "
+    "65536>\n"
+    "  %%y = tensor dims(%%n) strides(%%one) {name = \"Y\", arg = 1, access = out, align = 16} : buffer<global f32 "
+    "65536>\n"
     "  %%blocks = const {value = 64} : index\n"
     "  %%size = const {value = 1024} : index\n"
     "  %%b = grid %%blocks {names = \"b\"} : index\n"
     "  %%start = mul %%b, %%size : index\n"
-    "  parallel {extents = [1024], vec = 4, layout = #layout<1024: r4.d0s1 l32.d0s4 w4.d0s128 r2.d0s512>} do(%%i: index) {\n"
+    "  parallel {extents = [1024], vec = 4, layout = #layout<1024: r4.d0s1 l32.d0s4 w4.d0s128 r2.d0s512>} do(%%i: "
+    "index) {\n"
     "    %%at = add %%start, %%i : index\n"
     "    %%v = load buffer(%%x) index(%%at) {check = [0], vec = 4} : f32\n"
     "    %%r = math %%v {fn = %s} : f32\n"
@@ -56,7 +59,8 @@ static void run(const char *function, const float *in, float *out) {
   tl_diags_init(&diags, &sources);
   tl_module *module = parse(function, &sources, &diags);
   tl_backend *backend = NULL;
-  check_status(tl_backend_create(module, tl_target_find(TL_STR("sm_80")), &(tl_backend_options){.opt_level = 3}, &diags, &backend));
+  check_status(tl_backend_create(module, tl_target_find(TL_STR("sm_80")), &(tl_backend_options){.opt_level = 3}, &diags,
+                                 &backend));
   char *bitcode;
   size_t len;
   const tl_manifest *manifest;
@@ -90,7 +94,8 @@ static double ulp_of(double value) {
 static double ulps_off(float got, double wanted) {
   if (isnan(wanted)) return isnan(got) ? 0 : INFINITY;
   // Past the largest float by half a unit the rounded result is infinite; allow the neighbour of the edge.
-  if (isinf((float)wanted)) return isinf(got) && (got > 0) == (wanted > 0) ? 0 : fabs(got) >= 0x1.fffffcp127 ? 1 : INFINITY;
+  if (isinf((float)wanted))
+    return isinf(got) && (got > 0) == (wanted > 0) ? 0 : fabs(got) >= 0x1.fffffcp127 ? 1 : INFINITY;
   if (isinf(got)) return fabs(wanted) >= 0x1.fffffcp127 ? 1 : INFINITY;
   if (isnan(got)) return INFINITY;
   return fabs(got - wanted) / ulp_of(wanted);
@@ -102,15 +107,24 @@ typedef struct elementary_case {
   double bound_ulp;
 } elementary_case;
 
-static double ref_sigmoid(double x) { return 1 / (1 + exp(-x)); }
-static double ref_rsqrt(double x) { return 1 / sqrt(x); }
-static double ref_rcp(double x) { return 1 / x; }
-static double ref_round(double x) { return nearbyint(x); }
+static double ref_sigmoid(double x) {
+  return 1 / (1 + exp(-x));
+}
+static double ref_rsqrt(double x) {
+  return 1 / sqrt(x);
+}
+static double ref_rcp(double x) {
+  return 1 / x;
+}
+static double ref_round(double x) {
+  return nearbyint(x);
+}
 
 static const elementary_case cases[] = {
-    {"exp", exp, 4},         {"exp2", exp2, 1},     {"log", log, 2},           {"log2", log2, 3},
-    {"tanh", tanh, 4},       {"sqrt", sqrt, 0.5},   {"rsqrt", ref_rsqrt, 1},   {"rcp", ref_rcp, 0.5},
-    {"sigmoid", ref_sigmoid, 5}, {"erf", erf, 4},   {"floor", floor, 0},       {"ceil", ceil, 0},
+    {"exp", exp, 4},         {"exp2", exp2, 1},     {"log", log, 2},
+    {"log2", log2, 3},       {"tanh", tanh, 4},     {"sqrt", sqrt, 0.5},
+    {"rsqrt", ref_rsqrt, 1}, {"rcp", ref_rcp, 0.5}, {"sigmoid", ref_sigmoid, 5},
+    {"erf", erf, 4},         {"floor", floor, 0},   {"ceil", ceil, 0},
     {"round", ref_round, 0}, {"trunc", trunc, 0},   {"abs", fabs, 0},
 };
 
@@ -122,7 +136,8 @@ static void fill_inputs(int set, float *in) {
     if (set == 1) in[i] = 0.5f + (float)i / 32768.0f;
     if (set == 2) in[i] = ((float)i - 32768.0f) / 297.0f;
   }
-  const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 0x1.fffffep127f, 0x1p-126f, 1.0f, -1.0f};
+  const float special[] = {0.0f,       -0.0f,           INFINITY,  -INFINITY, NAN,  0x1p-149f,
+                           -0x1p-149f, 0x1.fffffep127f, 0x1p-126f, 1.0f,      -1.0f};
   if (set == 0) memcpy(in, special, sizeof special);
 }
 

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// From specs and scheduled IR to PTX: what the code looks like, that it assembles without spills, and what is refused.
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/instantiate.h"
+#include "ir/text.h"
+#include "llvm_backend/backend.h"
+#include "passes/passes.h"
+#include "test/unit/backend_ptxas.h"
+
+typedef struct fixture {
+  tl_sources sources;
+  tl_diags diags;
+  tl_spec *spec;
+  tl_module *module;
+  tl_backend *backend;
+  tl_strbuf ptx;
+} fixture;
+
+static void check_status(fixture *f, tl_status status) {
+  if (!status) return;
+  tl_strbuf text = {0};
+  tl_diags_print_text(&f->diags, &text, false);
+  ck_abort_msg("%s\n%s", tl_status_message(status), tl_strbuf_c(&text));
+}
+
+static void init(fixture *f) {
+  memset(f, 0, sizeof *f);
+  tl_sources_init(&f->sources);
+  tl_diags_init(&f->diags, &f->sources);
+}
+
+static void fini(fixture *f) {
+  tl_strbuf_fini(&f->ptx);
+  tl_backend_destroy(f->backend);
+  if (f->module) tl_module_destroy(f->module);
+  if (f->spec) tl_spec_destroy(f->spec);
+  tl_diags_fini(&f->diags);
+  tl_sources_fini(&f->sources);
+}
+
+static tl_status lower(fixture *f, const tl_target *target, tl_backend_options options) {
+  return tl_backend_create(f->module, target, &options, &f->diags, &f->backend);
+}
+
+// The kernel library's spec through every pass.
+static void compile_kernel(fixture *f, const char *path, const tl_target *target) {
+  uint32_t source;
+  init(f);
+  check_status(f, tl_sources_read(&f->sources, path, 1 << 20, &source));
+  f->spec = tl_spec_parse(&f->sources, source, &f->diags);
+  ck_assert(f->spec != NULL);
+  f->module = tl_instantiate(&f->spec->kernels[0], (tl_bindings){0}, target, &f->sources, &f->diags);
+  if (!f->module) check_status(f, tl_status_make(TL_STATUS_DIAGNOSTICS, "%s", path));
+  tl_pass_options passes = {.pass_limit = -1};
+  check_status(f, tl_passes_run(f->module, target, &passes, &f->diags));
+  check_status(f, lower(f, target, (tl_backend_options){.opt_level = 3}));
+  check_status(f, tl_backend_emit_ptx(f->backend, &f->ptx));
+}
+
+static int count(const char *text, const char *part) {
+  int n = 0;
+  for (const char *at = strstr(text, part); at; at = strstr(at + 1, part)) n++;
+  return n;
+}
+
+static const char *const kernels[] = {"vector_add",     "softplus",      "matmul", "matmul_bias_relu",
+                                      "matmul_dynamic", "matmul_splitk", "conv2d", "matmul_w4a16"};
+static const char *const targets[] = {"sm_80", "sm_90a"};
+enum { NUM_KERNELS = sizeof kernels / sizeof *kernels };
+
+START_TEST(library_kernels_assemble_without_spills) {
+  fixture f;
+  char path[128];
+  snprintf(path, sizeof path, "kernels/%s.yaml", kernels[_i % NUM_KERNELS]);
+  const char *target = targets[_i / NUM_KERNELS];
+  compile_kernel(&f, path, tl_target_find(tl_str_from(target)));
+  if (tl_test_has_ptxas()) {
+    tl_test_cubin cubin = tl_test_assemble(tl_strbuf_c(&f.ptx), target);
+    ck_assert_msg(cubin.ok, "%s", path);
+    ck_assert_msg(cubin.spill_bytes == 0, "%s spills %d bytes", path, cubin.spill_bytes);
+    ck_assert_int_le(cubin.registers, 240);
+  }
+  fini(&f);
+}
+END_TEST
+
+START_TEST(the_same_input_gives_the_same_bytes) {
+  fixture a, b;
+  compile_kernel(&a, "kernels/matmul_bias_relu.yaml", tl_target_find(TL_STR("sm_80")));
+  compile_kernel(&b, "kernels/matmul_bias_relu.yaml", tl_target_find(TL_STR("sm_80")));
+  ck_assert_str_eq(tl_strbuf_c(&a.ptx), tl_strbuf_c(&b.ptx));
+  fini(&a);
+  fini(&b);
+}
+END_TEST
+
+// 64x64 a warp and 64 of K: 4 x 8 mma a k step of 16, one ldmatrix.x4 for 16 rows of A and for 16 columns of B.
+START_TEST(matmul_loop_has_no_waste) {
+  fixture f;
+  compile_kernel(&f, "kernels/matmul.yaml", tl_target_find(TL_STR("sm_80")));
+  const char *ptx = tl_strbuf_c(&f.ptx);
+  ck_assert_int_eq(count(ptx, "mma.sync.aligned.m16n8k16"), 128);
+  ck_assert_int_eq(count(ptx, "ldmatrix.sync.aligned.m8n8.x4.shared"), 16);
+  ck_assert_int_eq(count(ptx, "ldmatrix.sync.aligned.m8n8.x4.trans.shared"), 16);
+  ck_assert_int_eq(count(ptx, "cp.async.cg.shared.global"), 48);
+  ck_assert_int_eq(count(ptx, "cvt.rn.f16x2.f32"), 64);
+  fini(&f);
+}
+END_TEST
+
+START_TEST(vector_add_moves_16_bytes) {
+  fixture f;
+  compile_kernel(&f, "kernels/vector_add.yaml", tl_target_find(TL_STR("sm_80")));
+  const char *ptx = tl_strbuf_c(&f.ptx);
+  ck_assert_int_eq(count(ptx, "ld.global.nc.v4.b32"), 2);
+  ck_assert_int_eq(count(ptx, "st.global.v4.b32"), 1);
+  ck_assert(strstr(ptx, "\"grid\": [\"(N + 1023) // 1024\", 1, 1]") != NULL);
+  fini(&f);
+}
+END_TEST
+
+// Scheduled IR as text.
+static void parse(fixture *f, const char *text) {
+  init(f);
+  f->module = tl_module_parse(&f->sources, tl_sources_add(&f->sources, "test.tir", tl_str_from(text)), &f->diags);
+  if (!f->module) check_status(f, tl_status_make(TL_STATUS_DIAGNOSTICS, "the test's IR"));
+}
+
+#define SMALL_GEMM(k, pitch_a, attrs)                                                                                  \
+  "module scheduled sm_80\n"                                                                                           \
+  "kernel {name = \"g\", threads = 32, shared_bytes = 8192} do {\n"                                                    \
+  "  %n = const {value = 256} : index\n"                                                                               \
+  "  %one = const {value = 1} : index\n"                                                                               \
+  "  %c16 = const {value = 16} : index\n"                                                                              \
+  "  %zero = const {value = 0} : index\n"                                                                              \
+  "  %C = tensor dims(%c16, %c16) strides(%c16, %one) {name = \"C\", arg = 0, access = out, align = 16} : "            \
+  "buffer<global f32 "                                                                                                 \
+  "16x16>\n"                                                                                                           \
+  "  %b = grid %one {names = \"b\"} : index\n"                                                                         \
+  "  %a_s = alloc {name = \"a_s\", offset = 0, shared = #shared<pitch " pitch_a ">} : buffer<shared f16 16x" k         \
+  ">\n"                                                                                                                \
+  "  %b_s = alloc {name = \"b_s\", offset = 4096, shared = #shared<pitch 32>} : buffer<shared f16 " k                  \
+  "x16>\n"                                                                                                             \
+  "  %f0 = const {value = 0.0} : f32\n"                                                                                \
+  "  %acc = splat %f0 : tile<f32 16x16, #layout<16x16: r2.d1s1 r2.d0s8 l4.d1s2 l8.d0s1 r2.d1s8>>\n"                    \
+  "  %r = gemm %acc, %a_s, %b_s {" attrs                                                                               \
+  "} : tile<f32 16x16, #layout<16x16: r2.d1s1 r2.d0s8 l4.d1s2 l8.d0s1 r2.d1s8>>\n"                                     \
+  "  tile_store tile(%r) dst(%C) dst_offsets(%zero, %zero) {dst_dims = [0, 1], dst_check = [0, 0], via = vector, vec " \
+  "= 2}\n"                                                                                                             \
+  "}\n"
+#define MMA "mma = mma, inst = [16, 8, 16], warps = [1, 1]"
+
+START_TEST(rest_of_8_along_k_is_m16n8k8) {
+  fixture f;
+  parse(&f, SMALL_GEMM("24", "48", MMA));
+  check_status(&f, lower(&f, tl_target_find(TL_STR("sm_80")), (tl_backend_options){.opt_level = 3}));
+  check_status(&f, tl_backend_emit_ptx(f.backend, &f.ptx));
+  ck_assert_int_eq(count(tl_strbuf_c(&f.ptx), "mma.sync.aligned.m16n8k16"), 2);
+  ck_assert_int_eq(count(tl_strbuf_c(&f.ptx), "mma.sync.aligned.m16n8k8"), 2);
+  if (tl_test_has_ptxas()) ck_assert(tl_test_assemble(tl_strbuf_c(&f.ptx), "sm_80").ok);
+  fini(&f);
+}
+END_TEST
+
+static void expect_unsupported(const char *text, const char *part) {
+  fixture f;
+  parse(&f, text);
+  tl_status status = lower(&f, tl_target_find(TL_STR("sm_80")), (tl_backend_options){.opt_level = 3});
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_DIAGNOSTICS);
+  tl_strbuf out = {0};
+  tl_diags_print_text(&f.diags, &out, false);
+  ck_assert_msg(strstr(tl_strbuf_c(&out), part) && strstr(tl_strbuf_c(&out), "TL0660"), "%s", tl_strbuf_c(&out));
+  tl_strbuf_fini(&out);
+  tl_status_free(status);
+  fini(&f);
+}
+
+START_TEST(what_has_no_instruction_is_a_diagnostic) {
+  expect_unsupported(SMALL_GEMM("20", "48", MMA), "K of the tile to be a multiple of 8");
+  expect_unsupported(SMALL_GEMM("16", "40", MMA), "16-byte multiples");
+  expect_unsupported(SMALL_GEMM("16", "32", "mma = wgmma"), "wgmma has no lowering");
+}
+END_TEST
+
+START_TEST(ptx_version_can_be_raised_but_not_lowered) {
+  fixture f;
+  parse(&f, SMALL_GEMM("16", "32", MMA));
+  const tl_target *target = tl_target_find(TL_STR("sm_80"));
+  tl_status status = lower(&f, target, (tl_backend_options){.ptx_version = 60, .opt_level = 3});
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_UNSUPPORTED);
+  tl_status_free(status);
+  check_status(&f, lower(&f, target, (tl_backend_options){.ptx_version = 83, .opt_level = 3}));
+  check_status(&f, tl_backend_emit_ptx(f.backend, &f.ptx));
+  ck_assert(strstr(tl_strbuf_c(&f.ptx), ".version 8.3") != NULL);
+  ck_assert(strstr(tl_strbuf_c(&f.ptx), "\"ptx_version\": \"8.3\"") != NULL);
+  fini(&f);
+}
+END_TEST
+
+START_TEST(llvm_ir_can_be_printed_before_and_after) {
+  fixture f;
+  parse(&f, SMALL_GEMM("16", "32", MMA));
+  check_status(&f, lower(&f, tl_target_find(TL_STR("sm_80")), (tl_backend_options){.opt_level = 3}));
+  tl_strbuf before = {0}, after = {0}, again = {0};
+  check_status(&f, tl_backend_print_llvm(f.backend, &before));
+  check_status(&f, tl_backend_print_llvm_opt(f.backend, &after));
+  check_status(&f, tl_backend_emit_ptx(f.backend, &f.ptx));
+  check_status(&f, tl_backend_print_llvm(f.backend, &again));
+  ck_assert_str_eq(tl_strbuf_c(&before), tl_strbuf_c(&again));
+  ck_assert_str_ne(tl_strbuf_c(&before), tl_strbuf_c(&after));
+  ck_assert(strstr(tl_strbuf_c(&after), "asm") == NULL);
+  tl_strbuf_fini(&before);
+  tl_strbuf_fini(&after);
+  tl_strbuf_fini(&again);
+  fini(&f);
+}
+END_TEST
+
+START_TEST(too_many_blocks_is_a_diagnostic) {
+  fixture f;
+  parse(&f,
+        "module scheduled sm_80\n"
+        "kernel {name = \"k\", threads = 32, shared_bytes = 0} do {\n"
+        "  %n = const {value = 70000} : index\n"
+        "  %a, %b = grid %n, %n {names = \"a,b\"} : index, index\n"
+        "}\n");
+  tl_status status = lower(&f, tl_target_find(TL_STR("sm_80")), (tl_backend_options){.opt_level = 3});
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_DIAGNOSTICS);
+  ck_assert_uint_eq(f.diags.list.len, 1);
+  ck_assert_int_eq(f.diags.list.items[0]->code, TL_DIAG_GRID_LIMIT);
+  tl_status_free(status);
+  fini(&f);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("backend_lower");
+  TCase *tests = tcase_create("lower");
+  tcase_set_timeout(tests, 120);
+  tcase_add_loop_test(tests, library_kernels_assemble_without_spills, 0, 2 * NUM_KERNELS);
+  tcase_add_test(tests, the_same_input_gives_the_same_bytes);
+  tcase_add_test(tests, matmul_loop_has_no_waste);
+  tcase_add_test(tests, vector_add_moves_16_bytes);
+  tcase_add_test(tests, rest_of_8_along_k_is_m16n8k8);
+  tcase_add_test(tests, what_has_no_instruction_is_a_diagnostic);
+  tcase_add_test(tests, ptx_version_can_be_raised_but_not_lowered);
+  tcase_add_test(tests, llvm_ir_can_be_printed_before_and_after);
+  tcase_add_test(tests, too_many_blocks_is_a_diagnostic);
+  suite_add_tcase(suite, tests);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  if (!tl_test_has_ptxas())
+    printf("ptxas not found: %d kernels were compiled but not assembled\n", 2 * NUM_KERNELS + 1);
+  return failed == 0 ? 0 : 1;
+}
