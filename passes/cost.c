@@ -43,10 +43,10 @@ void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan
   plan->padded_m = shape->m;
   plan->padded_n = shape->n;
   plan->acc_registers = ceil_div(shape->m * shape->n, threads);
-  // A register tile of r x c needs r + c operands for r * c products.
+  // A register tile of r x c needs r + c operands for r * c products, and as many in flight for the next step.
   int32_t side = 1;
   while ((side + 1) * (side + 1) <= plan->acc_registers) side++;
-  plan->operand_registers = 2 * side;
+  plan->operand_registers = 4 * side;
   plan->math_clocks = (double)shape->m * shape->n * shape->k / fma_rate;
   plan->shared_clocks = (double)threads * 2 * side * shape->k * shape->operand_bits / 8 / shared_rate / 4;
   plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
