@@ -26,8 +26,8 @@ typedef struct tl_const {
   tl_dtype dtype;
 } tl_const;
 
-// Params and lets of a kernel with values: what check, bench and the reference see. DYNAMIC entries have no value unless
-// a binding gives one (a case does).
+// Params and lets of a kernel with values: what check, bench and the reference see. DYNAMIC entries have no value
+// unless a binding gives one (a case does).
 typedef struct tl_env_entry {
   tl_str name;
   tl_const value;
@@ -42,12 +42,14 @@ typedef struct tl_env {
 
 // Evaluates params and lets under `bindings`. False (and diagnostics) on errors.
 // With `bind_dynamic`, bindings of dynamic params give them values in the environment (to run a case).
-bool tl_env_create(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings bindings, bool bind_dynamic, tl_diags *diags, tl_env *out_env);
+bool tl_env_create(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings bindings, bool bind_dynamic,
+                   tl_diags *diags, tl_env *out_env);
 const tl_env_entry *tl_env_find(const tl_env *env, tl_str name);
 // Folds an expression of params and lets (functions included). False with a diagnostic when it does not fold.
 bool tl_env_eval(const tl_env *env, const tl_expr *expr, tl_diags *diags, tl_const *out);
 
 // The tile-level module of one kernel. NULL when there were errors. `bindings` may not bind dynamic params here.
-tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target, const tl_sources *sources, tl_diags *diags);
+tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target,
+                          const tl_sources *sources, tl_diags *diags);
 
 #endif

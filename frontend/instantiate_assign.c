@@ -120,6 +120,8 @@ static void assign_tile(tl_sema *sema, const tl_assign *assign) {
   region_indices(sema, &region, tile.indices, indices);
   tl_builder outer;
   tl_op *guard = open_limits(sema, &region, indices, &outer);
+  tile.target = region.symbol;
+  for (int32_t d = 0; d < region.rank; ++d) tile.target_indices[d] = indices[d];
   sema->tile = &tile;
   tl_sema_value value = tl_sema_expr(sema, assign->value);
   sema->tile = NULL;

@@ -51,6 +51,8 @@ typedef struct tl_tile_context {
   int32_t rank;
   int64_t extents[TL_MAX_RANK];
   tl_value *indices[TL_MAX_RANK];
+  const tl_symbol *target;                // what is assigned
+  tl_value *target_indices[TL_MAX_RANK];  // its element in this iteration
 } tl_tile_context;
 
 typedef struct tl_sema {

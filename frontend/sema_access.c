@@ -62,6 +62,37 @@ bool tl_sema_subscripts(tl_sema *sema, const tl_symbol *symbol, const tl_expr *e
   return ok;
 }
 
+// Whether two indices differ by a constant and the indices of the tile assignment only: then it is known where they
+// meet.
+static bool is_comparable(const tl_tile_context *tile, tl_value *a, tl_value *b) {
+  tl_affine x = tl_affine_of(a), y = tl_affine_of(b), difference = tl_affine_sub(&x, &y);
+  if (!x.valid || !y.valid || !difference.valid) return false;
+  for (int32_t i = 0; i < difference.num_terms; ++i) {
+    bool is_own = false;
+    for (int32_t k = 0; k < tile->rank; ++k) is_own = is_own || difference.terms[i].symbol == tile->indices[k];
+    if (!is_own) return false;
+  }
+  return true;
+}
+
+// A tile assignment may read its target only where it writes in the same iteration, or where it writes nowhere: other
+// elements may have been overwritten already.
+static void check_self_read(tl_sema *sema, tl_value *const *indices, tl_loc loc) {
+  const tl_tile_context *tile = sema->tile;
+  bool same = true;
+  for (int32_t d = 0; d < tile->target->value->type->rank; ++d) {
+    tl_range read = tl_value_range(indices[d]), written = tl_value_range(tile->target_indices[d]);
+    if (read.hi < written.lo || written.hi < read.lo) return;
+    if (!is_comparable(tile, indices[d], tile->target_indices[d])) return;
+    same = same && tl_prove_equal(indices[d], tile->target_indices[d]);
+  }
+  if (same) return;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_SELF_READ, loc,
+                                 "`%.*s` is read here at other elements than the assignment writes at the same time",
+                                 TL_STR_ARG(tile->target->name));
+  tl_diag_add_hint(sema->diags, diag, "assign to another tile, or copy `%.*s` first", TL_STR_ARG(tile->target->name));
+}
+
 tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_value *pad,
                            tl_loc loc) {
   const tl_type *type = symbol->value->type;
@@ -72,6 +103,7 @@ tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *con
     tl_diag_add_hint(sema->diags, diag, "copy `%.*s` to a shared tile and read that", TL_STR_ARG(symbol->name));
     return tl_sema_poison();
   }
+  if (sema->tile && sema->tile->target == symbol) check_self_read(sema, indices, loc);
   sema->builder.loc = loc;
   const tl_type *element = tl_type_scalar(sema->module, type->dtype);
   tl_group groups[3] = {TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}, {&pad, pad ? 1 : 0}};

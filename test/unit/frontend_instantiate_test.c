@@ -213,10 +213,10 @@ static const body_case cases[] = {
      "  %1 = max %0, 0.0:f32 : f32\n"
      "  store value(%1) buffer(%acc) index(%i, %j)\n"
      "}\n"},
-    {"tile_transposed", "  - b = b.T\n",
-     "parallel {extents = [32, 32]} do(%i: index, %j: index) {\n"
-     "  %0 = load buffer(%b) index(%j, %i) : f16\n"
-     "  store value(%0) buffer(%b) index(%i, %j)\n"
+    {"tile_transposed", "  - x = R[0:bn, 0:bm].T\n",
+     "parallel {extents = [16, 32]} do(%i: index, %j: index) {\n"
+     "  %0 = load buffer(%R) index(%j, %i) : f32\n"
+     "  store value(%0) buffer(%x) index(%i, %j)\n"
      "}\n"},
     {"element_compound", "  - R[bx, 0] *= 2\n",
      "%0 = load buffer(%R) index(%bx, 0) : f32\n"
