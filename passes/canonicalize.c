@@ -8,6 +8,8 @@
 // completely. Needs nothing; keeps effects and their order.
 #include "passes/canonicalize.h"
 
+#include <stdlib.h>
+
 #include "ir/affine.h"
 
 // ---- simplification of single ops
@@ -125,9 +127,12 @@ static bool simplify_block(tl_pass_context *context, tl_block *block) {
 
 // ---- equal ops
 
+// The pure ops of a block so far, by hash of what must agree. Lookups only, so that the order of addresses has no
+// effect.
 typedef struct common_scope {
   const struct common_scope *outer;
-  TL_VEC(tl_op *) ops;
+  tl_op **slots;  // Owned. Open addressing.
+  size_t num_slots, num_ops;
 } common_scope;
 
 static bool same_op(const tl_op *a, const tl_op *b) {
@@ -150,13 +155,42 @@ static bool may_share(const tl_op *op) {
   return (flags & TL_OPFLAG_PURE) && !(flags & TL_OPFLAG_ONCE) && op->num_results == 1 && op->num_regions == 0;
 }
 
+static size_t hash_op(const tl_op *op) {
+  uint64_t hash = (uint64_t)op->code * 0x9E3779B97F4A7C15u;
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    hash = (hash ^ ((uintptr_t)tl_op_operand(op, i) >> 4)) * 0x9E3779B97F4A7C15u;
+  }
+  const tl_attr *value = op->code == TL_OP_CONST ? tl_op_attr(op, TL_ATTR_VALUE) : NULL;
+  if (value) hash = (hash ^ (uint64_t)value->v.i) * 0x9E3779B97F4A7C15u;
+  return (size_t)(hash >> 20);
+}
+
 static tl_op *find_equal(const common_scope *scope, const tl_op *op) {
+  size_t hash = hash_op(op);
   for (; scope; scope = scope->outer) {
-    for (size_t i = 0; i < scope->ops.len; i++) {
-      if (same_op(scope->ops.items[i], op)) return scope->ops.items[i];
+    if (scope->num_slots == 0) continue;
+    for (size_t slot = hash % scope->num_slots; scope->slots[slot]; slot = (slot + 1) % scope->num_slots) {
+      if (same_op(scope->slots[slot], op)) return scope->slots[slot];
     }
   }
   return NULL;
+}
+
+static void add_op(common_scope *scope, tl_op *op) {
+  if (scope->num_ops * 2 >= scope->num_slots) {
+    common_scope grown = {.num_slots = scope->num_slots ? scope->num_slots * 2 : 64};
+    grown.slots = tl_xcalloc(grown.num_slots, sizeof *grown.slots);
+    for (size_t i = 0; i < scope->num_slots; i++) {
+      if (scope->slots[i]) add_op(&grown, scope->slots[i]);
+    }
+    free(scope->slots);
+    scope->slots = grown.slots;
+    scope->num_slots = grown.num_slots;
+  }
+  size_t slot = hash_op(op) % scope->num_slots;
+  while (scope->slots[slot]) slot = (slot + 1) % scope->num_slots;
+  scope->slots[slot] = op;
+  scope->num_ops++;
 }
 
 static bool share_block(tl_block *block, const common_scope *outer) {
@@ -170,7 +204,7 @@ static bool share_block(tl_block *block, const common_scope *outer) {
     if (!may_share(op)) continue;
     tl_op *equal = find_equal(&scope, op);
     if (!equal) {
-      tl_vec_push(&scope.ops, op);
+      add_op(&scope, op);
       continue;
     }
     tl_value *kept = tl_op_result(equal, 0);
@@ -179,7 +213,7 @@ static bool share_block(tl_block *block, const common_scope *outer) {
     tl_op_erase(op);
     changed = true;
   }
-  tl_vec_fini(&scope.ops);
+  free(scope.slots);
   return changed;
 }
 
