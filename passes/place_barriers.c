@@ -12,23 +12,24 @@
 // that needs one; a loop is walked until what its end hands to its start brings nothing new, so that hazards over the
 // back edge are seen (each time anew: a barrier for the back edge often serves the rest of the iteration too). Barriers
 // of the author count. An `if` that is not proven uniform may hold no barrier: what its content needs is put before it.
-#include "passes/effects.h"
 #include "passes/passes.h"
+#include "passes/place_barriers_internal.h"
 #include "support/status.h"
 
-typedef TL_VEC(const tl_value *) root_set;
+// Accesses, at most one of an op to an owner of memory; for rings only the root counts.
+typedef tl_effect_list access_set;
 
-// What threads may have done since the last barrier, per owner of memory and per ring.
+// What threads may have done since the last barrier.
 typedef struct hazard_state {
-  root_set reads;
-  root_set writes;
-  root_set atomics;
-  root_set in_flight;  // written by async copies outside of rings that nobody waited for yet
-  root_set waited;     // rings with a wait
-  root_set released;   // rings with a release
+  access_set reads;
+  access_set writes;
+  access_set atomics;
+  access_set in_flight;  // written by async copies outside of rings that nobody waited for yet
+  access_set waited;     // rings with a wait
+  access_set released;   // rings with a release
 } hazard_state;
 
-enum { NUM_SETS = sizeof(hazard_state) / sizeof(root_set) };
+enum { NUM_SETS = sizeof(hazard_state) / sizeof(access_set) };
 
 typedef struct placement {
   tl_pass_context *context;
@@ -37,27 +38,42 @@ typedef struct placement {
   TL_VEC(tl_op *) placed;  // barriers that this pass put in
 } placement;
 
-static bool set_has(const root_set *set, const tl_value *root) {
+static bool set_has(const access_set *set, const tl_value *root) {
   for (size_t i = 0; i < set->len; i++) {
-    if (set->items[i] == root) return true;
+    if (set->items[i].root == root) return true;
   }
   return false;
 }
 
-static bool set_add(root_set *set, const tl_value *root) {
-  if (set_has(set, root)) return false;
-  tl_vec_push(set, root);
+static bool set_add(access_set *set, const tl_effect *effect) {
+  for (size_t i = 0; i < set->len; i++) {
+    if (set->items[i].root == effect->root && set->items[i].op == effect->op) return false;
+  }
+  tl_vec_push(set, *effect);
   return true;
 }
 
-static root_set *sets_of(hazard_state *state) {
-  return (root_set *)state;
+static void set_add_ring(access_set *set, tl_value *ring) {
+  tl_effect effect = {.root = ring};
+  set_add(set, &effect);
+}
+
+// Whether some access of the set may touch what `effect` touches.
+static bool set_meets(const access_set *set, const tl_effect *effect) {
+  for (size_t i = 0; i < set->len; i++) {
+    if (set->items[i].root == effect->root && !tl_accesses_never_meet(&set->items[i], effect)) return true;
+  }
+  return false;
+}
+
+static access_set *sets_of(hazard_state *state) {
+  return (access_set *)state;
 }
 
 static bool merge(hazard_state *into, hazard_state *from) {
   bool changed = false;
   for (int s = 0; s < NUM_SETS; s++) {
-    for (size_t i = 0; i < sets_of(from)[s].len; i++) changed |= set_add(&sets_of(into)[s], sets_of(from)[s].items[i]);
+    for (size_t i = 0; i < sets_of(from)[s].len; i++) changed |= set_add(&sets_of(into)[s], &sets_of(from)[s].items[i]);
   }
   return changed;
 }
@@ -80,7 +96,7 @@ static void apply_barrier(hazard_state *state) {
   tl_vec_clear(&state->released);
 }
 
-static const tl_value *ring_of_slot(const tl_value *slot) {
+static tl_value *ring_of_slot(const tl_value *slot) {
   return tl_op_operand(slot->def, 0);
 }
 
@@ -91,31 +107,22 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
     // its wait.
     return effect->kind == TL_EFFECT_READ && set_has(&state->waited, ring_of_slot(effect->slot));
   }
-  bool read = set_has(&state->reads, effect->root);
-  bool written = set_has(&state->writes, effect->root);
-  bool atomic = set_has(&state->atomics, effect->root);
-  switch (effect->kind) {
-    case TL_EFFECT_READ:
-      return written || atomic;
-    case TL_EFFECT_WRITE:
-      return read || written || atomic;
-    case TL_EFFECT_ATOMIC:
-      return read || written;
-  }
-  return true;
+  if (set_meets(&state->writes, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && set_meets(&state->reads, effect)) return true;
+  return effect->kind != TL_EFFECT_ATOMIC && set_meets(&state->atomics, effect);
 }
 
 static void note_effect(hazard_state *state, const tl_effect *effect) {
   if (effect->slot) return;
   switch (effect->kind) {
     case TL_EFFECT_READ:
-      set_add(&state->reads, effect->root);
+      set_add(&state->reads, effect);
       break;
     case TL_EFFECT_WRITE:
-      set_add(effect->is_async ? &state->in_flight : &state->writes, effect->root);
+      set_add(effect->is_async ? &state->in_flight : &state->writes, effect);
       break;
     case TL_EFFECT_ATOMIC:
-      set_add(&state->atomics, effect->root);
+      set_add(&state->atomics, effect);
       break;
   }
 }
@@ -155,14 +162,14 @@ static void note_statement(hazard_state *state, tl_op *op) {
       apply_barrier(state);
       return;
     case TL_OP_RING_WAIT:
-      set_add(&state->waited, tl_op_operand(op, 0));
+      set_add_ring(&state->waited, tl_op_operand(op, 0));
       return;
     case TL_OP_RING_RELEASE:
-      set_add(&state->released, ring_of_slot(tl_op_operand(op, 0)));
+      set_add_ring(&state->released, ring_of_slot(tl_op_operand(op, 0)));
       return;
     case TL_OP_ASYNC_WAIT:
       // The groups have landed for the thread that waited; the others see them after a barrier.
-      for (size_t i = 0; i < state->in_flight.len; i++) set_add(&state->writes, state->in_flight.items[i]);
+      for (size_t i = 0; i < state->in_flight.len; i++) set_add(&state->writes, &state->in_flight.items[i]);
       tl_vec_clear(&state->in_flight);
       return;
     default:

@@ -28,6 +28,9 @@ typedef struct access_record {
   bool has_landed;  // of an async one: its own thread waited for it
   int64_t group;    // of an async one: number of the commit that closed it; -1 before
   int64_t ring;     // the ring of that commit, or -1
+  // Of copies, tile loads and tile stores: the buffer that the box is of (else NULL), and its ends, both inclusive.
+  const tl_value *box_buffer;
+  int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
   const tl_op *op;
 } access_record;
 
@@ -102,9 +105,61 @@ static int64_t root_bytes(const tl_op *alloc) {
   return (bytes + 15) / 16 * 16 * depth;
 }
 
+static bool boxes_meet(const access_record *a, const access_record *b) {
+  if (a->box_buffer == NULL || a->box_buffer != b->box_buffer) return true;
+  for (int32_t d = 0; d < a->box_buffer->type->rank; d++) {
+    if (a->hi[d] < b->lo[d] || b->hi[d] < a->lo[d]) return false;
+  }
+  return true;
+}
+
+static bool same_box(const access_record *a, const access_record *b) {
+  if (a->box_buffer != b->box_buffer) return false;
+  for (int32_t d = 0; a->box_buffer && d < a->box_buffer->type->rank; d++) {
+    if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d]) return false;
+  }
+  return true;
+}
+
+// One side of a copy, tile load or tile store: which elements of the buffer it covers in this run.
+typedef struct box_side {
+  int offsets;  // operand group
+  tl_attr_key dims, steps;
+} box_side;
+
+static void find_box(verifier *self, access_record *record, const tl_op *op, const tl_value *buffer) {
+  box_side side;
+  bool is_write = record->kind == ACCESS_WRITE;
+  const tl_type *tile = NULL;
+  if (op->code == TL_OP_COPY) {
+    side = is_write ? (box_side){TL_GROUP_COPY_dst_offsets, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP}
+                    : (box_side){TL_GROUP_COPY_src_offsets, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP};
+  } else if (op->code == TL_OP_TILE_LOAD) {
+    side = (box_side){TL_GROUP_TILE_LOAD_src_offsets, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP};
+    tile = op->results[0].type;
+  } else if (op->code == TL_OP_TILE_STORE) {
+    side = (box_side){TL_GROUP_TILE_STORE_dst_offsets, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP};
+    tile = tl_op_arg(op, TL_GROUP_TILE_STORE_tile)->type;
+  } else {
+    return;
+  }
+  const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
+  const tl_attr *dims = tl_op_attr(op, side.dims);
+  const tl_attr *steps = tl_op_attr(op, side.steps);
+  record->box_buffer = buffer;
+  for (int32_t d = 0; d < buffer->type->rank; d++) {
+    record->lo[d] = record->hi[d] = tl_run_env_number(&self->env, tl_op_group_at(op, side.offsets, (uint32_t)d));
+  }
+  for (int32_t t = 0; t < dims->v.ints.len; t++) {
+    int64_t extent = tile ? tile->dims[t] : extents->v.ints.items[t];
+    int64_t last = (steps ? steps->v.ints.items[t] : 1) * (extent - 1);
+    *(last < 0 ? &record->lo[dims->v.ints.items[t]] : &record->hi[dims->v.ints.items[t]]) += last;
+  }
+}
+
 // Whether two copies lie on common memory: the same copy of one tile, or tiles that plan-shared put over one another.
 static bool overlaps(const verifier *self, const access_record *a, const access_record *b) {
-  if (a->root == b->root) return a->slot == b->slot;
+  if (a->root == b->root) return a->slot == b->slot && boxes_meet(a, b);
   const tl_op *ra = self->roots.items[a->root];
   const tl_op *rb = self->roots.items[b->root];
   if (ra->code != TL_OP_ALLOC || rb->code != TL_OP_ALLOC) return false;
@@ -137,13 +192,17 @@ static void add_access(verifier *self, access_kind kind, const tl_value *buffer,
                           .group = -1,
                           .ring = -1,
                           .op = statement};
+  find_box(self, &record, statement, buffer);
   for (size_t i = 0; i < first && !self->status; i++) {
     const access_record *before = &self->records.items[i];
     if (conflicts(before->kind, kind) && overlaps(self, before, &record)) report_race(self, before, &record);
   }
   for (size_t i = 0; i < self->records.len && !is_async; i++) {
     const access_record *same = &self->records.items[i];
-    if (same->op == statement && same->kind == kind && same->root == record.root && same->slot == record.slot) return;
+    if (same->op == statement && same->kind == kind && same->root == record.root && same->slot == record.slot &&
+        same_box(same, &record)) {
+      return;
+    }
   }
   tl_vec_push(&self->records, record);
 }

@@ -138,6 +138,42 @@ START_TEST(own_global_writes_are_ordered) {
 }
 END_TEST
 
+// Boxes that lie apart, or that every iteration moves on, need no order; neighbours that overlap by one row do.
+START_TEST(boxes_that_never_meet_need_no_barrier) {
+  static const struct { int64_t rows_apart, moved_rows; } expected[] = {{64, 128}, {63, 64}, {64, 63}, {63, 0}};
+  for (size_t e = 0; e < sizeof(expected) / sizeof(expected[0]); e++) {
+    test_kernel k;
+    test_kernel_init(&k);
+    tl_value *n = test_dynamic(&k, "n");
+    tl_value *in = test_tensor(&k, "A", 0, TL_DTYPE_F32, 4096, 64, TL_ACCESS_IN);
+    tl_value *out = test_tensor(&k, "C", 1, TL_DTYPE_F32, 4096, 64, TL_ACCESS_OUT);
+    tl_value *f = test_tile(&k, "f", TL_SCOPE_FRAGMENT, TL_DTYPE_F32, 64, 64);
+    tl_value *zero = test_index(&k, 0);
+    tl_value *i;
+    tl_builder outer = test_open_for(&k, zero, n, test_index(&k, 1), 0, &i);
+    tl_value *row = tl_index_mul(&k.b, i, test_index(&k, expected[e].moved_rows));
+    test_copy_in(&k, in, row, zero, f, TL_VIA_AUTO);
+    test_copy_out(&k, f, out, row, zero);
+    test_close(&k, outer);
+    tl_value *far = test_index(&k, 4000);
+    test_copy_out(&k, f, out, far, zero);
+    test_copy_out(&k, f, out, tl_index_add(&k.b, far, test_index(&k, expected[e].rows_apart)), zero);
+    test_kernel_end(&k);
+    ck_assert_ptr_null(test_run(&k, tl_pass_promote_fragments));
+    ck_assert_ptr_null(test_run(&k, tl_pass_place_barriers));
+    // One more orders the loop's stores, where they move, and the first after it.
+    tl_op *loop = test_first_op(&k, TL_OP_FOR);
+    int inside = 0;
+    for (tl_op *op = loop->regions[0]->first; op; op = op->next) inside += op->code == TL_OP_BARRIER;
+    ck_assert_int_eq(inside, expected[e].moved_rows < 64 ? 1 : 0);
+    int outside = (expected[e].moved_rows > 0) + (expected[e].rows_apart < 64);
+    ck_assert_int_eq(test_count_ops(&k, TL_OP_BARRIER) - inside, outside);
+    ck_assert_ptr_null(test_run(&k, tl_pass_verify_barriers));
+    test_kernel_fini(&k);
+  }
+}
+END_TEST
+
 // A barrier of the author serves too.
 START_TEST(explicit_barriers_count) {
   test_kernel k;
@@ -163,6 +199,7 @@ int main(void) {
   tcase_add_loop_test(tcase, loose_waits_are_noticed, 0, NUM_PIPELINE_CASES);
   tcase_add_test(tcase, no_barrier_inside_a_divergent_if);
   tcase_add_test(tcase, own_global_writes_are_ordered);
+  tcase_add_test(tcase, boxes_that_never_meet_need_no_barrier);
   tcase_add_test(tcase, explicit_barriers_count);
   suite_add_tcase(suite, tcase);
   SRunner *runner = srunner_create(suite);
