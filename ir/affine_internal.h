@@ -9,11 +9,20 @@
 
 enum { TL_QUERY_FORMS = 16, TL_QUERY_RANGES = 64, TL_QUERY_MAX_DEPTH = 48 };
 
+// A range that is taken for granted while it is shown that a loop keeps it.
+typedef struct tl_hypothesis {
+  const tl_value *value;
+  tl_range range;
+  const struct tl_hypothesis *next;
+} tl_hypothesis;
+
 // State of one query. The budget bounds the work on expression graphs of any shape: once it is spent every answer is
 // "unknown". Recent answers are kept.
 typedef struct tl_query {
   int budget;
   int depth;
+  const tl_hypothesis *hypotheses;  // Borrowed. Innermost first.
+  int num_hypotheses;
   struct {
     const tl_value *value;
     tl_affine affine;
@@ -46,6 +55,13 @@ bool tl_range_fits(tl_range range, const tl_type *type);
 int64_t tl_query_affine_divisor(tl_query *query, const tl_affine *affine);
 // x = g * y + k with an unknown integer y; g is 0 when x is the constant k.
 void tl_query_residue(tl_query *query, const tl_affine *x, int64_t *out_g, int64_t *out_k);
+
+// range_control.c
+// Ranges of what control flow makes: the value that a for carries (argument `index`, from 1), a result of an if, and
+// select.
+tl_range tl_query_carried_range(tl_query *query, const tl_op *loop, uint32_t index);
+tl_range tl_query_if_range(tl_query *query, const tl_op *op, uint32_t result);
+tl_range tl_query_select_range(tl_query *query, const tl_op *op);
 
 // prove.c
 bool tl_query_nonnegative(tl_query *query, const tl_affine *affine);

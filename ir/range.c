@@ -196,10 +196,12 @@ static tl_range op_range(tl_query *query, const tl_op *op, uint32_t result) {
       tl_range negated = narrow_range(-(__int128)a.hi, -(__int128)a.lo);
       return (tl_range){is_bounded_above(a) ? negated.lo : INT64_MIN, is_bounded_below(a) ? negated.hi : INT64_MAX};
     }
-    case TL_OP_SELECT: {
-      tl_range a = tl_query_range(query, op->operands[1].value), b = tl_query_range(query, op->operands[2].value);
-      return (tl_range){min_of(a.lo, b.lo), max_of(a.hi, b.hi)};
-    }
+    case TL_OP_SELECT:
+      return tl_query_select_range(query, op);
+    case TL_OP_IF:
+      return tl_query_if_range(query, op, result);
+    case TL_OP_FOR:
+      return tl_query_carried_range(query, op, result + 1);
     case TL_OP_CAST: {
       const tl_type *from = op->operands[0].value->type;
       bool is_exact = tl_type_is_integral(from) || (from->kind == TL_TYPE_SCALAR && from->dtype == TL_DTYPE_BOOL);
@@ -236,7 +238,9 @@ static tl_range loop_index_range(tl_query *query, const tl_op *loop) {
 static tl_range arg_range(tl_query *query, const tl_value *arg) {
   const tl_op *op = arg->block ? arg->block->parent : NULL;
   if (op == NULL) return TL_RANGE_ALL;
-  if (op->code == TL_OP_FOR && arg->index == 0) return loop_index_range(query, op);
+  if (op->code == TL_OP_FOR) {
+    return arg->index == 0 ? loop_index_range(query, op) : tl_query_carried_range(query, op, arg->index);
+  }
   const tl_attr *extents = op->code == TL_OP_PARALLEL ? tl_op_attr(op, TL_ATTR_EXTENTS) : NULL;
   if (extents && arg->index < (uint32_t)extents->v.ints.len) {
     return (tl_range){0, max_of(0, extents->v.ints.items[arg->index] - 1)};
@@ -260,6 +264,9 @@ static tl_range direct_range(tl_query *query, tl_value *value) {
 
 tl_range tl_query_range(tl_query *query, tl_value *value) {
   if (value == NULL) return TL_RANGE_ALL;
+  for (const tl_hypothesis *h = query->hypotheses; h; h = h->next) {
+    if (h->value == value) return h->range;
+  }
   size_t slot = tl_ptr_hash(value) % TL_QUERY_RANGES;
   if (query->ranges[slot].value == value) return query->ranges[slot].range;
   if (!tl_query_enter(query)) return type_range(value->type);

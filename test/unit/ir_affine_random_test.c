@@ -410,11 +410,71 @@ START_TEST(random_expressions) {
 }
 END_TEST
 
+// Values that a loop carries, simulated.
+static void run_loop_lab(uint64_t seed) {
+  lab l = {.state = seed * 7919};
+  l.module = tl_module_create();
+  tl_builder b;
+  tl_builder_at_end(&b, l.module, l.module->body);
+  tl_op *kernel = tl_build(&b, TL_OP_KERNEL, NULL, NULL, 0);
+  tl_builder_at_end(&b, l.module, kernel->regions[0]);
+  const tl_type *index = tl_type_index(l.module);
+  int64_t count = 1 + random_below(&l, 20), init[2];
+  for (int i = 0; i < 2; i++) init[i] = (int64_t)random_below(&l, 8) - 2;
+  tl_value *bounds[] = {tl_build_index(&b, 0), tl_build_index(&b, count), tl_build_index(&b, 1)};
+  tl_value *inits[] = {tl_build_index(&b, init[0]), tl_build_index(&b, init[1])};
+  tl_group groups[] = {{&bounds[0], 1}, {&bounds[1], 1}, {&bounds[2], 1}, {inits, 2}};
+  tl_op *loop = tl_build(&b, TL_OP_FOR, groups, (const tl_type *[]){index, index}, 2);
+  tl_value *args[3];
+  for (int i = 0; i < 3; i++) args[i] = tl_block_add_arg(l.module, loop->regions[0], index, NULL);
+  tl_builder_at_end(&l.b, l.module, loop->regions[0]);
+  for (int i = 0; i < 3; i++) tl_vec_push(&l.pool, args[i]);
+  for (int i = 0; i < 6; i++) {
+    // A counter that starts over, now and then.
+    tl_value *value = random_value(&l);
+    if (random_below(&l, 3) == 0) {
+      tl_value *next = tl_build_binary(&l.b, TL_OP_ADD, args[1 + random_below(&l, 2)], small_const(&l));
+      tl_value *wraps = tl_build_cmp(&l.b, (int)random_below(&l, TL_CMP_COUNT), next, small_const(&l));
+      value = random_below(&l, 2) ? tl_build_select(&l.b, wraps, tl_build_index(&l.b, 0), next)
+                                  : tl_build_select(&l.b, wraps, next, tl_build_index(&l.b, 0));
+    }
+    tl_vec_push(&l.pool, value);
+  }
+  tl_value *next[] = {l.pool.items[3 + random_below(&l, 6)], l.pool.items[8]};
+  tl_build_yield(&l.b, next, 2);
+  TL_VEC(tl_range) ranges = {0};
+  for (size_t i = 0; i < l.pool.len; i++) tl_vec_push(&ranges, tl_value_range(l.pool.items[i]));
+  tl_range results[] = {tl_value_range(&loop->results[0]), tl_value_range(&loop->results[1])};
+  int64_t carried[2] = {init[0], init[1]};
+  bool defined = true;
+  for (int64_t k = 0; k < count && defined; k++) {
+    tl_vec_clear(&l.keys);
+    tl_vec_clear(&l.env);
+    bind(&l, args[0], k);
+    for (int i = 0; i < 2; i++) bind(&l, args[i + 1], carried[i]);
+    for (size_t i = 0; i < l.pool.len; i++) check_value(&l, l.pool.items[i], ranges.items[i], 1);
+    for (int i = 0; i < 2; i++) defined = defined && evaluate(&l, next[i], &carried[i]);
+  }
+  for (int i = 0; i < 2 && defined; i++) ck_assert(results[i].lo <= carried[i] && carried[i] <= results[i].hi);
+  tl_vec_fini(&ranges);
+  tl_vec_fini(&l.pool);
+  tl_vec_fini(&l.bools);
+  tl_vec_fini(&l.keys);
+  tl_vec_fini(&l.env);
+  tl_module_destroy(l.module);
+}
+
+START_TEST(random_loops) {
+  for (uint64_t seed = 1; seed <= 3000; seed++) run_loop_lab(seed);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("ir_affine_random");
   TCase *tests = tcase_create("random");
   tcase_set_timeout(tests, 100);
   tcase_add_test(tests, random_expressions);
+  tcase_add_test(tests, random_loops);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);

@@ -130,7 +130,7 @@ START_TEST(known_ranges) {
   check_range(module, "shl", 0, 508);
   check_range(module, "wide", 0, 255);
   check_range(module, "back", 0, 255);
-  check_range(module, "sel", 0, 127);
+  check_range(module, "sel", 0, 64);
   check_range(module, "lin", 0, 441);
   check_range(module, "i", 8, 56);
   check_range(module, "j", 0, 64);
@@ -236,6 +236,33 @@ START_TEST(machine_integers_wrap) {
   ck_assert(!lt(module, "x", "y"));
   ck_assert(lt(module, "u", "v"));
   check_range(module, "v", -127, 128);
+  tl_module_destroy(module);
+}
+END_TEST
+
+START_TEST(carried_ranges) {
+  tl_module *module = kernel_of(
+      CONSTANTS
+      "%n = dyn_param {name = \"n\"} : index\n%k3 = add %k1, %k2 : index\n"
+      // A stage counter, a countdown that stops, a sum, and a value that stays.
+      "%r0, %r1, %r2, %r3 = for lower(%k0) upper(%n) step(%k1) inits(%k2, %k64, %k0, %k8) : index, index, index, index "
+      "do(%i: index, %stage: index, %down: index, %sum: index, %same: index) {\n"
+      "  %next = add %stage, %k1 : index\n  %wraps = cmp %next, %k3 {pred = eq} : bool\n"
+      "  %stage1 = select %wraps, %k0, %next : index\n"
+      "  %less = sub %down, %k8 : index\n  %down1 = max %less, %m1 : index\n  %sum1 = add %sum, %stage : index\n"
+      "  yield %stage1, %down1, %sum1, %same\n}\n"
+      "%c = cmp %n, %k8 {pred = lt} : bool\n%clipped = select %c, %n, %k8 : index\n"
+      "%d = cmp %n, %k8 {pred = ge} : bool\n%at_least = select %d, %n, %k64 : index\n"
+      "%branch = if %c : index do {\n  yield %k32\n} do {\n  yield %k8\n}\n");
+  check_range(module, "stage", 0, 2);
+  check_range(module, "r0", 0, 2);
+  check_range(module, "down", -1, 64);
+  check_range(module, "sum", 0, INT64_MAX);
+  check_range(module, "r2", 0, INT64_MAX);
+  check_range(module, "same", 8, 8);
+  check_range(module, "clipped", 0, 8);
+  check_range(module, "at_least", 8, INT32_MAX);
+  check_range(module, "branch", 8, 32);
   tl_module_destroy(module);
 }
 END_TEST
@@ -408,6 +435,7 @@ int main(void) {
   tcase_add_test(tests, loop_proofs);
   tcase_add_test(tests, quotient_proofs);
   tcase_add_test(tests, machine_integers_wrap);
+  tcase_add_test(tests, carried_ranges);
   tcase_add_test(tests, index_builders);
   tcase_add_test(tests, folding);
   suite_add_tcase(suite, tests);
