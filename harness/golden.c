@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "harness/golden.h"
+
+#include <string.h>
+
+#include "support/status.h"
+
+// ---- the list
+
+// The next word of a line; empty at its end.
+static tl_str next_word(tl_str *line) {
+  *line = tl_str_trim(*line);
+  size_t len = 0;
+  while (len < line->len && line->data[len] != ' ' && line->data[len] != '\t') len++;
+  tl_str word = tl_str_sub(*line, 0, len);
+  *line = tl_str_sub(*line, len, line->len - len);
+  return word;
+}
+
+// The next line of `text` without its end.
+static tl_str next_line(tl_str *text) {
+  size_t end = tl_str_find(*text, '\n');
+  size_t len = end == SIZE_MAX ? text->len : end;
+  tl_str line = tl_str_sub(*text, 0, len);
+  size_t used = end == SIZE_MAX ? len : len + 1;
+  *text = tl_str_sub(*text, used, text->len - used);
+  return line;
+}
+
+static tl_status parse_line(tl_str line, int number, tl_goldens *out) {
+  size_t comment = tl_str_find(line, '#');
+  if (comment != SIZE_MAX) line = tl_str_sub(line, 0, comment);
+  tl_golden golden = {0};
+  golden.name = next_word(&line);
+  if (golden.name.len == 0) return TL_OK;
+  golden.spec = next_word(&line);
+  for (tl_str word = next_word(&line); word.len > 0; word = next_word(&line)) {
+    if (tl_str_starts_with(word, "targets=")) {
+      golden.targets = tl_str_sub(word, 8, word.len - 8);
+    } else {
+      tl_vec_push(&golden.bindings, word);
+    }
+  }
+  tl_vec_push(out, golden);
+  if (golden.spec.len > 0 && golden.targets.len > 0) return TL_OK;
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "line %d: expected NAME SPEC [PARAM=VALUE …] targets=A,B", number);
+}
+
+tl_status tl_goldens_parse(tl_str text, tl_goldens *out) {
+  *out = (tl_goldens){0};
+  for (int number = 1; text.len > 0; number++) {
+    tl_status status = parse_line(next_line(&text), number, out);
+    if (!status) continue;
+    tl_goldens_fini(out);
+    return status;
+  }
+  return TL_OK;
+}
+
+void tl_goldens_fini(tl_goldens *goldens) {
+  for (size_t i = 0; i < goldens->len; i++) tl_vec_fini(&goldens->items[i].bindings);
+  tl_vec_fini(goldens);
+}
+
+// ---- facts
+
+// Instructions that the compiler chose, by how their names begin; the first match counts.
+static const char *const classes[] = {"wgmma.mma",     "mma.",          "ldmatrix.", "stmatrix.", "cp.async.commit",
+                                      "cp.async.wait", "cp.async.bulk", "cp.async.", "ld.global", "st.global",
+                                      "ld.shared",     "st.shared",     "ld.local",  "st.local",  "atom.",
+                                      "red.",          "bar",           "barrier",   "mbarrier.", "shfl.",
+                                      "vote.",         "fence.",        "membar"};
+enum { NUM_CLASSES = sizeof classes / sizeof classes[0] };
+
+static tl_str instruction_of(tl_str line) {
+  line = tl_str_trim(line);
+  if (tl_str_starts_with(line, "{")) line = tl_str_trim(tl_str_sub(line, 1, line.len - 1));
+  if (tl_str_starts_with(line, "@")) next_word(&line);
+  line = tl_str_trim(line);
+  bool is_instruction =
+      line.len > 0 && line.data[0] >= 'a' && line.data[0] <= 'z' && tl_str_find(line, ';') != SIZE_MAX;
+  return is_instruction ? line : (tl_str){0};
+}
+
+void tl_golden_facts(tl_str ptx, const tl_manifest *manifest, const char *llvm_version, const tl_ptxas *ptxas,
+                     const tl_ptxas_usage *usage, tl_strbuf *out) {
+  uint32_t counts[NUM_CLASSES] = {0}, other = 0;
+  while (ptx.len > 0) {
+    tl_str instruction = instruction_of(next_line(&ptx));
+    if (instruction.len == 0) continue;
+    size_t at = 0;
+    while (at < NUM_CLASSES && !tl_str_starts_with(instruction, classes[at])) at++;
+    if (at < NUM_CLASSES) counts[at]++;
+    if (at == NUM_CLASSES) other++;
+  }
+  tl_strbuf_appendf(out, "llvm %s\n", llvm_version);
+  for (uint32_t i = 0; i < manifest->num_kernels; i++) {
+    const tl_manifest_kernel *kernel = &manifest->kernels[i];
+    tl_strbuf_appendf(out, "kernel %s threads %d static_shared %lld dynamic_shared %lld\n", kernel->name,
+                      kernel->block_threads, (long long)kernel->static_shared_bytes,
+                      (long long)kernel->dynamic_shared_bytes);
+  }
+  for (size_t i = 0; i < NUM_CLASSES; i++) {
+    if (counts[i]) tl_strbuf_appendf(out, "count %s %u\n", classes[i], counts[i]);
+  }
+  tl_strbuf_appendf(out, "other %u\n", other);
+  if (ptxas && usage) {
+    tl_strbuf_appendf(out, "ptxas %s registers %d spill_stores %d spill_loads %d stack %d\n", ptxas->version,
+                      usage->registers, usage->spill_store_bytes, usage->spill_load_bytes, usage->stack_bytes);
+  }
+}
+
+tl_str tl_golden_fact(tl_str facts, const char *key) {
+  while (facts.len > 0) {
+    tl_str line = next_line(&facts);
+    if (!tl_str_starts_with(line, key) || line.len <= strlen(key) || line.data[strlen(key)] != ' ') continue;
+    return tl_str_sub(line, strlen(key) + 1, line.len - strlen(key) - 1);
+  }
+  return (tl_str){0};
+}
+
+static bool has_line(tl_str text, tl_str wanted) {
+  while (text.len > 0) {
+    if (tl_str_equal(next_line(&text), wanted)) return true;
+  }
+  return false;
+}
+
+// Lines of `a` that `b` lacks, as far as they can be compared.
+static bool missing_lines(tl_str a, tl_str b, bool same_llvm, bool same_ptxas, char mark, tl_strbuf *out) {
+  bool none = true;
+  while (a.len > 0) {
+    tl_str line = next_line(&a);
+    if (tl_str_starts_with(line, "llvm ") || (tl_str_starts_with(line, "other ") && !same_llvm)) continue;
+    if (tl_str_starts_with(line, "ptxas ") && !same_ptxas) continue;
+    if (has_line(b, line)) continue;
+    tl_strbuf_appendf(out, "  %c %.*s\n", mark, TL_STR_ARG(line));
+    none = false;
+  }
+  return none;
+}
+
+bool tl_golden_facts_compare(tl_str recorded, tl_str made, uint32_t *skipped, tl_strbuf *out_differences) {
+  bool same_llvm = tl_str_equal(tl_golden_fact(recorded, "llvm"), tl_golden_fact(made, "llvm"));
+  tl_str old_ptxas = tl_golden_fact(recorded, "ptxas"), new_ptxas = tl_golden_fact(made, "ptxas");
+  tl_str old_version = next_word(&old_ptxas), new_version = next_word(&new_ptxas);
+  // Registers depend on ptxas and, through the text, on LLVM.
+  bool same_ptxas = same_llvm && new_version.len > 0 && tl_str_equal(old_version, new_version);
+  if (!same_ptxas) ++*skipped;
+  bool same = missing_lines(recorded, made, same_llvm, same_ptxas, '-', out_differences);
+  return missing_lines(made, recorded, same_llvm, same_ptxas, '+', out_differences) && same;
+}
+
+// ---- differences
+
+static void split_lines(tl_str text, tl_str **out, size_t *out_len) {
+  TL_VEC(tl_str) lines = {0};
+  while (text.len > 0) tl_vec_push(&lines, next_line(&text));
+  *out = lines.items;
+  *out_len = lines.len;
+}
+
+void tl_golden_diff(tl_str old_text, tl_str new_text, const char *name, tl_strbuf *out) {
+  enum { CONTEXT = 3 };
+  tl_str *a, *b;
+  size_t num_a, num_b, head = 0, tail = 0;
+  split_lines(old_text, &a, &num_a);
+  split_lines(new_text, &b, &num_b);
+  while (head < num_a && head < num_b && tl_str_equal(a[head], b[head])) head++;
+  while (tail < num_a - head && tail < num_b - head && tl_str_equal(a[num_a - 1 - tail], b[num_b - 1 - tail])) tail++;
+  size_t first = head > CONTEXT ? head - CONTEXT : 0, after = tail < CONTEXT ? tail : CONTEXT;
+  size_t end_a = num_a - tail, end_b = num_b - tail;
+  tl_strbuf_appendf(out, "--- %s (recorded)\n+++ %s (now)\n@@ -%zu,%zu +%zu,%zu @@\n", name, name, first + 1,
+                    end_a + after - first, first + 1, end_b + after - first);
+  for (size_t i = first; i < head; i++) tl_strbuf_appendf(out, " %.*s\n", TL_STR_ARG(a[i]));
+  for (size_t i = head; i < end_a; i++) tl_strbuf_appendf(out, "-%.*s\n", TL_STR_ARG(a[i]));
+  for (size_t i = head; i < end_b; i++) tl_strbuf_appendf(out, "+%.*s\n", TL_STR_ARG(b[i]));
+  for (size_t i = end_a; i < end_a + after; i++) tl_strbuf_appendf(out, " %.*s\n", TL_STR_ARG(a[i]));
+  free(a);
+  free(b);
+}

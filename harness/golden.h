@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pinned compiler output: PTX text, and facts about it that outlive a change of LLVM.
+#ifndef TL_HARNESS_GOLDEN_H
+#define TL_HARNESS_GOLDEN_H
+
+#include <stdbool.h>
+
+#include "harness/ptxas.h"
+#include "support/manifest.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+
+// One line of the list: "NAME SPEC [PARAM=VALUE …] targets=sm_80,sm_90a". '#' starts a comment.
+typedef struct tl_golden {
+  tl_str name, spec, targets;
+  TL_VEC(tl_str) bindings;
+} tl_golden;
+typedef TL_VEC(tl_golden) tl_goldens;
+
+// Parses the list; texts are borrowed from it. INVALID_ARGUMENT names the line.
+TL_MUST_USE tl_status tl_goldens_parse(tl_str text, tl_goldens *out);
+void tl_goldens_fini(tl_goldens *goldens);
+
+// The facts of one PTX text, one "key value" a line:
+//   llvm 22.1.8
+//   threads 128, shared 49152
+//   mma 64, ldmatrix 24, … (what the compiler chose: must not change with LLVM), other 512 (compared under one LLVM
+//   only) ptxas 13.0.88: registers 122, spills 0, stack 0 (absent without ptxas)
+void tl_golden_facts(tl_str ptx, const tl_manifest *manifest, const char *llvm_version, const tl_ptxas *ptxas,
+                     const tl_ptxas_usage *usage, tl_strbuf *out);
+
+// Compares recorded facts with new ones. Appends the lines that differ ("- old", "+ new"); true when none does. A ptxas
+// line that cannot be compared (no ptxas, or another version) counts in `*skipped`.
+bool tl_golden_facts_compare(tl_str recorded, tl_str made, uint32_t *skipped, tl_strbuf *out_differences);
+// The value behind `key ` in facts; empty when absent.
+tl_str tl_golden_fact(tl_str facts, const char *key);
+
+// The difference of two texts as one unified hunk.
+void tl_golden_diff(tl_str old_text, tl_str new_text, const char *name, tl_strbuf *out);
+
+#endif

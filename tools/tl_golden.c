@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tl-golden: compares the compiler's output with what is recorded, or records it.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/file.h"
+#include "harness/golden.h"
+#include "tools/cli.h"
+
+static const char usage[] =
+    "Usage: tl-golden check | update | diff [options] [NAME …]\n"
+    "Compiles every golden of the list and compares it with the files beside the list.\n\n"
+    "  check                  exit 0: same, 1: changed, 2: could not tell\n"
+    "  update                 write the files; refused when CI is set in the environment\n"
+    "  diff                   as check, and print the differences\n"
+    "  --list=FILE            default: test/golden/goldens.txt\n"
+    "  --require-ptxas        fail without ptxas\n"
+    "  --ptxas=PATH           default: $TL_PTXAS, PATH, /usr/local/cuda/bin\n"
+    "  --version --help\n";
+
+enum { OPT_LIST = TL_OPT_TOOL, OPT_REQUIRE_PTXAS, OPT_PTXAS };
+enum { EXIT_SAME = 0, EXIT_CHANGED = 1, EXIT_UNKNOWN = 2 };
+
+typedef struct golden_tool {
+  tl_cli cli;
+  enum { MODE_CHECK, MODE_UPDATE, MODE_DIFF } mode;
+  const char *list_path;
+  const char *ptxas_path;
+  bool require_ptxas, has_ptxas;
+  tl_ptxas ptxas;
+  char **names;  // Borrowed. Only these; all when there are none.
+  int num_names;
+  uint32_t num_same, num_changed, num_unknown, num_written, num_skipped;
+} golden_tool;
+
+static void parse_options(golden_tool *g, int argc, char **argv) {
+  static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
+                                          {"list", required_argument, NULL, OPT_LIST},
+                                          {"require-ptxas", no_argument, NULL, OPT_REQUIRE_PTXAS},
+                                          {"ptxas", required_argument, NULL, OPT_PTXAS},
+                                          {0}};
+  int option;
+  while (!g->cli.is_done && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    switch (option) {
+      case OPT_LIST:
+        g->list_path = optarg;
+        break;
+      case OPT_REQUIRE_PTXAS:
+        g->require_ptxas = true;
+        break;
+      case OPT_PTXAS:
+        g->ptxas_path = optarg;
+        break;
+      default:
+        tl_cli_common_option(&g->cli, option, optarg);
+        break;
+    }
+  }
+  if (g->cli.is_done) return;
+  const char *verb = optind < argc ? argv[optind++] : "";
+  if (strcmp(verb, "check") == 0) {
+    g->mode = MODE_CHECK;
+  } else if (strcmp(verb, "update") == 0) {
+    g->mode = MODE_UPDATE;
+  } else if (strcmp(verb, "diff") == 0) {
+    g->mode = MODE_DIFF;
+  } else {
+    tl_cli_usage_error(&g->cli, "expected check, update or diff");
+  }
+  g->names = argv + optind;
+  g->num_names = argc - optind;
+}
+
+// ---- making one golden
+
+typedef struct made_golden {
+  tl_strbuf ptx, facts;
+} made_golden;
+
+static tl_status facts_of(golden_tool *g, tl_compiled *compiled, made_golden *out) {
+  const tl_manifest *manifest;
+  TL_TRY(tl_backend_manifest(compiled->backend, &manifest));
+  tl_ptxas_usage resources = {0};
+  if (g->has_ptxas) {
+    tl_strbuf cubin;
+    tl_strbuf_init(&cubin);
+    tl_status status =
+        tl_ptxas_assemble(&g->ptxas, compiled->target->name, tl_strbuf_view(&out->ptx), &cubin, &resources);
+    tl_strbuf_fini(&cubin);
+    if (status) return status;
+  }
+  tl_golden_facts(tl_strbuf_view(&out->ptx), manifest, tl_backend_llvm_version(), g->has_ptxas ? &g->ptxas : NULL,
+                  &resources, &out->facts);
+  return TL_OK;
+}
+
+// A compile of its own: fresh sources and diagnostics each time.
+static tl_status make(golden_tool *g, const tl_golden *golden, const tl_target *target, made_golden *out) {
+  tl_cli one;
+  tl_cli_init(&one, "tl-golden", usage);
+  char *path = strndup(golden->spec.data, golden->spec.len);
+  one.input = path;
+  for (size_t i = 0; i < golden->bindings.len; i++) {
+    tl_str binding = golden->bindings.items[i];
+    tl_vec_push(&one.defines, tl_arena_copy_bytes(&one.arena, binding.data, binding.len));
+  }
+  tl_spec *spec = NULL;
+  const tl_kernel_spec *kernel = NULL;
+  tl_compiled compiled = {0};
+  tl_status status = tl_cli_load_spec(&one, &spec);
+  if (!status) status = tl_cli_pick_kernel(&one, spec, true, &kernel);
+  if (!status) status = tl_cli_bindings(&one);
+  if (!status) {
+    tl_compile_request request = tl_compile_request_default(kernel);
+    request.bindings = (tl_bindings){one.bindings.items, (uint32_t)one.bindings.len};
+    request.target = target;
+    status = tl_compile(&request, &one.sources, &one.diags, &compiled);
+  }
+  if (!status) status = tl_backend_emit_ptx(compiled.backend, &out->ptx);
+  if (!status) status = facts_of(g, &compiled, out);
+  if (tl_status_code_of(status) == TL_STATUS_DIAGNOSTICS) tl_cli_finish(&one, TL_OK);
+  tl_compiled_fini(&compiled);
+  if (spec) tl_spec_destroy(spec);
+  free(path);
+  tl_cli_fini(&one);
+  return status;
+}
+
+// ---- comparing and writing
+
+// "test/golden/NAME.TARGET.suffix". free() it.
+static char *file_of(const golden_tool *g, tl_str name, const char *target, const char *suffix) {
+  const char *slash = strrchr(g->list_path, '/');
+  int directory = slash ? (int)(slash - g->list_path) + 1 : 0;
+  char *path = NULL;
+  if (asprintf(&path, "%.*s%.*s.%s.%s", directory, g->list_path, TL_STR_ARG(name), target, suffix) < 0) abort();
+  return path;
+}
+
+static void compare(golden_tool *g, const char *label, const char *ptx_path, const made_golden *made, tl_str old_ptx,
+                    tl_str old_facts) {
+  tl_strbuf differences;
+  tl_strbuf_init(&differences);
+  tl_str facts = tl_strbuf_view(&made->facts), ptx = tl_strbuf_view(&made->ptx);
+  uint32_t skipped = 0;
+  bool same_facts = tl_golden_facts_compare(old_facts, facts, &skipped, &differences);
+  bool same_llvm = tl_str_equal(tl_golden_fact(old_facts, "llvm"), tl_golden_fact(facts, "llvm"));
+  bool same_text = !same_llvm || tl_str_equal(old_ptx, ptx);
+  if (!same_llvm) skipped++;
+  g->num_skipped += skipped;
+  if (same_facts && same_text) {
+    g->num_same++;
+  } else {
+    g->num_changed++;
+    printf("%s: changed: %s%s%s\n%s", label, same_facts ? "" : "facts", !same_facts && !same_text ? " and " : "",
+           same_text ? "" : "text", tl_strbuf_c(&differences));
+    tl_strbuf_clear(&differences);
+    if (g->mode == MODE_DIFF && !same_text) tl_golden_diff(old_ptx, ptx, ptx_path, &differences);
+    fputs(tl_strbuf_c(&differences), stdout);
+  }
+  tl_strbuf_fini(&differences);
+}
+
+static tl_status store(golden_tool *g, const char *label, const char *path, tl_strbuf *content, tl_str old) {
+  if (tl_str_equal(old, tl_strbuf_view(content))) return TL_OK;
+  TL_TRY(tl_file_write(path, tl_strbuf_view(content)));
+  printf("%s: wrote %s\n", label, path);
+  g->num_written++;
+  return TL_OK;
+}
+
+static tl_status run_golden(golden_tool *g, const tl_golden *golden, const tl_target *target, const char *label) {
+  made_golden made = {0};
+  tl_strbuf old_ptx = {0}, old_facts = {0};
+  char *ptx_path = file_of(g, golden->name, target->name, "ptx"),
+       *facts_path = file_of(g, golden->name, target->name, "facts");
+  tl_status status = make(g, golden, target, &made);
+  if (!status) {
+    tl_status missing = tl_file_read(ptx_path, &old_ptx);
+    if (!missing) missing = tl_file_read(facts_path, &old_facts);
+    if (g->mode == MODE_UPDATE) {
+      tl_status_free(missing);
+      status = store(g, label, ptx_path, &made.ptx, tl_strbuf_view(&old_ptx));
+      if (!status) status = store(g, label, facts_path, &made.facts, tl_strbuf_view(&old_facts));
+    } else if (missing) {
+      status = missing;
+    } else {
+      compare(g, label, ptx_path, &made, tl_strbuf_view(&old_ptx), tl_strbuf_view(&old_facts));
+    }
+  }
+  free(ptx_path);
+  free(facts_path);
+  tl_strbuf_fini(&old_ptx);
+  tl_strbuf_fini(&old_facts);
+  tl_strbuf_fini(&made.ptx);
+  tl_strbuf_fini(&made.facts);
+  return status;
+}
+
+static void run_targets(golden_tool *g, const tl_golden *golden) {
+  tl_str rest = golden->targets;
+  while (rest.len > 0) {
+    size_t comma = tl_str_find(rest, ',');
+    tl_str name = tl_str_sub(rest, 0, comma == SIZE_MAX ? rest.len : comma);
+    size_t used = name.len + (comma != SIZE_MAX);
+    rest = tl_str_sub(rest, used, rest.len - used);
+    char label[256];
+    snprintf(label, sizeof label, "%.*s %.*s", TL_STR_ARG(golden->name), TL_STR_ARG(name));
+    const tl_target *target = tl_target_find(name);
+    tl_status status = target ? run_golden(g, golden, target, label)
+                              : tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown target '%.*s'", TL_STR_ARG(name));
+    if (!status) continue;
+    printf("%s: could not tell: %s\n", label, tl_status_message(status));
+    tl_status_free(status);
+    g->num_unknown++;
+  }
+}
+
+static bool is_wanted(const golden_tool *g, tl_str name) {
+  for (int i = 0; i < g->num_names; i++) {
+    if (tl_str_is(name, g->names[i])) return true;
+  }
+  return g->num_names == 0;
+}
+
+static tl_status run(golden_tool *g) {
+  const char *ci = getenv("CI");
+  if (g->mode == MODE_UPDATE && ci && *ci) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "update refuses to run where CI is set: goldens change by hand");
+  }
+  tl_status status = tl_ptxas_find(g->ptxas_path, &g->ptxas);
+  g->has_ptxas = !status;
+  if (status && (g->require_ptxas || g->ptxas_path)) return status;
+  tl_status_free(status);
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_goldens goldens = {0};
+  status = tl_file_read(g->list_path, &text);
+  if (!status) status = tl_status_annotate(tl_goldens_parse(tl_strbuf_view(&text), &goldens), "%s", g->list_path);
+  uint32_t matched = 0;
+  for (size_t i = 0; !status && i < goldens.len; i++) {
+    if (!is_wanted(g, goldens.items[i].name)) continue;
+    matched++;
+    run_targets(g, &goldens.items[i]);
+  }
+  if (!status && matched == 0) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s has no such golden", g->list_path);
+  tl_goldens_fini(&goldens);
+  tl_strbuf_fini(&text);
+  return status;
+}
+
+static void summarize(const golden_tool *g) {
+  if (g->mode == MODE_UPDATE) {
+    printf("%u files written, %u goldens failed\n", g->num_written, g->num_unknown);
+  } else {
+    printf("%u same, %u changed, %u could not tell\n", g->num_same, g->num_changed, g->num_unknown);
+  }
+  if (!g->has_ptxas) {
+    printf("%u checks skipped: no ptxas\n", g->num_skipped);
+  } else if (g->num_skipped > 0) {
+    printf("%u checks skipped: recorded with another LLVM or ptxas\n", g->num_skipped);
+  }
+}
+
+int main(int argc, char **argv) {
+  golden_tool g = {.list_path = "test/golden/goldens.txt"};
+  tl_cli_init(&g.cli, "tl-golden", usage);
+  parse_options(&g, argc, argv);
+  int code = g.cli.exit_code;
+  if (!g.cli.is_done) {
+    tl_status status = run(&g);
+    if (status) {
+      tl_cli_finish(&g.cli, status);
+      code = EXIT_UNKNOWN;
+    } else {
+      summarize(&g);
+      code = g.num_unknown ? EXIT_UNKNOWN : g.num_changed ? EXIT_CHANGED : EXIT_SAME;
+    }
+  }
+  tl_ptxas_fini(&g.ptxas);
+  tl_cli_fini(&g.cli);
+  return code;
+}
