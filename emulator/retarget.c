@@ -154,6 +154,39 @@ static tl_status delete_shared_variables(retarget *r) {
   return TL_OK;
 }
 
+// ---- alignment
+
+// The pointer operand of a memory access, or -1.
+static int pointer_operand(LLVMValueRef instruction) {
+  switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMLoad:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+      return 0;
+    case LLVMStore:
+      return 1;
+    default:
+      return -1;
+  }
+}
+
+// The device faults on an access that is not as aligned as the instruction promises; the host mostly does not mind. The
+// low bits that ought to be zero are added at the top of the address: no address has bits there, and the access faults.
+static void check_alignment(retarget *r, LLVMValueRef instruction) {
+  enum { MAX_ALIGN = 16, MIN_ALIGN = 4, TOP = 60 };  // no instruction accesses more than 16 bytes at once
+  int index = pointer_operand(instruction);
+  if (index < 0) return;
+  LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);
+  uint64_t align = LLVMGetAlignment(instruction);
+  if (align > MAX_ALIGN) align = MAX_ALIGN;
+  if (align < MIN_ALIGN || LLVMIsAAllocaInst(pointer) || LLVMIsConstant(pointer)) return;
+  LLVMPositionBuilderBefore(r->builder, instruction);
+  LLVMValueRef low = LLVMBuildAnd(r->builder, LLVMBuildPtrToInt(r->builder, pointer, r->i64, ""),
+                                  LLVMConstInt(r->i64, align - 1, 0), "");
+  LLVMValueRef top = LLVMBuildShl(r->builder, low, LLVMConstInt(r->i64, TOP, 0), "");
+  LLVMSetOperand(instruction, (unsigned)index, LLVMBuildGEP2(r->builder, r->i8, pointer, &top, 1, ""));
+}
+
 // ---- attributes
 
 // Those that speak to the device's code generator, and promises about memory that the runtime does not keep.
@@ -355,6 +388,7 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = next) {
       next = LLVMGetNextInstruction(i);
       rewrite_shared_operands(r, i);
+      if (i != r->shared_base) check_alignment(r, i);
       // The call of context_function itself is made of nothing that needs rewriting.
       if (LLVMGetInstructionOpcode(i) == LLVMCall && i != r->machine) TL_TRY(rewrite_call(r, function, i));
     }

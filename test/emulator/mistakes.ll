@@ -229,6 +229,20 @@ define ptx_kernel void @read_vector_at(ptr addrspace(1) %out, i32 %index) {
   ret void
 }
 
+; A pair of halves and a pair of floats, at a byte offset.
+define ptx_kernel void @read_pair_at(ptr addrspace(1) %out, i32 %index) {
+  %p = getelementptr i8, ptr addrspace(1) %out, i32 %index
+  %v = load <2 x half>, ptr addrspace(1) %p, align 4
+  store <2 x half> %v, ptr addrspace(1) %out, align 4
+  ret void
+}
+
+define ptx_kernel void @write_floats_at(ptr addrspace(1) %out, i32 %index) {
+  %p = getelementptr i8, ptr addrspace(3) @tile, i32 %index
+  store <2 x float> zeroinitializer, ptr addrspace(3) %p, align 8
+  ret void
+}
+
 define ptx_kernel void @divide(ptr addrspace(1) %out, i32 %index) {
   %q = sdiv i32 7, %index
   store i32 %q, ptr addrspace(1) %out

@@ -160,6 +160,21 @@ START_TEST(shared_faults) {
 }
 END_TEST
 
+// What the host's own instructions would let pass.
+START_TEST(misaligned_accesses) {
+  static const char *const kernels[] = {"read_pair_at", "write_floats_at"};
+  for (int32_t index = 1; index < 16; index++) {
+    for (int k = 0; k < 2; k++) {
+      tl_status status = launch((run){kernels[k], 1, 1, &index, {.threads = 1}, 0}, NULL);
+      if (index % (k ? 8 : 4) == 0)
+        expect_ok(status);
+      else
+        expect_failure(status, TL_STATUS_CHECK_FAILED, "misaligned access", NULL, NULL);
+    }
+  }
+}
+END_TEST
+
 START_TEST(other_faults) {
   int32_t index = 1;
   expect_failure(launch((run){"read_vector_at", 1, 1, &index, {.threads = 1}, 0}, NULL), TL_STATUS_CHECK_FAILED,
@@ -251,6 +266,7 @@ static void add_tests(TCase *cases) {
   tcase_add_test(cases, wild_pointers);
   tcase_add_test(cases, alignment_slack_is_watched);
   tcase_add_test(cases, shared_faults);
+  tcase_add_test(cases, misaligned_accesses);
   tcase_add_test(cases, other_faults);
   tcase_add_test(cases, handlers_are_restored);
   tcase_add_test(cases, good_after_bad);
