@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Installs into a temporary prefix and builds the C example against it, by pkg-config and by CMake.
+build=$1
+source=$2
+compiler=$3
+work=$(mktemp -d "${TMPDIR:-/tmp}/tl-install.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+command -v pkg-config >/dev/null || exit 77
+cmake --install "$build" --prefix "$work/usr" >"$work/log" 2>&1 || {
+  # Not everything has been built in this tree.
+  grep -q 'cannot find' "$work/log" && exit 77
+  cat "$work/log"
+  exit 1
+}
+lib=$(dirname "$(find "$work/usr" -name libtl.so | head -1)")
+[ "$(cd "$work/usr/include/tl" && echo *)" = "compiler.h runtime.h status.h tl.h" ] || {
+  echo "other headers than the public ones are installed"
+  exit 1
+}
+# The prefix of the .pc file is that of the configuration: told otherwise here.
+flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$work/usr" --cflags --libs tl) || exit 1
+# shellcheck disable=SC2086
+"$compiler" -std=c11 "$source/examples/c11_vector_add/main.c" $flags -lm -o "$work/example" || exit 1
+LD_LIBRARY_PATH=$lib "$work/example"
+case $? in 0 | 77) ;; *) exit 1 ;; esac
+mkdir "$work/consumer"
+cat >"$work/consumer/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES C)
+find_package(tl REQUIRED)
+add_executable(consumer $source/examples/c11_vector_add/main.c)
+target_link_libraries(consumer PRIVATE tl::tl m)
+END
+cmake -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/usr" >"$work/log" 2>&1 &&
+  cmake --build "$work/consumer/build" >>"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+"$work/consumer/build/consumer"
+case $? in 0 | 77) exit 0 ;; *) exit 1 ;; esac

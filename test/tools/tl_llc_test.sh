@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+. "$(dirname "$0")/lib.sh"
+llc=$bin/tl-llc
+
+expect 0 "$llc" --version
+says '^tl-llc [0-9.]* (manifest ABI 1, LLVM 22\.'
+expect 0 "$llc" --help
+says '^Usage: tl-llc'
+expect 0 "$llc" --list-passes
+says '^canonicalize '
+expect 0 "$llc" --explain TL0101
+says 'TL0101: '
+expect 2 "$llc" --explain TL9999
+expect 2 "$llc"
+says 'the spec is missing'
+expect 2 "$llc" a.yaml b.yaml
+expect 2 "$llc" --no-such-option kernels/matmul.yaml
+expect 2 "$llc" --emit=exe kernels/matmul.yaml
+expect 2 "$llc" --target=sm_42 kernels/matmul.yaml
+says "unknown target 'sm_42'"
+expect 2 "$llc" --ptx-version=8 kernels/matmul.yaml
+expect 2 "$llc" -D M kernels/matmul.yaml
+expect 2 "$llc" -O4 kernels/matmul.yaml
+expect 2 "$llc" -Wno-such-group kernels/matmul.yaml
+expect 2 "$llc" --stop-after=no-such-pass kernels/matmul.yaml
+expect 2 "$llc" --emit=cubin kernels/matmul.yaml
+expect 1 "$llc" "$work/nothing.yaml"
+says 'nothing.yaml'
+expect 1 "$llc" --kernel=other kernels/matmul.yaml
+says "no kernel 'other'; the file has: matmul"
+# native asks the GPU: 77 where there is none.
+"$llc" --target=native kernels/vector_add.yaml -o /dev/null 2>"$work/err"
+case $? in 0 | 77) ;; *) fail "--target=native" ;; esac
+
+# A wrong binding is a diagnostic with its place on the command line.
+expect 1 "$llc" -D M=1+ kernels/matmul.yaml
+says '<command line>:1:'
+expect 1 "$llc" -D no_such_param=3 kernels/matmul.yaml
+expect 1 "$llc" --diagnostics=json -D M=1+ kernels/matmul.yaml
+says '"code":'
+
+# Every stage; the same bytes each time; -o is whole or not at all.
+for emit in ast tile scheduled llvm llvm-opt ptx manifest; do
+  expect 0 "$llc" kernels/matmul.yaml --emit=$emit -D M=256 -D M=512 -o "$work/a.$emit"
+  expect 0 "$llc" kernels/matmul.yaml --emit $emit -D M=512 -o "$work/b.$emit"
+  cmp -s "$work/a.$emit" "$work/b.$emit" || fail "two runs of --emit=$emit differ"
+  [ -s "$work/a.$emit" ] || fail "--emit=$emit wrote nothing"
+done
+head -1 "$work/a.ptx" | grep -q '^// {$' || fail "the PTX does not begin with its manifest"
+"$llc" - --emit=manifest -o - <kernels/matmul.yaml | grep -q '"abi": 1' || fail "standard input to standard output"
+expect 1 "$llc" - -o "$work/untouched"
+[ -e "$work/untouched" ] && fail "a failed compile wrote its output"
+expect 0 "$llc" kernels/matmul.yaml -o /dev/null
+[ -c /dev/null ] || fail "/dev/null was replaced"
+ln -s "$work/real.ptx" "$work/link.ptx"
+: >"$work/real.ptx"
+chmod 600 "$work/real.ptx"
+expect 0 "$llc" kernels/matmul.yaml -o "$work/link.ptx"
+[ -L "$work/link.ptx" ] && [ -s "$work/real.ptx" ] || fail "-o through a symbolic link"
+[ "$(stat -c %a "$work/real.ptx")" = 600 ] || fail "-o changed the mode of an existing file"
+expect 1 "$llc" kernels/matmul.yaml -o "$work/no/such/dir/x.ptx"
+
+# Targets and PTX versions.
+expect 0 "$llc" kernels/matmul.yaml --target=sm_90a --ptx-version=8.3
+says '^\.target sm_90a'
+says '^\.version 8\.3'
+expect 0 "$llc" kernels/matmul.yaml --print-after=canonicalize --time-passes --verify-each -o /dev/null
+says 'kernel {name = "matmul"'
+
+# cubin, where ptxas is found.
+if command -v ptxas >/dev/null || [ -x /usr/local/cuda/bin/ptxas ]; then
+  expect 0 "$llc" kernels/matmul.yaml --emit=cubin -o "$work/m.cubin"
+  [ -s "$work/m.cubin" ] && grep -q '"abi": 1' "$work/m.json" || fail "cubin or its manifest is missing"
+fi
+expect 1 "$llc" kernels/matmul.yaml --emit=cubin --ptxas=/no/such/ptxas -o "$work/n.cubin"
+finish

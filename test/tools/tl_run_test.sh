@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+. "$(dirname "$0")/lib.sh"
+run=$bin/tl-run
+
+expect 0 "$run" --version
+says '^tl-run '
+expect 2 "$run"
+expect 2 "$run" --device=tpu kernels/vector_add.yaml
+expect 2 "$run" --landing=never kernels/vector_add.yaml
+expect 2 "$run" --case=0 --check kernels/vector_add.yaml
+expect 2 "$run" --case=1 kernels/vector_add.yaml
+expect 2 "$run" --in A kernels/vector_add.yaml
+
+# Checks in the emulator.
+expect 0 "$run" --check --device=emu --case=1 --case=3 --threads=2 kernels/vector_add.yaml
+says '^device: the emulator (late landing)$'
+says 'vector_add: 2 of 2 cases passed'
+expect 0 "$run" --check --device=emu --landing=both --case=2 kernels/matmul.yaml
+expect 1 "$run" --check --device=emu --case=9 kernels/vector_add.yaml
+says 'there is no such case: the spec has 3'
+
+# A wrong kernel fails, names the worst element and can be dumped.
+sed 's/B\[bx \* block + i\]/2 * B[bx * block + i]/' kernels/vector_add.yaml >"$work/wrong.yaml"
+expect 1 "$run" --check --device=emu --case=1 --dump-dir="$work" "$work/wrong.yaml"
+says 'FAILED C: f32\[1\], 1 of 1 elements wrong, worst error'
+[ -s "$work/vector_add.case1.C.reference.npy" ] && [ -s "$work/vector_add.case1.A.in.npy" ] || fail "--dump-dir wrote nothing"
+# Writes out of bounds are caught.
+sed 's/C\[bx \* block + i\] = .*/C[bx * block + i] = A[bx * block + i]/' kernels/vector_add.yaml >"$work/copy.yaml"
+expect 1 "$run" --check --device=emu --case=2 "$work/copy.yaml"
+# An output without a reference is an error of the spec.
+sed 's/^    - C\[i\] = .*/    - T[i] = A[i]/' kernels/vector_add.yaml >"$work/unassigned.yaml"
+expect 1 "$run" --check --device=emu "$work/unassigned.yaml"
+says 'TL0752'
+
+# One launch; the shape of a .npy input determines a dynamic name.
+expect 0 "$run" --device=emu -D N=100 --in A=ones --in 'B=const(2)' --out "C=$work/c.npy" kernels/vector_add.yaml
+says '^C: f32\[100\], min 3, max 3, mean 3$'
+expect 0 "$run" --device=emu --in "A=$work/c.npy" --in B=arange kernels/vector_add.yaml
+says '^C: f32\[100\], min 3, max 102, mean 52.5$'
+expect 1 "$run" --device=emu --in A=ones kernels/vector_add.yaml
+expect 1 "$run" --device=emu -D N=100 --in Q=ones kernels/vector_add.yaml
+says 'no such argument'
+expect 1 "$run" --device=emu -D N=100 --in "A=$work/none.npy" kernels/vector_add.yaml
+expect 1 "$run" --device=emu -D N=99 --in "A=$work/c.npy" kernels/vector_add.yaml
+says 'expected f32\[99\], the file holds f32\[100\]'
+expect 0 "$run" --device=emu -D N=0 kernels/vector_add.yaml
+
+# PTX needs a GPU.
+"$bin/tl-llc" kernels/vector_add.yaml -o "$work/v.ptx" || fail "tl-llc"
+expect 77 "$run" --device=emu "$work/v.ptx"
+"$run" -D N=100 --in A=ones --in B=ones "$work/v.ptx" >"$work/out" 2>"$work/err"
+case $? in
+0) says '^C: f32\[100\], min 2, max 2, mean 2$' ;;
+77) says 'driver' ;;
+*) fail "running a PTX file" ;;
+esac
+expect 1 "$run" --check "$work/v.ptx"
+finish
