@@ -34,8 +34,8 @@ TL_MUST_USE tl_status tl_emu_kernel_create(const char *bitcode, size_t len, cons
                                            tl_emu_kernel **out);
 void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 
-// A buffer that ends at an unreadable page, filled with 0xff. NULL-free: aborts when memory runs out. Global memory
-// accesses of kernels outside such buffers fault and are reported.
+// A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. NULL-free:
+// aborts when memory runs out. Global memory accesses of kernels outside such buffers fault and are reported.
 void *tl_emu_alloc(size_t bytes, size_t align);
 void tl_emu_free(void *pointer);
 

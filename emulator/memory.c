@@ -36,7 +36,11 @@ static void __attribute__((noreturn)) out_of_memory(size_t bytes) {
 void *tl_emu_alloc(size_t bytes, size_t align) {
   size_t page = page_bytes();
   if (align < 1) align = 1;
-  if (bytes > (size_t)1 << 46 || align > page || (align & (align - 1))) out_of_memory(bytes);
+  if (align > page || (align & (align - 1))) {
+    fprintf(stderr, "tl-llc: emulator buffers cannot be aligned to %zu bytes\n", align);
+    abort();
+  }
+  if (bytes > (size_t)1 << 46) out_of_memory(bytes);
   size_t pages = (bytes + page - 1) / page * page;
   uint8_t *map = mmap(NULL, pages + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) out_of_memory(bytes);
