@@ -102,7 +102,8 @@ static bool parse_use_list(tl_parser *parser, value_list *list) {
   return true;
 }
 
-// "%a, %b": one value a group, or all of the only group. They start on the op's line: a '%' on the next one is a result.
+// "%a, %b": one value a group, or all of the only group. They start on the op's line: a '%' on the next one is a
+// result.
 static bool parse_bare_operands(tl_parser *parser, op_parts *parts) {
   while (parser->at < parser->end && (*parser->at == ' ' || *parser->at == '\t')) parser->at++;
   if (parts->num_groups == 0 || parser->at == parser->end || *parser->at != '%') return true;
