@@ -180,7 +180,9 @@ static bool split_index(full_condition *full, const tl_op *parallel, tl_value *i
       int64_t reach = coefficient * (extents[symbol->index] - 1);
       *(reach < 0 ? out_lo : out_hi) += reach;
     } else {
-      tl_value *term = tl_index_mul(builder, symbol, tl_build_index(builder, coefficient));
+      // The form looks through casts: its symbol may be an integer of another type.
+      tl_value *factor = tl_build_cast(builder, symbol, tl_type_index(builder->module));
+      tl_value *term = tl_index_mul(builder, factor, tl_build_index(builder, coefficient));
       uniform = tl_index_add(builder, uniform, term);
     }
   }
