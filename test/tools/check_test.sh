@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# What a check section can say: scalars, strides, inout, derived inputs, requires, tolerances, a .npy input.
+. "$(dirname "$0")/lib.sh"
+run=$bin/tl-run
+cat >"$work/features.yaml" <<'END'
+kernel: features
+params:
+  M: 24
+  N: dynamic
+  pitch: 40
+  block: 32
+  dtype: f16
+args:
+  alpha: in f32
+  count: in i32
+  X: in dtype[M, N] strides(pitch, 1)
+  idx: in i32[M]
+  bias: in f32[N]
+  Y: inout f32[M, N]
+  Z: out i32[M, N]
+requires:
+  - N <= pitch
+grid:
+  bx: ceildiv(N, block)
+  by: M
+threads: 32
+body:
+  - parallel: j in block
+    do:
+      - let:
+          c: bx * block + j
+      - Y[by, c] = alpha * cast(X[by, c], f32) + bias[c] + Y[by, c]
+      - Z[by, c] = idx[by] + count
+check:
+  inputs:
+    alpha: const(0.5)
+    count: const(3)
+    idx: permutation
+    Y: uniform(1, 2)
+  derive:
+    - bias[n] = sum[m](X[m, n]) / M
+  reference:
+    - Y[m, n] = alpha * X[m, n] + bias[n] + Y[m, n]
+    - Z[m, n] = idx[m] + count
+  tolerance:
+    rtol: 1e-6
+    atol: 1e-6
+  cases:
+    - {N: 40}
+    - {N: 17}
+    - {N: 33, pitch: 64, dtype: f32}
+END
+for landing in late early both; do
+  expect 0 "$run" --check --device=emu --landing=$landing "$work/features.yaml"
+  says '3 of 3 cases passed'
+done
+
+# Another seed makes other inputs; the same seed the same.
+expect 0 "$run" --check --device=emu --case=1 --seed=7 "$work/features.yaml"
+sed 's/([0-9.]* s)//' "$work/out" >"$work/first"
+expect 0 "$run" --check --device=emu --case=1 --seed=7 "$work/features.yaml"
+sed 's/([0-9.]* s)//' "$work/out" | cmp -s - "$work/first" || fail "one seed, two results"
+
+# `requires` over a dynamic name is the launcher's.
+sed 's/{N: 17}/{N: 50}/' "$work/features.yaml" >"$work/requires.yaml"
+expect 1 "$run" --check --device=emu --case=2 "$work/requires.yaml"
+says "FAILED: 'features' requires N <= pitch, which does not hold with N = 50"
+
+# A tolerance of its own for one case; a generator that does not fit; a missing one.
+sed 's/X\[by, c\], f32) + bias/X[by, c], f32) + 1.01 * bias/' "$work/features.yaml" >"$work/loose.yaml"
+expect 1 "$run" --check --device=emu --case=1 "$work/loose.yaml"
+cat >"$work/case.awk" <<'END'
+{ if ($0 ~ /\{N: 40\}/) print "    - N: 40\n      tolerance: {rtol: 0, atol: 0.5}"; else print }
+END
+awk -f "$work/case.awk" "$work/loose.yaml" >"$work/loose2.yaml"
+expect 0 "$run" --check --device=emu --case=1 "$work/loose2.yaml"
+sed 's/idx: permutation/idx: normal(0, 1)/' "$work/features.yaml" >"$work/bad.yaml"
+expect 1 "$run" --check --device=emu "$work/bad.yaml"
+says 'TL0754'
+sed '/idx: permutation/d' "$work/features.yaml" >"$work/bad.yaml"
+expect 1 "$run" --check --device=emu "$work/bad.yaml"
+says 'TL0755'
+
+# Inputs from files, named relative to the spec.
+expect 0 "$run" --device=emu -D N=17 --out "Z=$work/z.npy" --out "Y=$work/y.npy" "$work/features.yaml"
+sed 's/Y: uniform(1, 2)/Y: y.npy/' "$work/features.yaml" >"$work/npy.yaml"
+expect 0 "$run" --check --device=emu --case=2 "$work/npy.yaml"
+expect 1 "$run" --check --device=emu --case=1 "$work/npy.yaml"
+says 'expected f32\[24, 40\], the file holds f32\[24, 17\]'
+
+# Integer results: exact, argmax in the reference, recurrences.
+cat >"$work/ints.yaml" <<'END'
+kernel: ints
+params:
+  N: 100
+args:
+  A: in i32[N]
+  B: out i64[N]
+  C: out bool[N]
+grid:
+  b: N
+threads: 32
+body:
+  - B[b] = cast(A[b], i64) * 3
+  - C[b] = A[b] > 0
+check:
+  inputs: {A: arange}
+  reference:
+    - T[i] = T[i - 1] + 3 * (i > 0) + 0 * A[i]
+    - B[i] = T[i]
+    - C[i] = A[i] != 0
+  cases:
+    - {N: 100}
+    - {N: 1}
+END
+expect 0 "$run" --check --device=emu "$work/ints.yaml"
+says 'C: bool\[100\], worst error 0'
+finish
