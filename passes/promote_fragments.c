@@ -481,16 +481,20 @@ static void promote_block(promotion *self, tl_block *block, tl_value **state) {
 
 // ---- the pass
 
+// Views keep the memory's scope.
+static void retype_views(tl_module *module, tl_value *buffer) {
+  for (const tl_use *use = buffer->uses; use; use = use->next) {
+    if (use->owner->code != TL_OP_VIEW) continue;
+    tl_value *view = tl_op_result(use->owner, 0);
+    view->type = tl_type_buffer(module, TL_SCOPE_SHARED, view->type->dtype, view->type->dims, view->type->rank);
+    retype_views(module, view);
+  }
+}
+
 static void demote_alloc(tl_fragments *fragments, tl_fragment *fragment) {
   const tl_type *type = fragment->buffer->type;
   fragment->buffer->type = tl_type_buffer(fragments->module, TL_SCOPE_SHARED, type->dtype, type->dims, type->rank);
-  // Views keep the memory's scope.
-  for (const tl_use *use = fragment->buffer->uses; use; use = use->next) {
-    if (use->owner->code != TL_OP_VIEW) continue;
-    tl_value *view = tl_op_result(use->owner, 0);
-    view->type =
-        tl_type_buffer(fragments->module, TL_SCOPE_SHARED, view->type->dtype, view->type->dims, view->type->rank);
-  }
+  retype_views(fragments->module, fragment->buffer);
   tl_diag *diag = tl_diag_report(fragments->context->diags, TL_DIAG_FRAGMENT_IN_SHARED, fragment->demoted_at,
                                  "the fragment tile '%s' is kept in shared memory: %s",
                                  tl_buffer_name(fragment->buffer), fragment->demoted);
