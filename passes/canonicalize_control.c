@@ -9,7 +9,7 @@
 static void splice(tl_op *before, tl_block *block) {
   tl_op *yield = tl_block_terminator(block);
   while (block->first && block->first != yield) tl_op_move_before(block->first, before);
-  for (uint32_t i = 0; i < before->num_results; i++) {
+  for (uint32_t i = 0; yield && i < before->num_results; i++) {
     tl_value_replace_uses(tl_op_result(before, i), tl_op_operand(yield, i));
   }
 }
@@ -42,7 +42,7 @@ static bool constant_bounds(const tl_op *op, constant_loop *out) {
 
 static int64_t count_ops(const tl_block *block) {
   int64_t count = 0;
-  for (const tl_op *op = block->first; op; op = op->next) {
+  for (const tl_op *op = block ? block->first : NULL; op; op = op->next) {
     count++;
     for (uint32_t r = 0; r < op->num_regions; r++) {
       if (op->regions[r]) count += count_ops(op->regions[r]);
@@ -63,7 +63,7 @@ static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop
   enum { MAX_CARRIED = 64 };
   tl_block *body = op->regions[0];
   const tl_op *yield = tl_block_terminator(body);
-  tl_value *carried[MAX_CARRIED];
+  tl_value *carried[MAX_CARRIED] = {NULL};
   for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
   tl_builder builder;
   tl_builder_before(&builder, context->module, op);

@@ -35,8 +35,9 @@ static void report_past(tl_pass_context *context, const tl_op *op, const tl_valu
                                  "the loop walks past dim %d of '%s': from %s = %s on every access is out of bounds",
                                  dim, tl_buffer_name(buffer), loop_name(term->loop), first);
   tl_diag_add_note(context->diags, diag, term->loop->loc, "the loop");
-  tl_diag_add_hint(context->diags, diag, "each iteration moves by %lld: is ceildiv(…, %lld) meant as trip count?",
-                   (long long)(term->coefficient * term->step), (long long)(term->coefficient * term->step));
+  long long move = term->coefficient * term->step;
+  tl_diag_add_hint(context->diags, diag, "each iteration moves by %lld: is ceildiv(…, %lld) meant as trip count?", move,
+                   move);
 }
 
 // Constant dims: the first iteration for which even the smallest index lies past the end.
@@ -47,9 +48,9 @@ static void check_past(tl_pass_context *context, const tl_op *op, const tl_value
   if (extent >= 0 && term->trips > 0 && rest_low != INT64_MIN) {
     int64_t start = rest_low + term->coefficient * term->lower, move = term->coefficient * term->step;
     int64_t first = start >= extent ? 0 : (extent - start + move - 1) / move;
+    long long at = term->lower + first * term->step;
     if (first < term->trips && first > 0) {
-      report_past(context, op, buffer, dim, term,
-                  tl_arena_printf(&context->scratch, "%lld", (long long)(term->lower + first * term->step)));
+      report_past(context, op, buffer, dim, term, tl_arena_printf(&context->scratch, "%lld", at));
     }
     return;
   }

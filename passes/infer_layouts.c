@@ -185,7 +185,7 @@ static void result_dims(const tl_op *parallel, uint32_t index, int32_t *out_dims
 
 static void join_parallels(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
-  int32_t dims[TL_MAX_RANK];
+  int32_t dims[TL_MAX_RANK] = {0};
   if (op->code == TL_OP_PARALLEL) {
     tl_layout_graph_node(graph, NULL, op);
     for (uint32_t i = 0; i < op->num_results; i++) {
@@ -291,7 +291,7 @@ static void write_types(tl_layout_graph *graph) {
     tl_op *parallel = graph->nodes.items[n].parallel;
     for (uint32_t i = 0; parallel && i < parallel->num_results; i++) {
       tl_value *value = tl_op_result(parallel, i);
-      int32_t dims[TL_MAX_RANK];
+      int32_t dims[TL_MAX_RANK] = {0};
       result_dims(parallel, i, dims);
       tl_layout layout = *tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
       if (!is_identity(dims, value->type->rank, layout.rank))
@@ -311,7 +311,7 @@ static void require(tl_layout_graph *graph, tl_op *op, uint32_t index, const tl_
 
 static void convert_uses(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
-  int32_t dims[TL_MAX_RANK];
+  int32_t dims[TL_MAX_RANK] = {0};
   if (op->code == TL_OP_GEMM && op->num_results > 0) {
     tl_value *result = tl_op_result(op, 0);
     require(graph, op, 0, result->type->layout, op);
