@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The elementary functions of math.def against libm in double precision: error in units in the last place of f32 over
-// samples of all bit patterns (zeros, denormals, infinities and NaN among them), within the bounds that math.def states.
+// samples of all bit patterns (zeros, denormals, infinities and NaN among them), within the bounds that math.def
+// states.
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
