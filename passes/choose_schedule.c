@@ -236,6 +236,38 @@ static void write_dict(tl_schedule_problem *problem, const tl_plan *plan) {
   tl_op_set_dict(problem->context->module, problem->kernel, TL_ATTR_PLAN, entries, len);
 }
 
+// What a kernel without gemms holds in registers, roughly: an elementwise one streams its tiles through a few, one with
+// loops or block-wide steps keeps whole tiles alive.
+typedef struct tl_held_registers {
+  int32_t threads;
+  int64_t tiles;  // registers a thread for all fragments
+  bool keeps;     // tiles live across a loop or a block-wide step
+} tl_held_registers;
+
+static void count_held(tl_op *op, void *user) {
+  tl_held_registers *held = user;
+  if (op->code == TL_OP_ALLOC && op->results[0].type->scope == TL_SCOPE_FRAGMENT) {
+    held->tiles += (tl_type_num_elements(op->results[0].type) + held->threads - 1) / held->threads;
+  }
+  bool streams = op->code == TL_OP_ALLOC || op->code == TL_OP_COPY || op->code == TL_OP_PARALLEL ||
+                 op->code == TL_OP_FILL || op->code == TL_OP_IF || op->code == TL_OP_YIELD || op->code == TL_OP_KERNEL;
+  bool inside = tl_op_enclosing(op, TL_OP_PARALLEL) != NULL;
+  bool scalar = (tl_op_info_of(op->code)->flags & (TL_OPFLAG_PURE | TL_OPFLAG_ONCE)) != 0;
+  held->keeps |= !streams && !inside && !scalar;
+}
+
+// Memory-bound kernels run best with TL_PLAN_STREAM_THREADS threads on a multiprocessor: enough loads in flight, and
+// more registers for each thread's own loads than full occupancy leaves.
+static void hint_streaming(tl_schedule_problem *problem, const tl_plan *plan) {
+  tl_held_registers held = {.threads = plan->threads};
+  tl_walk(problem->kernel, count_held, &held);
+  int32_t registers = TL_PLAN_STREAM_REGISTERS + (held.keeps ? (int32_t)held.tiles : 0);
+  int32_t blocks = tl_cost_resident_blocks(problem->context->target, plan->threads, registers, plan->shared_bytes);
+  int32_t wanted = TL_PLAN_STREAM_THREADS / plan->threads;
+  if (blocks > wanted) blocks = wanted;
+  if (blocks > 1) tl_op_set_int(problem->context->module, problem->kernel, TL_ATTR_MIN_BLOCKS, blocks);
+}
+
 static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   tl_pass_context *context = problem->context;
   if (!problem->fixed_threads) {
@@ -256,6 +288,8 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, problem->kernel->loc,
                    "%d registers a thread and %lld bytes of shared memory: %d block%s on a multiprocessor",
                    plan->registers, (long long)plan->shared_bytes, plan->resident, plan->resident == 1 ? "" : "s");
+  } else {
+    hint_streaming(problem, plan);
   }
   write_dict(problem, plan);
 }

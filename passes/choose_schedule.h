@@ -9,6 +9,9 @@
 enum { TL_PLAN_MAX_GEMMS = 16, TL_PLAN_MAX_LOOPS = 16, TL_PLAN_MAX_STAGES = 4, TL_PLAN_PANEL = 8 };
 // More than two blocks of a gemm on a multiprocessor hide no more latency than deeper pipelines do.
 enum { TL_PLAN_MAX_BLOCKS = 2, TL_PLAN_SPARE_REGISTERS = 24 };
+// Kernels without gemms: threads on a multiprocessor that stream best (measured: docs/performance.md), and the
+// registers that addresses and values in flight take.
+enum { TL_PLAN_STREAM_THREADS = 1280, TL_PLAN_STREAM_REGISTERS = 32 };
 
 // A pipelined loop and what its stages cost.
 typedef struct tl_loop_plan {
