@@ -309,9 +309,29 @@ static void require(tl_layout_graph *graph, tl_op *op, uint32_t index, const tl_
   tl_op_set_operand(op, index, tl_convert_tile(graph->context, graph->kernel, value, layout, before));
 }
 
+// The layout that an extract wants of its tile; all extracts of a parallel that want the same share one conversion.
+static void require_extract(tl_layout_graph *graph, tl_op *op) {
+  int32_t dims[TL_MAX_RANK] = {0}, other_dims[TL_MAX_RANK] = {0};
+  tl_op *parallel = tl_op_enclosing(op, TL_OP_PARALLEL);
+  if (!parallel || !tl_extract_dims(op, parallel, dims)) return;
+  tl_value *tile = tl_op_arg(op, TL_GROUP_EXTRACT_tile);
+  int32_t rank = tile->type->rank;
+  tl_layout layout = *tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
+  if (!is_identity(dims, rank, layout.rank)) layout = tl_layout_project(&layout, dims, rank);
+  require(graph, op, 0, &layout, parallel);
+  tl_value *converted = tl_op_arg(op, TL_GROUP_EXTRACT_tile);
+  if (converted == tile) return;
+  for (tl_use *use = tile->uses, *next; use; use = next) {
+    next = use->next;
+    tl_op *other = use->owner;
+    if (other->code != TL_OP_EXTRACT || tl_op_enclosing(other, TL_OP_PARALLEL) != parallel) continue;
+    if (!tl_extract_dims(other, parallel, other_dims)) continue;
+    if (memcmp(dims, other_dims, sizeof(int32_t) * (size_t)rank) == 0) tl_op_set_operand(other, 0, converted);
+  }
+}
+
 static void convert_uses(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
-  int32_t dims[TL_MAX_RANK] = {0};
   if (op->code == TL_OP_GEMM && op->num_results > 0) {
     tl_value *result = tl_op_result(op, 0);
     require(graph, op, 0, result->type->layout, op);
@@ -331,12 +351,7 @@ static void convert_uses(tl_op *op, void *user) {
       }
     }
   } else if (op->code == TL_OP_EXTRACT) {
-    tl_op *parallel = tl_op_enclosing(op, TL_OP_PARALLEL);
-    if (!parallel || !tl_extract_dims(op, parallel, dims)) return;
-    int32_t rank = tl_op_arg(op, TL_GROUP_EXTRACT_tile)->type->rank;
-    tl_layout layout = *tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
-    if (!is_identity(dims, rank, layout.rank)) layout = tl_layout_project(&layout, dims, rank);
-    require(graph, op, 0, &layout, parallel);
+    require_extract(graph, op);
   }
 }
 
