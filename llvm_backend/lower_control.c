@@ -140,7 +140,9 @@ static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step)
   }
   LLVMValueRef next = LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
   LLVMAddIncoming(loop->induction, &next, &latch, 1);
-  set_unroll(l, LLVMBuildBr(l->builder, loop->head), tl_op_int(op, TL_ATTR_UNROLL, 0));
+  LLVMValueRef branch = LLVMBuildBr(l->builder, loop->head);
+  // Loops of the block stay as the schedule made them; what an element of a parallel does is LLVM's to decide.
+  if (!l->parallel || tl_op_has(op, TL_ATTR_UNROLL)) set_unroll(l, branch, tl_op_int(op, TL_ATTR_UNROLL, 0));
 }
 
 static bool fits_i32(tl_range range) {
