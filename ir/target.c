@@ -4,8 +4,9 @@
 
 static const tl_target target_table[] = {
 #define TL_TARGET(ID, name, sm, ptx_floor, features, shared_max_bytes, shared_per_sm_bytes, threads_per_sm, \
-                  run_status, doc)                                                                          \
-  {name, sm, ptx_floor, features, shared_max_bytes, shared_per_sm_bytes, threads_per_sm, run_status, doc},
+                  blocks_per_sm, run_status, doc)                                                           \
+  {name,          sm,         ptx_floor, features, shared_max_bytes, shared_per_sm_bytes, threads_per_sm,   \
+   blocks_per_sm, run_status, doc},
 #include "ir/target.def"
 #undef TL_TARGET
 };

@@ -8,11 +8,11 @@
 #include "support/strview.h"
 
 enum {
-  TL_FEATURE_MMA_SYNC = 1,   // mma.sync.m16n8k16 of f16 and bf16
-  TL_FEATURE_CP_ASYNC = 2,   // cp.async, global to shared
+  TL_FEATURE_MMA_SYNC = 1,  // mma.sync.m16n8k16 of f16 and bf16
+  TL_FEATURE_CP_ASYNC = 2,  // cp.async, global to shared
   TL_FEATURE_LDMATRIX = 4,
   TL_FEATURE_FP8_MMA = 8,
-  TL_FEATURE_TMA = 16,       // cp.async.bulk.tensor and mbarrier transaction counts
+  TL_FEATURE_TMA = 16,  // cp.async.bulk.tensor and mbarrier transaction counts
   TL_FEATURE_WGMMA = 32,
   TL_FEATURE_AMPERE = TL_FEATURE_MMA_SYNC | TL_FEATURE_CP_ASYNC | TL_FEATURE_LDMATRIX
 };
@@ -25,6 +25,7 @@ typedef struct tl_target {
   int32_t shared_max_bytes;
   int32_t shared_per_sm_bytes;
   int32_t threads_per_sm;
+  int32_t blocks_per_sm;   // most blocks that one SM holds, however small they are
   const char *run_status;  // "run" or "assembled only"
   const char *doc;
 } tl_target;

@@ -94,5 +94,6 @@ int32_t tl_cost_resident_blocks(const tl_target *target, int32_t threads, int32_
   int64_t by_shared = target->shared_per_sm_bytes / (shared_bytes + TL_COST_RESERVED_SHARED_BYTES);
   int64_t blocks = by_threads < by_registers ? by_threads : by_registers;
   if (by_shared < blocks) blocks = by_shared;
+  if (target->blocks_per_sm < blocks) blocks = target->blocks_per_sm;
   return blocks < 1 ? 1 : (int32_t)blocks;
 }
