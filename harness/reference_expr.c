@@ -109,10 +109,11 @@ static tl_ref_value with_range(tl_ref_value value, bool known, int64_t lo, int64
 }
 
 static bool product_range(const tl_ref_value *a, const tl_ref_value *b, int64_t *lo, int64_t *hi) {
+  const int64_t left[2] = {a->lo, a->hi}, right[2] = {b->lo, b->hi};
   int64_t corners[4];
-  bool over = __builtin_mul_overflow(a->lo, b->lo, &corners[0]) | __builtin_mul_overflow(a->lo, b->hi, &corners[1]) |
-              __builtin_mul_overflow(a->hi, b->lo, &corners[2]) | __builtin_mul_overflow(a->hi, b->hi, &corners[3]);
-  if (over) return false;
+  for (int i = 0; i < 4; i++) {
+    if (__builtin_mul_overflow(left[i / 2], right[i % 2], &corners[i])) return false;
+  }
   *lo = *hi = corners[0];
   for (int i = 1; i < 4; i++) {
     if (corners[i] < *lo) *lo = corners[i];

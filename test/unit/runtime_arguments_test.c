@@ -57,6 +57,11 @@ static void teardown(void) {
   tl_arena_fini(&arena);
 }
 
+static void reset(void) {
+  teardown();
+  setup();
+}
+
 static void expect(size_t count, const char *message) {
   tl_launch_plan plan;
   tl_status status = tl_launch_plan_create(&manifest.kernels[0], arguments, count, &facts, &plan);
@@ -126,16 +131,16 @@ END_TEST
 START_TEST(names_type_mistakes) {
   arguments[0].tensor.dtype = "bf16";
   expect(5, "argument 'A': expected dtype f16, given bf16");
-  setup();
+  reset();
   arguments[0].tensor.rank = 1;
   expect(5, "argument 'A': expected 2 dimensions, given 1");
-  setup();
+  reset();
   arguments[1] = tl_argument_int(NULL, 3);
   expect(5, "argument 'B': expected a tensor, given a number");
-  setup();
+  reset();
   arguments[2] = arguments[4];
   expect(5, "argument 'alpha': expected a number, given a tensor");
-  setup();
+  reset();
   arguments[3] = tl_argument_int(NULL, 128);
   expect(5, "argument 'flag': expected i8 (-128 to 127), given 128");
   arguments[3] = tl_argument_float(NULL, 1);
@@ -146,25 +151,25 @@ END_TEST
 START_TEST(names_shape_mistakes) {
   shape_c[0] = 299;
   expect(5, "argument 'C': dimension 0: expected 300 (M of argument 'A'), given 299");
-  setup();
+  reset();
   shape_b[0] = 33;
   expect(5, "argument 'B': dimension 0: expected 32 (K // 2), given 33");
-  setup();
+  reset();
   shape_b[1] = 9;
   expect(5, "argument 'B': dimension 1: expected 8, given 9");
-  setup();
+  reset();
   stride_a[1] = 2;
   expect(5, "argument 'A': stride of dimension 1: expected 1, given 2");
-  setup();
+  reset();
   shape_a[1] = 60;
   expect(5, "argument 'A': the dynamic name 'K' is 60, expected a multiple of 8");
-  setup();
+  reset();
   shape_a[0] = INT64_C(1) << 31;
   expect(5, "the dynamic name 'M' is 2147483648, expected 0 to 2147483647");
-  setup();
+  reset();
   shape_a[0] = -1;
   expect(5, "argument 'A': dimension 0 is negative: -1");
-  setup();
+  reset();
   arguments[5] = tl_argument_int("M", 301);
   expect(6, "argument 'A': dimension 0: expected 301 (M), given 300");
 }

@@ -11,7 +11,12 @@ set(tl_public_headers ${CMAKE_SOURCE_DIR}/include/tl/status.h ${CMAKE_SOURCE_DIR
 
 add_library(tl_shared SHARED libtl/compiler.c ${tl_objects})
 add_library(tl::tl ALIAS tl_shared)
-target_link_options(tl_shared PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map -Wl,--no-undefined)
+target_link_options(tl_shared PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map)
+if(TL_SANITIZE)  # the sanitizers' runtime is in the program
+  target_link_options(tl_shared PUBLIC $<BUILD_INTERFACE:-fsanitize=address,undefined>)
+else()
+  target_link_options(tl_shared PRIVATE -Wl,--no-undefined)
+endif()
 set_target_properties(tl_shared PROPERTIES OUTPUT_NAME tl VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME tl
   LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map)
 target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:PkgConfig::YAML>
