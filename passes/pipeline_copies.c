@@ -75,7 +75,11 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
   tl_build(&builder, TL_OP_ASYNC_COMMIT, groups, NULL, 0);
   tl_op *user = op;
   while (user && user->code != TL_OP_YIELD && !touches_any(user, &written, &read)) user = user->next;
-  if (user) tl_builder_before(&builder, module, user);
+  if (user) {
+    tl_builder_before(&builder, module, user);
+  } else {
+    tl_builder_at_end(&builder, module, first->parent);
+  }
   builder.loc = first->loc;
   tl_op *wait = tl_build(&builder, TL_OP_ASYNC_WAIT, NULL, NULL, 0);
   tl_op_set_int(module, wait, TL_ATTR_PENDING, 0);
