@@ -92,7 +92,7 @@ static void run_copy(tl_lower *l, tl_copy *copy) {
   tl_lower_access_side(l, &copy->dst, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_dst)), &copy_dst,
                        &copy->place);
   int32_t bytes = copy->vec * size_of(copy->dst.buffer->dtype);
-  tl_copy_item items[TL_COPY_BATCH];
+  tl_copy_item items[TL_COPY_BATCH] = {{0}};
   for (int32_t reg = 0; reg < registers && !tl_lower_failed(l);) {
     int32_t n = 0;
     for (; n < TL_COPY_BATCH && reg < registers; n++, reg += copy->vec) copy_load(l, copy, reg, &items[n]);

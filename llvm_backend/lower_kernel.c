@@ -226,7 +226,8 @@ void tl_lower_op_GRID(tl_lower *l, tl_op *op) {
   if (tl_grid_folds(op))
     folded_grid(l, op, index);
   else
-    for (uint32_t d = 0; d < rank; d++) index[d] = tl_session_call_device(l->session, l->builder, ids[d], NULL, 0);
+    for (uint32_t d = 0; d < rank && d < 3; d++)
+      index[d] = tl_session_call_device(l->session, l->builder, ids[d], NULL, 0);
   for (uint32_t d = 0; d < rank; d++) {
     tl_value *result = tl_op_result(op, d);
     tl_lower_set_one(l, result, tl_lower_index_as(l, l->builder, index[d], tl_lower_value_type(l, result)));

@@ -193,13 +193,37 @@ static bool map_accumulator(tl_lower *l, tl_mma_gemm *mma, const tl_layout *layo
 static void run_steps(tl_lower *l, tl_mma_gemm *mma) {
   for (int32_t k = 0; k < mma->k; k += 16) {
     bool half_step = mma->k - k < 16;
-    LLVMValueRef a[TL_MAX_TILES_M][4], b[TL_MAX_TILES_N][2];
+    LLVMValueRef a[TL_MAX_TILES_M][4] = {{0}}, b[TL_MAX_TILES_N][2] = {{0}};
     for (int32_t tm = 0; tm < mma->tiles_m; tm++) load_a(l, mma, tm, k, half_step, a[tm]);
     load_b(l, mma, k, half_step, b);
     for (int32_t tm = 0; tm < mma->tiles_m; tm++)
       for (int32_t tn = 0; tn < mma->tiles_n; tn++)
         multiply(l, mma, a[tm], b[tn], &mma->registers[(tm * mma->tiles_n + tn) * 4], half_step);
   }
+}
+
+tl_dtype tl_lower_gemm_dtype(const tl_op *op) {
+  tl_dtype dtype = tl_op_arg(op, TL_GROUP_GEMM_acc)->type->dtype;
+  return dtype == TL_DTYPE_F16 ? TL_DTYPE_F32 : dtype;
+}
+
+LLVMValueRef *tl_lower_gemm_begin(tl_lower *l, tl_op *op) {
+  tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc);
+  tl_dtype dtype = tl_lower_gemm_dtype(op);
+  int32_t registers = tl_layout_num_registers(acc->type->layout);
+  LLVMValueRef *values = TL_NEW_ARRAY(&l->arena, LLVMValueRef, registers);
+  bool clears = tl_op_has(op, TL_ATTR_CLEAR);
+  for (int32_t r = 0; r < registers; r++) values[r] = clears ? tl_lower_zero(l, dtype) : tl_lower_get(l, acc, r);
+  if (!clears && dtype != acc->type->dtype) tl_lower_convert(l, values, acc->type->dtype, dtype, registers, values);
+  return values;
+}
+
+void tl_lower_gemm_end(tl_lower *l, tl_op *op, LLVMValueRef *acc) {
+  const tl_type *type = tl_op_result(op, 0)->type;
+  int32_t registers = tl_layout_num_registers(type->layout);
+  tl_dtype dtype = tl_lower_gemm_dtype(op);
+  if (dtype != type->dtype) tl_lower_convert(l, acc, dtype, type->dtype, registers, acc);
+  tl_lower_set(l, tl_op_result(op, 0), acc, registers);
 }
 
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
@@ -213,7 +237,7 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
     return;
   }
   tl_dtype dtype = a->type->dtype;
-  if ((dtype != TL_DTYPE_F16 && dtype != TL_DTYPE_BF16) || acc->type->dtype != TL_DTYPE_F32) {
+  if ((dtype != TL_DTYPE_F16 && dtype != TL_DTYPE_BF16) || tl_lower_gemm_dtype(op) != TL_DTYPE_F32) {
     tl_lower_unsupported(l, op, "mma.sync of %s with %s accumulators has no lowering", tl_dtype_name(dtype),
                          tl_dtype_name(acc->type->dtype));
     return;
@@ -229,15 +253,12 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
     tl_lower_internal(l, op, "the accumulator's layout is not that of mma.m16n8");
     return;
   }
-  int32_t registers = tl_layout_num_registers(layout);
-  mma->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, registers);
-  for (int32_t r = 0; r < registers; r++)
-    mma->acc[r] = tl_op_has(op, TL_ATTR_CLEAR) ? tl_lower_zero(l, TL_DTYPE_F32) : tl_lower_get(l, acc, r);
+  mma->acc = tl_lower_gemm_begin(l, op);
   init_fragment(l, mma, &mma->a, a, true, trans_a);
   init_fragment(l, mma, &mma->b, b, false, !trans_b);
   if (tl_lower_failed(l)) return;
   run_steps(l, mma);
-  tl_lower_set(l, tl_op_result(op, 0), mma->acc, registers);
+  tl_lower_gemm_end(l, op, mma->acc);
 }
 
 void tl_lower_op_GEMM(tl_lower *l, tl_op *op) {

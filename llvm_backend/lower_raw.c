@@ -143,7 +143,7 @@ static LLVMValueRef pack_words(tl_lower *l, LLVMValueRef const *items, int32_t w
 LLVMValueRef tl_lower_pack(tl_lower *l, LLVMValueRef const *items, tl_dtype dtype, int32_t count) {
   LLVMTypeRef element = tl_session_memory_type(l->session, dtype);
   int32_t size = tl_dtype_bits(dtype) / 8, bytes = size * count;
-  LLVMValueRef values[TL_MAX_GROUP];
+  LLVMValueRef values[TL_MAX_GROUP] = {0};
   for (int32_t i = 0; i < count; i++)
     values[i] = dtype == TL_DTYPE_BOOL ? LLVMBuildZExt(l->builder, items[i], element, "") : items[i];
   if (count == 1) return LLVMBuildBitCast(l->builder, values[0], raw_type(l, bytes), "");

@@ -204,7 +204,7 @@ static tl_status folded_extent(tl_backend *backend, tl_lower *l, tl_op *grid, co
   tl_status status = TL_OK;
   uint32_t rank = tl_op_group_len(grid, TL_GROUP_GRID_extents);
   for (uint32_t d = 0; d < rank && !status; d++) {
-    const tl_mexpr *extent;
+    const tl_mexpr *extent = NULL;
     status = to_expr(backend, l, grid, tl_op_group_at(grid, TL_GROUP_GRID_extents, d), &extent);
     if (status) break;
     tl_strbuf_append_c(&text, d > 0 ? " * (" : "(");
