@@ -19,8 +19,8 @@ else()
 endif()
 set_target_properties(tl_shared PROPERTIES OUTPUT_NAME tl VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME tl
   LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map)
-target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_yaml>
-  $<BUILD_INTERFACE:tl_jansson> $<BUILD_INTERFACE:tl_llvm> m dl Threads::Threads)
+# Debian's archives of these two are not position-independent: a shared library takes their shared forms in every build.
+target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm> yaml jansson m dl Threads::Threads)
 
 add_library(tl_static STATIC libtl/compiler.c ${tl_objects})
 set_target_properties(tl_static PROPERTIES OUTPUT_NAME tl)
