@@ -77,8 +77,8 @@ static tl_str instruction_of(tl_str line) {
   if (tl_str_starts_with(line, "{")) line = tl_str_trim(tl_str_sub(line, 1, line.len - 1));
   if (tl_str_starts_with(line, "@")) next_word(&line);
   line = tl_str_trim(line);
-  bool is_instruction =
-      line.len > 0 && line.data[0] >= 'a' && line.data[0] <= 'z' && tl_str_find(line, ';') != SIZE_MAX;
+  // LLVM breaks long instructions over lines; those that continue one start with a register or a list of them.
+  bool is_instruction = line.len > 0 && line.data[0] >= 'a' && line.data[0] <= 'z' && !tl_str_ends_with(line, ":");
   return is_instruction ? line : (tl_str){0};
 }
 
