@@ -160,14 +160,15 @@ void tl_lower_fma_gemm(tl_lower *l, tl_op *op) {
                          "the FMA gemm with A in a fragment tile has no lowering; copy it to a shared tile first");
     return;
   }
-  if (!layout || (acc->type->dtype != TL_DTYPE_F32 && acc->type->dtype != TL_DTYPE_F64)) {
+  tl_dtype acc_dtype = tl_lower_gemm_dtype(op);
+  if (!layout || (acc_dtype != TL_DTYPE_F32 && acc_dtype != TL_DTYPE_F64)) {
     tl_lower_unsupported(l, op, "the FMA gemm with %s accumulators has no lowering", tl_dtype_name(acc->type->dtype));
     return;
   }
   bool trans_a = tl_op_has(op, TL_ATTR_TRANS_A), trans_b = tl_op_has(op, TL_ATTR_TRANS_B);
   tl_fma *fma = TL_NEW(&l->arena, tl_fma);
   fma->op = op;
-  fma->acc_dtype = acc->type->dtype;
+  fma->acc_dtype = acc_dtype;
   fma->k = (int32_t)a->type->dims[trans_a ? 0 : 1];
   fma->chunk = fma->k % 4 == 0 ? 4 : fma->k % 2 == 0 ? 2 : 1;
   fma->registers = tl_layout_num_registers(layout);
@@ -176,9 +177,7 @@ void tl_lower_fma_gemm(tl_lower *l, tl_op *op) {
     tl_lower_internal(l, op, "too many accumulator rows or columns in a thread");
     return;
   }
-  fma->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, fma->registers);
-  for (int32_t r = 0; r < fma->registers; r++)
-    fma->acc[r] = tl_op_has(op, TL_ATTR_CLEAR) ? tl_lower_zero(l, fma->acc_dtype) : tl_lower_get(l, acc, r);
+  fma->acc = tl_lower_gemm_begin(l, op);
   run_loop(l, fma, layout);
-  tl_lower_set(l, tl_op_result(op, 0), fma->acc, fma->registers);
+  tl_lower_gemm_end(l, op, fma->acc);
 }

@@ -26,7 +26,7 @@ static const char *mma_obstacle(tl_pass_context *context, const tl_op *gemm, con
   if (!(context->target->features & TL_FEATURE_MMA_SYNC)) return "the target has no mma.sync";
   if (a != b) return "the operands have different dtypes";
   if (a != TL_DTYPE_F16 && a != TL_DTYPE_BF16) return "mma.m16n8k16 takes f16 or bf16 operands";
-  if (acc != TL_DTYPE_F32) return "mma.m16n8k16 is used with an f32 accumulator";
+  if (acc != TL_DTYPE_F32 && acc != TL_DTYPE_F16) return "mma.m16n8k16 adds up in f32 or f16";
   if (shape->k % 8 != 0) return "K of the tiles is not a multiple of 8";
   return NULL;
 }
