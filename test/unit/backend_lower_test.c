@@ -220,6 +220,60 @@ START_TEST(llvm_ir_can_be_printed_before_and_after) {
 }
 END_TEST
 
+// One elementwise op from x of `from` to y of `to` for every element, through code generation: an instruction that
+// cannot be selected would end the process.
+static void compile_elementwise(const char *target, const char *from, const char *to, const char *ops) {
+  fixture f;
+  char text[2048];
+  snprintf(text, sizeof text,
+           "module scheduled %s\n"
+           "kernel {name = \"e\", threads = 32, shared_bytes = 0} do {\n"
+           "  %%n = const {value = 128} : index\n"
+           "  %%one = const {value = 1} : index\n"
+           "  %%x = tensor dims(%%n) strides(%%one) {name = \"X\", arg = 0, access = in, align = 16} : buffer<global "
+           "%s 128>\n"
+           "  %%y = tensor dims(%%n) strides(%%one) {name = \"Y\", arg = 1, access = inout, align = 16} : "
+           "buffer<global %s 128>\n"
+           "  %%b = grid %%one {names = \"b\"} : index\n"
+           "  parallel {extents = [128], vec = 4, layout = #layout<128: r4.d0s1 l32.d0s4>} do(%%i: index) {\n"
+           "    %%a = load buffer(%%x) index(%%i) {check = [0], vec = 2} : %s\n"
+           "    %s\n"
+           "  }\n"
+           "}\n",
+           target, from, to, from, ops);
+  parse(&f, text);
+  check_status(&f, lower(&f, tl_target_find(tl_str_from(target)), (tl_backend_options){.opt_level = 1}));
+  check_status(&f, tl_backend_emit_ptx(f.backend, &f.ptx));
+  fini(&f);
+}
+
+static const char *const dtypes[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16",
+                                     "i8",  "u64", "u32", "u16",  "u8",  "bool"};
+enum { NUM_DTYPES = sizeof dtypes / sizeof *dtypes };
+
+START_TEST(every_conversion_can_be_selected) {
+  const char *target = targets[_i / NUM_DTYPES], *from = dtypes[_i % NUM_DTYPES];
+  for (int d = 0; d < NUM_DTYPES; d++) {
+    char ops[256];
+    snprintf(ops, sizeof ops, "%%r = cast %%a : %s\n    store value(%%r) buffer(%%y) index(%%i) {check = [0], vec = 4}",
+             dtypes[d]);
+    compile_elementwise(target, from, dtypes[d], ops);
+  }
+}
+END_TEST
+
+START_TEST(every_atomic_can_be_selected) {
+  static const char *const kinds[] = {"add", "max", "min", "exch", "and", "or", "xor"};
+  const char *target = targets[_i / NUM_DTYPES], *dtype = dtypes[_i % NUM_DTYPES];
+  bool is_float = strchr(dtype, 'f') != NULL, is_bool = strcmp(dtype, "bool") == 0;
+  for (int k = 0; k < (is_bool ? 0 : is_float ? 4 : 7); k++) {
+    char ops[256];
+    snprintf(ops, sizeof ops, "atomic value(%%a) buffer(%%y) index(%%i) {check = [2], kind = %s}", kinds[k]);
+    compile_elementwise(target, dtype, dtype, ops);
+  }
+}
+END_TEST
+
 START_TEST(too_many_blocks_is_a_diagnostic) {
   fixture f;
   parse(&f,
@@ -250,6 +304,8 @@ int main(void) {
   tcase_add_test(tests, ptx_version_can_be_raised_but_not_lowered);
   tcase_add_test(tests, llvm_ir_can_be_printed_before_and_after);
   tcase_add_test(tests, too_many_blocks_is_a_diagnostic);
+  tcase_add_loop_test(tests, every_conversion_can_be_selected, 0, 2 * NUM_DTYPES);
+  tcase_add_loop_test(tests, every_atomic_can_be_selected, 0, 2 * NUM_DTYPES);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
