@@ -175,13 +175,16 @@ static bool check_atomic(tl_sema *sema, const tl_symbol *symbol, int op, tl_loc 
   tl_dtype dtype = type->dtype;
   int bits = tl_dtype_bits(dtype);
   bool is_int = tl_dtype_is_int(dtype) && bits >= 32;
+  bool is_wide_float = dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F64;
   bool ok = false;
   switch (op) {
     case TL_ATOMIC_ADD:
-      ok = is_int || dtype == TL_DTYPE_F64 || dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+    case TL_ATOMIC_MAX:
+    case TL_ATOMIC_MIN:
+      ok = is_int || is_wide_float || dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
       break;
     case TL_ATOMIC_EXCH:
-      ok = is_int || dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F64;
+      ok = is_int || is_wide_float;
       break;
     default:
       ok = is_int;
