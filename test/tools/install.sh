@@ -17,8 +17,8 @@ lib=$(dirname "$(find "$work/usr" -name libtl.so | head -1)")
   echo "other headers than the public ones are installed"
   exit 1
 }
-# The prefix of the .pc file is that of the configuration: told otherwise here.
-flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$work/usr" --cflags --libs tl) || exit 1
+# The .pc file finds its prefix by itself.
+flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs tl) || exit 1
 # shellcheck disable=SC2086
 "$compiler" -std=c11 "$source/examples/c11_vector_add/main.c" $flags -lm -o "$work/example" || exit 1
 LD_LIBRARY_PATH=$lib "$work/example"

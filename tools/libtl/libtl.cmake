@@ -39,6 +39,8 @@ if(TL_STATIC_LLVM)
 else()
   set(TL_PC_LIBS_PRIVATE "-L${TL_LLVM_LIBDIR} -lLLVM-22 -lm -ldl -lpthread")
 endif()
+# The prefix as seen from the .pc file, so that the installed tree can be moved and `cmake --install --prefix` works.
+file(RELATIVE_PATH TL_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(libtl/tl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tl.pc @ONLY)
 configure_package_config_file(libtl/tlConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
