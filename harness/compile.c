@@ -13,7 +13,9 @@ const tl_target *tl_compile_target(const tl_compile_request *request, tl_diags *
   if (name.len == 0) name = TL_STR("sm_80");
   const tl_target *target = tl_target_find(name);
   if (!target) {
-    tl_diag_report(diags, TL_DIAG_CHECK_VALUE, request->kernel->target_loc, "unknown target `%.*s`", TL_STR_ARG(name));
+    const char *reason = tl_target_refusal(name);
+    tl_diag_report(diags, TL_DIAG_CHECK_VALUE, request->kernel->target_loc, "%s target `%.*s`%s%s",
+                   reason ? "refused" : "unknown", TL_STR_ARG(name), reason ? ": " : "", reason ? reason : "");
   }
   return target;
 }

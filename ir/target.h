@@ -35,6 +35,22 @@ const tl_target *tl_target_find(tl_str name);
 // The best known target for a device's compute capability (major * 10 + minor); NULL when too old.
 const tl_target *tl_target_for_device(int sm);
 const tl_target *tl_target_at(int index);  // NULL past the end
+// Why a target that exists is not one of ours ("it has no cp.async …"); NULL for names that mean nothing here.
+const char *tl_target_refusal(tl_str name);
+
+// Dense floating-point operations that one SM does a clock, by the type of the operands; 0: not at all.
+typedef struct tl_peak {
+  int sm;
+  int f16;               // f16 and bf16, by mma
+  int f8;                // 8-bit floats (and integers), by mma
+  int tf32;              // by mma
+  int f64;               // by mma
+  int f32;               // without mma
+  int tensor_clock_mhz;  // the clock behind the data sheet's mma rates; 0: the boost clock
+} tl_peak;
+// NULL when nothing is known of that compute capability (major * 10 + minor).
+const tl_peak *tl_peak_for_device(int sm);
+
 #define TL_REGISTERS_PER_SM 65536
 #define TL_MAX_REGISTERS_PER_THREAD 255
 #define TL_MAX_THREADS_PER_BLOCK 1024

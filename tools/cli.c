@@ -72,6 +72,15 @@ static void list_passes(tl_cli *cli) {
   done(cli, TL_EXIT_OK);
 }
 
+static void list_targets(tl_cli *cli) {
+  for (int i = 0; tl_target_at(i); i++) {
+    const tl_target *target = tl_target_at(i);
+    printf("%-8s PTX %d.%d  shared %6d bytes a block  %-15s %s\n", target->name, target->ptx_floor / 10,
+           target->ptx_floor % 10, target->shared_max_bytes, target->run_status, target->doc);
+  }
+  done(cli, TL_EXIT_OK);
+}
+
 // Every name of a comma list must be a pass (or "all", where that is allowed).
 static const char *pass_names(tl_cli *cli, const char *option, const char *list, bool allow_all) {
   const char *at = list;
@@ -173,6 +182,9 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
     case TL_OPT_TARGET:
       cli->target_name = argument;
       return true;
+    case TL_OPT_LIST_TARGETS:
+      list_targets(cli);
+      return true;
     case TL_OPT_DIAGNOSTICS:
       cli->json_diagnostics = one_of(cli, "--diagnostics", argument, formats) == 1;
       return true;
@@ -229,15 +241,16 @@ tl_status tl_cli_load_spec(tl_cli *cli, tl_spec **out_spec) {
 
 tl_status tl_cli_pick_kernel(tl_cli *cli, const tl_spec *spec, bool allow_first, const tl_kernel_spec **out_kernel) {
   *out_kernel = NULL;
-  if (cli->kernel_name) {
+  uint32_t num_kernels = spec ? spec->num_kernels : 0;
+  if (spec && cli->kernel_name) {
     *out_kernel = tl_spec_find(spec, tl_str_from(cli->kernel_name));
-  } else if (spec->num_kernels == 1 || (allow_first && spec->num_kernels > 0)) {
+  } else if (num_kernels == 1 || (allow_first && num_kernels > 0)) {
     *out_kernel = &spec->kernels[0];
   }
   if (*out_kernel) return TL_OK;
   tl_strbuf list;
   tl_strbuf_init(&list);
-  for (uint32_t i = 0; i < spec->num_kernels; i++) {
+  for (uint32_t i = 0; spec && i < num_kernels; i++) {
     tl_strbuf_appendf(&list, "%s%.*s", i ? ", " : "", TL_STR_ARG(spec->kernels[i].name));
   }
   tl_status status = tl_status_make(TL_STATUS_NOT_FOUND, "%s: %s%s%s; the file has: %s", cli->input,
@@ -297,6 +310,11 @@ tl_status tl_cli_target(tl_cli *cli, const tl_target **out_target) {
   if (strcmp(cli->target_name, "native") == 0) return native_target(out_target);
   *out_target = tl_target_find(tl_str_from(cli->target_name));
   if (*out_target) return TL_OK;
+  const char *reason = tl_target_refusal(tl_str_from(cli->target_name));
+  if (reason) {
+    tl_cli_usage_error(cli, "--target=%s is refused: %s", cli->target_name, reason);
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "refused target");
+  }
   tl_strbuf list;
   tl_strbuf_init(&list);
   for (int i = 0; tl_target_at(i); i++) tl_strbuf_appendf(&list, "%s, ", tl_target_at(i)->name);

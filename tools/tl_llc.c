@@ -16,7 +16,7 @@ static const char usage[] =
     "  -o FILE                write there (default: standard output)\n"
     "  -D NAME=VALUE          bind a param; repeatable\n"
     "  --kernel=NAME          the kernel of a file with several (default: the first)\n"
-    "  --target=NAME          sm_80, sm_86, sm_89, sm_90, sm_90a, or native (asks the GPU)\n"
+    "  --target=NAME          sm_80 … sm_120 (--list-targets), or native (asks the GPU)\n"
     "  --ptx-version=M.N      raise the PTX ISA version\n"
     "  -O0 … -O3              LLVM's effort (default -O3)\n"
     "  --ptxas=PATH           the assembler for cubin (default: $TL_PTXAS, PATH, /usr/local/cuda/bin)\n"
@@ -27,7 +27,7 @@ static const char usage[] =
     "  --explain CODE         explain a diagnostic\n"
     "  -W…                    -Werror, -Werror=GROUP, -WGROUP, -Wno-GROUP, -Wnone\n"
     "  --passes=A,B --stop-after=PASS --pass-limit=N --print-before=A,B --print-after=A,B\n"
-    "  --print-changed --verify-each --time-passes --list-passes\n"
+    "  --print-changed --verify-each --time-passes --list-passes --list-targets\n"
     "  --version --help\n";
 
 enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT };
@@ -78,6 +78,7 @@ static void parse_ptx_version(llc *l, const char *text) {
 static void parse_options(llc *l, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
                                           TL_CLI_PASS_OPTIONS,
+                                          {"list-targets", no_argument, NULL, TL_OPT_LIST_TARGETS},
                                           {"emit", required_argument, NULL, OPT_EMIT},
                                           {"ptx-version", required_argument, NULL, OPT_PTX_VERSION},
                                           {"ptxas", required_argument, NULL, OPT_PTXAS},

@@ -100,11 +100,18 @@ START_TEST(targets) {
   ck_assert_str_eq(tl_target_for_device(80)->name, "sm_80");
   ck_assert_str_eq(tl_target_for_device(87)->name, "sm_86");
   ck_assert_str_eq(tl_target_for_device(90)->name, "sm_90a");
-  ck_assert_str_eq(tl_target_for_device(100)->name, "sm_90");
+  ck_assert_str_eq(tl_target_for_device(100)->name, "sm_100a");
+  ck_assert_str_eq(tl_target_for_device(103)->name, "sm_100");
+  ck_assert_str_eq(tl_target_for_device(121)->name, "sm_120");
   ck_assert_ptr_null(tl_target_for_device(75));
   int count = 0;
   while (tl_target_at(count)) count++;
-  ck_assert_int_eq(count, 5);
+  ck_assert_int_eq(count, 8);
+  ck_assert_ptr_nonnull(strstr(tl_target_refusal(TL_STR("sm_75")), "cp.async"));
+  ck_assert_ptr_null(tl_target_refusal(TL_STR("sm_80")));
+  ck_assert_int_eq(tl_peak_for_device(90)->f16, 4096);
+  ck_assert_int_eq(tl_peak_for_device(87)->sm, 86);
+  ck_assert_ptr_null(tl_peak_for_device(75));
 }
 END_TEST
 
