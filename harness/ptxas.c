@@ -15,8 +15,6 @@
 
 #include "harness/file.h"
 
-extern char **environ;
-
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -97,7 +95,7 @@ static tl_status ask_version(tl_ptxas *ptxas) {
   const char *at = status ? NULL : strstr(tl_strbuf_c(&log), ", V");
   if (!status && (code != 0 || !at))
     status = tl_status_make(TL_STATUS_NOT_FOUND, "'%s' is no working ptxas", ptxas->path);
-  if (!status) ptxas->version = strndup(at + 3, strspn(at + 3, "0123456789."));
+  if (at && !status) ptxas->version = strndup(at + 3, strspn(at + 3, "0123456789."));
   tl_strbuf_fini(&log);
   return status;
 }

@@ -30,14 +30,14 @@ tl_reference_buffer *tl_reference_find(const tl_reference *reference, tl_str nam
   return NULL;
 }
 
-static tl_status add_buffer(tl_reference *reference, tl_str name, const tl_array *shape, tl_reference_buffer **out) {
+// NULL when memory runs out.
+static tl_reference_buffer *add_buffer(tl_reference *reference, tl_str name, const tl_array *shape) {
   tl_reference_buffer *buffer = calloc(1, sizeof *buffer);
   void *values = calloc(shape->count ? shape->count : 1, sizeof(double));
   if (!buffer || !values) {
     free(buffer);
     free(values);
-    return tl_status_make(TL_STATUS_LIMIT, "no memory for a reference of %llu elements",
-                          (unsigned long long)shape->count);
+    return NULL;
   }
   *buffer = (tl_reference_buffer){.name = name,
                                   .dtype = shape->dtype,
@@ -47,13 +47,16 @@ static tl_status add_buffer(tl_reference *reference, tl_str name, const tl_array
                                   .values = values};
   memcpy(buffer->dims, shape->shape, sizeof buffer->dims);
   tl_vec_push(&reference->buffers, buffer);
-  *out = buffer;
-  return TL_OK;
+  return buffer;
 }
 
 tl_status tl_reference_set(tl_reference *reference, tl_str name, const tl_array *array) {
   tl_reference_buffer *buffer = tl_reference_find(reference, name);
-  if (!buffer) TL_TRY(add_buffer(reference, name, array, &buffer));
+  if (!buffer) buffer = add_buffer(reference, name, array);
+  if (!buffer) {
+    return tl_status_make(TL_STATUS_LIMIT, "no memory for a reference of %llu elements",
+                          (unsigned long long)array->count);
+  }
   for (uint64_t i = 0; i < array->count; i++) {
     if (buffer->is_float) {
       ((double *)buffer->values)[i] = tl_dtype_load_float(array->dtype, array->data, i);

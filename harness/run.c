@@ -85,7 +85,8 @@ tl_status tl_run_args_from_manifest(const tl_manifest_kernel *kernel, const tl_m
     if (!status) status = tl_array_init(&made->array, param->dtype, rank, dims);
     if (status) {
       tl_run_args_fini(out);
-      return tl_status_annotate(status, "argument '%s'", param->name);
+      return tl_status_annotate(
+          status, "the shape of argument '%s' is unknown (no value bound and no input that has it)", param->name);
     }
     made->name = strdup(param->name);
     made->access = param->access;
