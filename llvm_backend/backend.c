@@ -25,11 +25,22 @@ static tl_status lower_module(tl_backend *backend, const tl_module *module, tl_d
   return status;
 }
 
+// PTX ISA versions that LLVM 22 can write, from 7.0 on: LLVM ignores an unknown one with a text on standard error.
+static bool llvm_writes_ptx(int version) {
+  static const int last_minor[] = {[7] = 8, [8] = 8, [9] = 0};
+  int major = version / 10;
+  return major >= 7 && major <= 9 && version % 10 <= last_minor[major];
+}
+
 static tl_status choose_ptx(tl_backend *backend, const tl_backend_options *options) {
   int needed = tl_session_needed_ptx(&backend->session, backend->session.module);
   if (options->ptx_version != 0 && options->ptx_version < needed)
     return tl_status_make(TL_STATUS_UNSUPPORTED, "the kernel needs PTX ISA %d.%d or newer, %d.%d was asked for",
                           needed / 10, needed % 10, options->ptx_version / 10, options->ptx_version % 10);
+  if (options->ptx_version != 0 && !llvm_writes_ptx(options->ptx_version))
+    return tl_status_make(TL_STATUS_UNSUPPORTED,
+                          "PTX ISA %d.%d is not known to this version's LLVM (7.0 to 7.8, 8.0 to 8.8 and 9.0 are)",
+                          options->ptx_version / 10, options->ptx_version % 10);
   backend->ptx_version = options->ptx_version > needed ? options->ptx_version : needed;
   backend->manifest.ptx_version = backend->ptx_version;
   return tl_session_machine(&backend->session, backend->ptx_version);

@@ -193,6 +193,12 @@ START_TEST(ptx_version_can_be_raised_but_not_lowered) {
   tl_status status = lower(&f, target, (tl_backend_options){.ptx_version = 60, .opt_level = 3});
   ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_UNSUPPORTED);
   tl_status_free(status);
+  const int unknown[] = {79, 89, 91, 100};  // LLVM would ignore them with a text on standard error
+  for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+    status = lower(&f, target, (tl_backend_options){.ptx_version = unknown[i], .opt_level = 3});
+    ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_UNSUPPORTED);
+    tl_status_free(status);
+  }
   check_status(&f, lower(&f, target, (tl_backend_options){.ptx_version = 83, .opt_level = 3}));
   check_status(&f, tl_backend_emit_ptx(f.backend, &f.ptx));
   ck_assert(strstr(tl_strbuf_c(&f.ptx), ".version 8.3") != NULL);
