@@ -2,6 +2,7 @@
 #include "runtime/device.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/arena.h"
 
@@ -91,7 +92,7 @@ tl_status tl_device_alloc(tl_device *device, size_t bytes, void **out_pointer) {
   tl_status status = TL_CUDA_CALL(device->driver, mem_alloc, &pointer, bytes);
   tl_device_leave(device);
   if (status) return tl_status_annotate(status, "allocating %zu bytes of device memory", bytes);
-  *out_pointer = (void *)(uintptr_t)pointer;
+  memcpy(out_pointer, &pointer, sizeof *out_pointer);
   return TL_OK;
 }
 

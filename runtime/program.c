@@ -33,8 +33,10 @@ static tl_status load_module(const tl_device *device, const void *image, tl_cu_m
   tl_cu_jit_option options[] = {TL_CU_JIT_INFO_LOG_BUFFER, TL_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                                 TL_CU_JIT_ERROR_LOG_BUFFER, TL_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                                 TL_CU_JIT_LOG_VERBOSE};
-  void *values[] = {info_log, (void *)(uintptr_t)LOG_BYTES, error_log, (void *)(uintptr_t)LOG_BYTES,
-                    (void *)(uintptr_t)1};
+  // Each value is a pointer or a number in the place of one.
+  const uintptr_t numbers[] = {(uintptr_t)info_log, LOG_BYTES, (uintptr_t)error_log, LOG_BYTES, 1};
+  void *values[sizeof numbers / sizeof numbers[0]];
+  memcpy(values, numbers, sizeof values);
   tl_status status = TL_CUDA_CALL(device->driver, module_load_data_ex, out_module, image,
                                   (unsigned)(sizeof options / sizeof options[0]), options, values);
   if (status) {

@@ -317,11 +317,14 @@ bool tl_mexpr_is_int(const tl_mexpr *expr, int64_t *out) {
   return true;
 }
 
-const char *tl_mexpr_as_name(const tl_mexpr *expr) { return expr->op == OP_NAME ? expr->name : NULL; }
+const char *tl_mexpr_as_name(const tl_mexpr *expr) {
+  return expr->op == OP_NAME ? expr->name : NULL;
+}
 
 // ---- printing
 
 static void print_at(const tl_mexpr *expr, int least, tl_strbuf *out) {
+  if (!expr) return;
   op_info info = info_of(expr->op);
   // A negative number binds like a negation.
   int prec = expr->op == OP_INT && expr->value < 0 ? PREC_UNARY : info.prec;
@@ -408,6 +411,7 @@ static tl_status eval_name(const tl_mexpr *expr, const tl_mbinding *bindings, si
 }
 
 tl_status tl_mexpr_eval(const tl_mexpr *expr, const tl_mbinding *bindings, size_t num_bindings, int64_t *out) {
+  if (!expr) return tl_status_make(TL_STATUS_INTERNAL, "the manifest lacks an expression");
   if (expr->op == OP_INT) {
     *out = expr->value;
     return TL_OK;

@@ -196,7 +196,7 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
   }
   TL_TRY(read_requires(arena, json_object_get(object, "requires"), where, kernel));
   TL_TRY(read_exprs(arena, json_object_get(object, "grid"), where, kernel->grid, 3));
-  int64_t threads, math;
+  int64_t threads = 1, math = 1;
   TL_TRY(read_int(object, where, "block_threads", 1, 1024, &threads));
   TL_TRY(read_int(object, where, "math_threads", 1, 1024, &math));
   kernel->block_threads = (int32_t)threads;
@@ -244,7 +244,7 @@ static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
   *out = (tl_manifest){.arena = arena, .abi = TL_MANIFEST_ABI};
   TL_TRY(read_text(arena, root, "manifest", "generator", &out->generator));
   TL_TRY(read_text(arena, root, "manifest", "target", &out->target));
-  const char *version;
+  const char *version = "";
   TL_TRY(read_text(arena, root, "manifest", "ptx_version", &version));
   TL_TRY(parse_ptx_version(version, &out->ptx_version));
   json_t *kernels = json_object_get(root, "kernels");
