@@ -121,8 +121,9 @@ static tl_status add_argument_values(tl_reference *reference, const tl_run_args 
   return tl_reference_add_views(reference);
 }
 
-// Evaluates `derive`; what it assigns to arguments is rounded to their dtypes, as every input is.
-static tl_status derive_inputs(tl_reference *reference, tl_run_args *args) {
+// What `derive` assigns to arguments is rounded to their dtypes, as every input is.
+tl_status tl_check_derive_inputs(tl_reference *reference, tl_run_args *args) {
+  TL_TRY(add_argument_values(reference, args));
   const tl_check *check = &reference->kernel->check;
   TL_TRY(tl_reference_run(reference, check->derive, check->num_derive));
   for (size_t i = 0; i < reference->buffers.len; i++) {
@@ -272,8 +273,7 @@ static tl_status prepare(checker *c, case_run *run) {
                              .seed = c->options->seed};
   TL_TRY(tl_check_make_inputs(&inputs, c->diags, &run->args));
   tl_reference_init(&run->reference, c->kernel, &run->env, c->diags);
-  TL_TRY(add_argument_values(&run->reference, &run->args));
-  TL_TRY(derive_inputs(&run->reference, &run->args));
+  TL_TRY(tl_check_derive_inputs(&run->reference, &run->args));
   return tl_reference_run(&run->reference, c->kernel->check.reference, c->kernel->check.num_reference);
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/compile.h"
 #include "harness/device.h"
+#include "harness/reference.h"
 #include "harness/run.h"
 
 typedef struct tl_check_options {
@@ -56,6 +57,10 @@ TL_MUST_USE tl_status tl_check_make_inputs(const tl_input_request *request, tl_d
 // environment. Arrays live in `arena`.
 void tl_check_case_bindings(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings base, const tl_case *one_case,
                             tl_bindings *out_compile, tl_bindings *out_all);
+
+// Evaluates `derive` of the reference's kernel: adds `args` and views to the reference and assigns, rounded to their
+// dtypes, the arguments that `derive` computes. DIAGNOSTICS when it is wrong.
+TL_MUST_USE tl_status tl_check_derive_inputs(tl_reference *reference, tl_run_args *args);
 
 // The dynamic params of `env` that have values.
 void tl_check_dynamics(tl_arena *arena, const tl_env *env, tl_mbinding **out, size_t *out_len);

@@ -2,10 +2,12 @@
 #include "harness/generate.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/npy.h"
 #include "harness/random.h"
@@ -96,18 +98,77 @@ static bool need_float(const generation *g, const char *what) {
                 tl_dtype_name(g->out->dtype));
 }
 
-static bool gen_normal(const generation *g) {
-  double mean, deviation;
-  if (!need_float(g, "normal") || !number(g, 0, 0, &mean) || !number(g, 1, 1, &deviation)) return false;
-  for (uint64_t i = 0; i < g->out->count; i++) store(g, i, mean + deviation * tl_random_normal(g->request->key, i));
+// ---- generators whose elements do not depend on each other: large arrays are made by several threads
+
+typedef struct span {
+  const generation *g;
+  void (*fill)(const struct span *span);
+  double a, b;          // of the generator
+  int64_t lo;           // ints
+  uint64_t num_values;  // ints; 0 stands for 2^64
+  uint64_t from, to;    // elements
+} span;
+
+static void *run_span(void *user) {
+  const span *part = user;
+  part->fill(part);
+  return NULL;
+}
+
+// Elements of one thread; a multiple of what shares a byte.
+enum { SPAN_ELEMENTS = 1 << 18, MAX_SPAN_THREADS = 32 };
+
+static bool fill_all(span whole) {
+  uint64_t count = whole.g->out->count;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  uint64_t threads = count / SPAN_ELEMENTS;
+  if (cores > 0 && threads > (uint64_t)cores) threads = (uint64_t)cores;
+  if (threads > MAX_SPAN_THREADS) threads = MAX_SPAN_THREADS;
+  if (threads < 1) threads = 1;
+  uint64_t each = (count / threads / SPAN_ELEMENTS + 1) * SPAN_ELEMENTS;
+  span parts[MAX_SPAN_THREADS];
+  pthread_t ids[MAX_SPAN_THREADS];
+  bool is_running[MAX_SPAN_THREADS] = {false};
+  for (uint64_t i = 0; i < threads; i++) {
+    parts[i] = whole;
+    parts[i].from = i * each < count ? i * each : count;
+    parts[i].to = i + 1 < threads && (i + 1) * each < count ? (i + 1) * each : count;
+    // The last one is made here, as are all for which there is no thread.
+    is_running[i] = i + 1 < threads && pthread_create(&ids[i], NULL, run_span, &parts[i]) == 0;
+    if (!is_running[i]) run_span(&parts[i]);
+  }
+  for (uint64_t i = 0; i < threads; i++) {
+    if (is_running[i]) pthread_join(ids[i], NULL);
+  }
   return true;
 }
 
+static void fill_normal(const span *s) {
+  for (uint64_t i = s->from; i < s->to; i++) store(s->g, i, s->a + s->b * tl_random_normal(s->g->request->key, i));
+}
+
+static bool gen_normal(const generation *g) {
+  span whole = {.g = g, .fill = fill_normal};
+  if (!need_float(g, "normal") || !number(g, 0, 0, &whole.a) || !number(g, 1, 1, &whole.b)) return false;
+  return fill_all(whole);
+}
+
+static void fill_uniform(const span *s) {
+  for (uint64_t i = s->from; i < s->to; i++) {
+    store(s->g, i, s->a + (s->b - s->a) * tl_random_uniform(s->g->request->key, i));
+  }
+}
+
 static bool gen_uniform(const generation *g) {
-  double lo, hi;
-  if (!need_float(g, "uniform") || !number(g, 0, 0, &lo) || !number(g, 1, 1, &hi)) return false;
-  for (uint64_t i = 0; i < g->out->count; i++) store(g, i, lo + (hi - lo) * tl_random_uniform(g->request->key, i));
-  return true;
+  span whole = {.g = g, .fill = fill_uniform};
+  if (!need_float(g, "uniform") || !number(g, 0, 0, &whole.a) || !number(g, 1, 1, &whole.b)) return false;
+  return fill_all(whole);
+}
+
+static void fill_ints(const span *s) {
+  for (uint64_t i = s->from; i < s->to; i++) {
+    store_int(s->g, i, (int64_t)((uint64_t)s->lo + tl_random_below(s->g->request->key, i, s->num_values)));
+  }
 }
 
 static bool gen_ints(const generation *g) {
@@ -115,11 +176,7 @@ static bool gen_ints(const generation *g) {
   if (!integer(g, 0, 0, &lo) || !integer(g, 1, 0, &hi)) return false;
   if (lo > hi) return report(g, g->call, "ints(%lld, %lld) is empty", (long long)lo, (long long)hi);
   if (!check_int_range(g, lo, hi)) return false;
-  uint64_t span = (uint64_t)hi - (uint64_t)lo + 1;
-  for (uint64_t i = 0; i < g->out->count; i++) {
-    store_int(g, i, (int64_t)((uint64_t)lo + tl_random_below(g->request->key, i, span)));
-  }
-  return true;
+  return fill_all((span){.g = g, .fill = fill_ints, .lo = lo, .num_values = (uint64_t)hi - (uint64_t)lo + 1});
 }
 
 static bool gen_arange(const generation *g) {

@@ -124,8 +124,7 @@ static bool is_dense(const tl_run_arg *arg) {
   return true;
 }
 
-// Bytes from element 0 to the end of the last one.
-static tl_status image_bytes(const tl_run_arg *arg, uint64_t *out) {
+tl_status tl_run_arg_image_bytes(const tl_run_arg *arg, uint64_t *out) {
   *out = arg->array.bytes;
   if (is_dense(arg) || arg->array.count == 0) return TL_OK;
   uint64_t last = 0;
@@ -156,19 +155,22 @@ static void move_elements(const tl_run_arg *arg, uint8_t *image, bool to_image) 
 
 enum { POISON = 0xff };
 
+void tl_run_arg_write_image(const tl_run_arg *arg, void *image, uint64_t bytes) {
+  memset(image, POISON, bytes);
+  if (arg->access == 1) return;
+  if (is_dense(arg)) {
+    if (bytes) memcpy(image, arg->array.data, bytes);
+  } else {
+    move_elements(arg, image, true);
+  }
+}
+
 static tl_status upload(tl_run_device *device, const tl_run_arg *arg, tl_run_buffer *buffer) {
   uint64_t bytes;
-  TL_TRY(image_bytes(arg, &bytes));
+  TL_TRY(tl_run_arg_image_bytes(arg, &bytes));
   TL_TRY(tl_run_device_alloc(device, bytes, (uint64_t)arg->align, buffer));
-  uint8_t *image = tl_xmalloc(bytes + 1);
-  memset(image, POISON, bytes);
-  if (arg->access != 1) {
-    if (is_dense(arg)) {
-      memcpy(image, arg->array.data, bytes);
-    } else {
-      move_elements(arg, image, true);
-    }
-  }
+  void *image = tl_xmalloc(bytes + 1);
+  tl_run_arg_write_image(arg, image, bytes);
   tl_status status = tl_run_device_write(device, buffer, image);
   free(image);
   return status;
@@ -184,10 +186,10 @@ static tl_status download(tl_run_device *device, tl_run_arg *arg, const tl_run_b
   return status;
 }
 
-static tl_argument make_argument(const tl_run_arg *arg, const tl_run_buffer *buffer) {
+tl_argument tl_run_arg_argument(const tl_run_arg *arg, void *pointer) {
   if (arg->is_tensor) {
-    tl_argument argument = tl_argument_tensor(arg->name, buffer->pointer, tl_dtype_name(arg->array.dtype),
-                                              arg->array.rank, arg->array.shape);
+    tl_argument argument =
+        tl_argument_tensor(arg->name, pointer, tl_dtype_name(arg->array.dtype), arg->array.rank, arg->array.shape);
     argument.tensor.strides = arg->strides;
     return argument;
   }
@@ -197,6 +199,13 @@ static tl_argument make_argument(const tl_run_arg *arg, const tl_run_buffer *buf
   return tl_argument_int(arg->name, tl_dtype_load_int(arg->array.dtype, arg->array.data, 0));
 }
 
+bool tl_run_takes_dynamic(const tl_manifest_kernel *kernel, const char *name) {
+  for (uint32_t p = 0; p < kernel->num_params; p++) {
+    if (kernel->params[p].kind == TL_MPARAM_DYNAMIC && strcmp(kernel->params[p].name, name) == 0) return true;
+  }
+  return false;
+}
+
 tl_status tl_run_launch(tl_run_device *device, tl_run_kernel *kernel, tl_run_args *args, const tl_mbinding *dynamics,
                         size_t num_dynamics) {
   tl_run_buffer *buffers = tl_xcalloc(args->len + 1, sizeof *buffers);
@@ -204,16 +213,11 @@ tl_status tl_run_launch(tl_run_device *device, tl_run_kernel *kernel, tl_run_arg
   tl_status status = TL_OK;
   for (uint32_t i = 0; !status && i < args->len; i++) {
     if (args->items[i].is_tensor) status = upload(device, &args->items[i], &buffers[i]);
-    tl_vec_push(&arguments, make_argument(&args->items[i], &buffers[i]));
+    tl_vec_push(&arguments, tl_run_arg_argument(&args->items[i], buffers[i].pointer));
   }
   for (size_t i = 0; !status && i < num_dynamics; i++) {
-    const tl_manifest_kernel *manifest = tl_run_kernel_manifest(kernel);
-    for (uint32_t p = 0; p < manifest->num_params; p++) {
-      bool is_it = strcmp(manifest->params[p].name, dynamics[i].name) == 0;
-      if (is_it && manifest->params[p].kind == TL_MPARAM_DYNAMIC) {
-        tl_vec_push(&arguments, tl_argument_int(dynamics[i].name, dynamics[i].value));
-      }
-    }
+    if (!tl_run_takes_dynamic(tl_run_kernel_manifest(kernel), dynamics[i].name)) continue;
+    tl_vec_push(&arguments, tl_argument_int(dynamics[i].name, dynamics[i].value));
   }
   if (!status) status = tl_run_kernel_launch(kernel, arguments.items, arguments.len);
   bool ran = !status;

@@ -31,6 +31,17 @@ TL_MUST_USE tl_status tl_run_args_from_manifest(const tl_manifest_kernel *kernel
 void tl_run_args_fini(tl_run_args *args);
 tl_run_arg *tl_run_args_find(const tl_run_args *args, tl_str name);
 
+// ---- what a launch is made of
+
+// Bytes of an argument in device memory: from element 0 to the end of the last one (strided tensors have gaps).
+TL_MUST_USE tl_status tl_run_arg_image_bytes(const tl_run_arg *arg, uint64_t *out);
+// Writes what device memory holds before a launch: inputs; 0xff (NaN as a float) for outputs and gaps.
+void tl_run_arg_write_image(const tl_run_arg *arg, void *image, uint64_t bytes);
+// The launch argument: a tensor at `pointer`, or the scalar's value. Borrows from `arg`.
+tl_argument tl_run_arg_argument(const tl_run_arg *arg, void *pointer);
+// Whether a dynamic name is one that the kernel takes.
+bool tl_run_takes_dynamic(const tl_manifest_kernel *kernel, const char *name);
+
 // Copies inputs to the device, poisons outputs (0xff: NaN as a float), launches, copies outputs back, checks canaries.
 // `dynamics` gives dynamic names that no shape determines.
 TL_MUST_USE tl_status tl_run_launch(tl_run_device *device, tl_run_kernel *kernel, tl_run_args *args,

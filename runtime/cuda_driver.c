@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -23,7 +25,9 @@ static void describe(const tl_cuda_driver *driver, tl_cu_result result, const ch
 }
 
 static void load(void) {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  const char *path = getenv("TL_CUDA_DRIVER");
+  if (!path || !*path) path = "libcuda.so.1";
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *why = dlerror();
     snprintf(problem, sizeof problem, "the NVIDIA driver library cannot be loaded: %s", why ? why : "unknown reason");
@@ -32,15 +36,18 @@ static void load(void) {
   static const struct {
     const char *symbol;
     size_t offset;
+    bool is_optional;
   } table[] = {
-#define TL_CUDA_FN(field, symbol, parameters) {#symbol, offsetof(tl_cuda_driver, field)},
+#define TL_CUDA_FN(field, symbol, parameters) {#symbol, offsetof(tl_cuda_driver, field), false},
+#define TL_CUDA_OPTIONAL_FN(field, symbol, parameters) {#symbol, offsetof(tl_cuda_driver, field), true},
 #include "runtime/cuda_driver.def"
 #undef TL_CUDA_FN
   };
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     void *address = dlsym(library, table[i].symbol);
+    if (!address && table[i].is_optional) continue;
     if (!address) {
-      snprintf(problem, sizeof problem, "the NVIDIA driver is too old: libcuda.so.1 has no %s", table[i].symbol);
+      snprintf(problem, sizeof problem, "the NVIDIA driver is too old: %s has no %s", path, table[i].symbol);
       return;
     }
     memcpy((char *)&loaded + table[i].offset, &address, sizeof address);

@@ -17,10 +17,13 @@ typedef struct CUmod_st *tl_cu_module;
 typedef struct CUfunc_st *tl_cu_function;
 typedef struct CUstream_st *tl_cu_stream;
 typedef struct CUevent_st *tl_cu_event;
+typedef struct CUgraph_st *tl_cu_graph;
+typedef struct CUgraphExec_st *tl_cu_graph_exec;
 typedef unsigned int tl_cu_device_attribute;
 typedef unsigned int tl_cu_function_attribute;
 typedef unsigned int tl_cu_jit_option;
 typedef unsigned int tl_cu_pointer_attribute;
+typedef unsigned int tl_cu_capture_mode;
 
 // Values of the driver API's enumerations that the runtime uses.
 enum {
@@ -28,7 +31,11 @@ enum {
   TL_CU_ERROR_INVALID_VALUE = 1,
   TL_CU_ERROR_OUT_OF_MEMORY = 2,
   TL_CU_ERROR_NO_DEVICE = 100,
+  TL_CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
   TL_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  TL_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
+  TL_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
+  TL_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
   TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   TL_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
   TL_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
@@ -45,7 +52,8 @@ enum {
   TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
   TL_CU_MEMORYTYPE_HOST = 1,
   TL_CU_MEMORYTYPE_DEVICE = 2,
-  TL_CU_STREAM_NON_BLOCKING = 1
+  TL_CU_STREAM_NON_BLOCKING = 1,
+  TL_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1
 };
 
 typedef struct tl_cuda_driver {
@@ -54,7 +62,8 @@ typedef struct tl_cuda_driver {
 #undef TL_CUDA_FN
 } tl_cuda_driver;
 
-// The initialised driver; opened once a process. NO_DEVICE says what is missing: the library, a symbol, or a GPU.
+// The initialised driver; opened once a process: libcuda.so.1, or the library that the environment variable
+// TL_CUDA_DRIVER names. NO_DEVICE says what is missing: the library, a symbol, or a GPU.
 TL_MUST_USE tl_status tl_cuda_driver_get(const tl_cuda_driver **out_driver);
 // Makes tl_cuda_driver_get return `driver` from now on (NULL: the real one again). For tests without a GPU.
 void tl_cuda_driver_override(const tl_cuda_driver *driver);

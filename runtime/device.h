@@ -21,6 +21,16 @@ struct tl_device {
 TL_MUST_USE tl_status tl_device_enter(const tl_device *device);
 void tl_device_leave(const tl_device *device);
 
+// What the driver says about speed and memory; 0 where it does not know.
+typedef struct tl_device_facts {
+  int clock_khz;         // highest SM clock
+  int memory_clock_khz;  // highest DRAM clock; data moves on both edges
+  int bus_bits;          // of DRAM
+  int l2_bytes;
+  size_t free_bytes, total_bytes;  // of device memory, now
+} tl_device_facts;
+TL_MUST_USE tl_status tl_device_query_facts(tl_device *device, tl_device_facts *out);
+
 // Version of the driver's CUDA: 13000 is 13.0.
 TL_MUST_USE tl_status tl_device_driver_version(const tl_device *device, int *out_version);
 
