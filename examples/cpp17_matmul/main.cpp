@@ -100,7 +100,8 @@ void run(tl_device *device, tl_kernel *kernel, void *stream, int64_t m, int64_t 
       }
     }
   }
-  std::printf("%lld x %lld x %lld: right\n", static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k));
+  std::printf("%lld x %lld x %lld: right\n", static_cast<long long>(m), static_cast<long long>(n),
+              static_cast<long long>(k));
 }
 
 void run_all(const char *path) {
