@@ -33,8 +33,9 @@ bool tl_expr_parse_declared_name(tl_expr_parser *parser, tl_str *out_name, tl_lo
   bool is_word = token->kind >= TL_TOKEN_NAME && token->kind <= TL_TOKEN_IN;
   tl_str text = tl_expr_token_text(parser, token);
   if (is_word && tl_expr_is_reserved(text)) {
-    tl_expr_fail(parser, TL_DIAG_BAD_NAME, token, "`%.*s` is a reserved word and cannot be a name here",
-                 TL_STR_ARG(text));
+    tl_diag *diag = tl_expr_fail(parser, TL_DIAG_BAD_NAME, token, "`%.*s` is a reserved word and cannot be a name here",
+                                 TL_STR_ARG(text));
+    tl_expr_hint_reserved(parser->diags, diag, text);
     return false;
   }
   if (token->kind != TL_TOKEN_NAME) {

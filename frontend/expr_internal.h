@@ -121,6 +121,8 @@ void tl_expr_print_bound(const tl_expr *expr, tl_strbuf *out);
 
 // Whether `name` is reserved by the language (dtypes, their long names and the words of the expression language).
 bool tl_expr_is_reserved(tl_str name);
+// Says in a hint why `name` is reserved when that is not obvious (`half` is a dtype). `diag` may be NULL.
+void tl_expr_hint_reserved(tl_diags *diags, tl_diag *diag, tl_str name);
 bool tl_expr_is_identifier(tl_str text);
 // How many bytes of `text` a message quotes: at most 60, never half a character. For "%.*s".
 int tl_expr_shown(tl_str text);

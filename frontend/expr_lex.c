@@ -402,3 +402,9 @@ bool tl_expr_is_reserved(tl_str name) {
     if (tl_str_is(name, words[i])) return true;
   return tl_dtype_parse(name) != TL_DTYPE_NONE;
 }
+
+void tl_expr_hint_reserved(tl_diags *diags, tl_diag *diag, tl_str name) {
+  tl_dtype dtype = tl_dtype_parse(name);
+  if (diag && dtype != TL_DTYPE_NONE && !tl_str_is(name, tl_dtype_name(dtype)))
+    tl_diag_add_hint(diags, diag, "`%.*s` is another name of the dtype %s", TL_STR_ARG(name), tl_dtype_name(dtype));
+}

@@ -65,7 +65,9 @@ void tl_expr_fail_expected(tl_expr_parser *parser, const char *what) {
     tl_str found = tl_expr_token_text(parser, token);
     tl_diag *diag = tl_expr_fail(parser, TL_DIAG_EXPR_SYNTAX, token, "expected %s, found `%.*s`", what,
                                  tl_expr_shown(found), found.data);
-    if (diag && token->kind == TL_TOKEN_ASSIGN) tl_diag_add_hint(parser->diags, diag, "equality is written `==`");
+    if (diag && token->kind == TL_TOKEN_ASSIGN)
+      tl_diag_add_hint(parser->diags, diag, "%s",
+                       strstr(what, "`->`") ? "source and target are joined by `->`" : "equality is written `==`");
     return;
   }
   uint32_t hash;

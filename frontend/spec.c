@@ -53,8 +53,9 @@ bool tl_spec_read_name(tl_spec_reader *reader, const tl_yaml_node *key, tl_str *
     return false;
   }
   if (tl_expr_is_reserved(name)) {
-    tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, key->loc, "`%.*s` is a reserved word and cannot be a name here",
-                   TL_STR_ARG(name));
+    tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, key->loc,
+                                   "`%.*s` is a reserved word and cannot be a name here", TL_STR_ARG(name));
+    tl_expr_hint_reserved(reader->diags, diag, name);
     return false;
   }
   *out_name = name;

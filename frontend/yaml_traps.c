@@ -10,6 +10,7 @@ typedef struct failure {
   uint32_t source;
   uint32_t offset;      // of the problem
   uint32_t line_start;  // of its line
+  uint32_t key;         // where what could not be read began
   const char *problem;
 } failure;
 
@@ -42,6 +43,54 @@ static bool report_flow_bracket(const failure *fail) {
   return true;
 }
 
+// The start of the text of the line above when it is indented as the problem's line and is no complete `key: value`:
+// libyaml has read both as one text. UINT32_MAX otherwise.
+static uint32_t joined_line(const failure *fail) {
+  tl_str text = fail->text;
+  if (!fail->line_start) return UINT32_MAX;
+  uint32_t end = fail->line_start - 1, start = end;
+  while (start > 0 && text.data[start - 1] != '\n') start--;
+  uint32_t indent = 0;
+  while (start + indent < end && text.data[start + indent] == ' ') indent++;
+  for (uint32_t i = 0; i < indent; i++)
+    if (fail->line_start + i >= text.len || text.data[fail->line_start + i] != ' ') return UINT32_MAX;
+  if (fail->line_start + indent >= text.len || !is_word_char(text.data[fail->line_start + indent])) return UINT32_MAX;
+  for (uint32_t i = start + indent; i < end; i++)
+    if (text.data[i] == ':' && (i + 1 == end || text.data[i + 1] == ' ')) return UINT32_MAX;
+  return start + indent < end && is_word_char(text.data[start + indent]) ? start + indent : UINT32_MAX;
+}
+
+// `M:64` or `M = 64` on a line of its own: libyaml takes it for the beginning of a longer key or value and stops at the
+// next line.
+static bool report_cut_key(const failure *fail) {
+  tl_str text = fail->text;
+  uint32_t start = strstr(fail->problem, "could not find expected ':'")      ? fail->key
+                   : strstr(fail->problem, "mapping values are not allowed") ? joined_line(fail)
+                                                                             : UINT32_MAX;
+  if (start == UINT32_MAX) return false;
+  uint32_t end = start;
+  while (end < text.len && is_word_char(text.data[end])) end++;
+  uint32_t value = end + 1, stop = end;
+  while (stop < text.len && text.data[stop] != '\n' && text.data[stop] != '\r') stop++;
+  tl_loc loc = {fail->source, start, stop - start};
+  if (end > start && value < stop && text.data[end] == ':' && stop - start <= 60) {
+    tl_diag *diag = tl_diag_report(fail->diags, TL_DIAG_YAML_COLON, loc, "put a space after the colon");
+    tl_diag_add_hint(fail->diags, diag, "write `%.*s: %.*s`", (int)(end - start), text.data + start,
+                     (int)(stop - value), text.data + value);
+    return true;
+  }
+  tl_diag *diag = tl_diag_report(fail->diags, TL_DIAG_YAML_SYNTAX, loc, "malformed YAML: expected `key: value`");
+  tl_diag_add_hint(fail->diags, diag, "a key ends in `: `; a list item starts with `- `");
+  return true;
+}
+
+// Whether "c ? a" stands before the colon at `end`.
+static bool is_c_conditional(tl_str text, uint32_t start, uint32_t end) {
+  for (uint32_t i = start; i + 2 < end; i++)
+    if (text.data[i] == ' ' && text.data[i + 1] == '?' && text.data[i + 2] == ' ') return true;
+  return false;
+}
+
 // X[a: b]: the colon makes a key of what stands before it.
 static bool report_colon(const failure *fail) {
   if (!strstr(fail->problem, "mapping values are not allowed")) return false;
@@ -57,15 +106,23 @@ static bool report_colon(const failure *fail) {
   }
   tl_diag *diag =
       tl_diag_report(fail->diags, TL_DIAG_YAML_COLON, loc, "YAML takes the text before this `: ` for a key");
-  tl_diag_add_hint(fail->diags, diag, "a text that holds `: ` needs quotes or a block (`doc: >`)");
+  tl_diag_add_hint(fail->diags, diag, "%s",
+                   is_c_conditional(fail->text, fail->line_start, fail->offset)
+                       ? "a choice is written `a if c else b`"
+                       : "a text that holds `: ` needs quotes or a block (`doc: >`)");
   return true;
 }
 
-static const char *hint_for(const char *problem) {
-  if (strstr(problem, "did not find expected key") || strstr(problem, "did not find expected '-' indicator") ||
-      strstr(problem, "block sequence entries are not allowed"))
+static const char *hint_for(const failure *fail) {
+  const char *problem = fail->problem;
+  bool at_dash = fail->offset + 1 < fail->text.len && fail->text.data[fail->offset] == '-' &&
+                 fail->text.data[fail->offset + 1] == ' ';
+  if (strstr(problem, "did not find expected '-' indicator"))
+    return "every item of a list starts with `- `: is it missing here?";
+  if (strstr(problem, "did not find expected key") && at_dash)
+    return "every item of a list starts with `- `: does an item above lack it?";
+  if (strstr(problem, "did not find expected key") || strstr(problem, "block sequence entries are not allowed"))
     return "check the indentation of this line and of the lines above it";
-  if (strstr(problem, "could not find expected ':'")) return "a key ends in `: `; a list item starts with `- `";
   if (strstr(problem, "did not find expected <document start>"))
     return "check the indentation of this line; documents are separated by a line `---`";
   if (strstr(problem, "found unexpected end of stream")) return "is a closing quote or bracket missing?";
@@ -79,16 +136,14 @@ void tl_yaml_report_error(tl_diags *diags, const yaml_parser_t *parser, const tl
   fail.problem = parser->problem ? parser->problem : "the text cannot be read";
   fail.offset = tl_yaml_offset(positions, parser->problem_mark.index);
   fail.line_start = fail.offset;
+  fail.key = tl_yaml_offset(positions, parser->context ? parser->context_mark.index : parser->problem_mark.index);
   while (fail.line_start > 0 && fail.text.data[fail.line_start - 1] != '\n') fail.line_start--;
-  if (report_tab(&fail) || report_flow_bracket(&fail) || report_colon(&fail)) return;
+  if (report_tab(&fail) || report_flow_bracket(&fail) || report_cut_key(&fail) || report_colon(&fail)) return;
   tl_loc loc = {source, fail.offset, fail.offset < fail.text.len && fail.text.data[fail.offset] != '\n' ? 1 : 0};
   tl_diag *diag = tl_diag_report(diags, TL_DIAG_YAML_SYNTAX, loc, "malformed YAML: %s%s%s", fail.problem,
                                  parser->context ? " " : "", parser->context ? parser->context : "");
-  if (parser->context && parser->context_mark.index != parser->problem_mark.index) {
-    uint32_t context = tl_yaml_offset(positions, parser->context_mark.index);
-    tl_diag_add_note(diags, diag, (tl_loc){source, context, 1}, "that started here");
-  }
-  const char *hint = hint_for(fail.problem);
+  if (fail.key != fail.offset) tl_diag_add_note(diags, diag, (tl_loc){source, fail.key, 1}, "that started here");
+  const char *hint = hint_for(&fail);
   if (hint) tl_diag_add_hint(diags, diag, "%s", hint);
 }
 
