@@ -52,6 +52,23 @@ static void assign_element(tl_sema *sema, const tl_assign *assign) {
   }
 }
 
+// X[i] = sum(x): the result of a reduction, stored once a block.
+static void assign_reduced_element(tl_sema *sema, const tl_assign *assign) {
+  const tl_expr *target = assign->targets[0];
+  tl_symbol *symbol = tl_sema_buffer(sema, target);
+  tl_tile_context tile = {.rank = 1, .extents = {1}, .target = symbol};
+  if (!symbol || !tl_sema_subscripts(sema, symbol, target, tile.target_indices)) return;
+  if (!check_element_target(sema, symbol, target->loc)) return;
+  tl_instantiate_reductions(sema, assign->value);
+  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, 1, NULL, assign->loc);
+  tile.indices[0] = scope.op->regions[0]->args[0];
+  sema->tile = &tile;
+  tl_sema_value value = tl_sema_expr(sema, assign->value);
+  sema->tile = NULL;
+  if (value.kind != TL_SEMA_POISON) emit_store(sema, symbol, tile.target_indices, assign, value);
+  tl_instantiate_end_parallel(sema, &scope);
+}
+
 // The extents of a region must be constant; a run-time end becomes a condition.
 static bool region_extents(tl_sema *sema, const tl_sema_region *region, int64_t *extents) {
   for (int32_t i = 0; i < region->num_axes; ++i) {
@@ -113,6 +130,7 @@ static void assign_tile(tl_sema *sema, const tl_assign *assign) {
   if (assign_fill(sema, assign, &region)) return;
   tl_tile_context tile = {.rank = region.num_axes};
   if (!region_extents(sema, &region, tile.extents)) return;
+  tl_instantiate_reductions(sema, assign->value);
   tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, tile.rank, index_names, assign->loc);
   for (int32_t i = 0; i < tile.rank; ++i) tile.indices[i] = scope.op->regions[0]->args[i];
   tl_value *indices[TL_MAX_RANK];
@@ -130,15 +148,14 @@ static void assign_tile(tl_sema *sema, const tl_assign *assign) {
   tl_instantiate_end_parallel(sema, &scope);
 }
 
-void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt) {
-  const tl_assign *assign = &stmt->assign;
-  if (assign->num_targets != 1) {
-    tl_instantiate_not_yet(sema, assign->loc, "an assignment to several names (argmax)");
-    return;
-  }
+void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign) {
   const tl_expr *target = assign->targets[0];
   if (tl_sema_is_element(target)) {
-    assign_element(sema, assign);
+    if (!sema->in_parallel && tl_instantiate_has_reduction(assign->value)) {
+      assign_reduced_element(sema, assign);
+    } else {
+      assign_element(sema, assign);
+    }
     return;
   }
   const tl_expr *base =
@@ -161,6 +178,18 @@ void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt) {
     return;
   }
   assign_tile(sema, assign);
+}
+
+void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt) {
+  const tl_assign *assign = &stmt->assign;
+  if (assign->num_targets != 1) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_STMT_FORM, assign->loc, "an assignment has one target");
+    tl_diag_add_hint(sema->diags, diag, "two results come from `reduce: v, i = argmax(x, axis=1)`");
+    return;
+  }
+  size_t mark = sema->reductions.len;
+  tl_instantiate_assign_one(sema, assign);
+  sema->reductions.len = mark;
 }
 
 // ---- atomics

@@ -20,8 +20,16 @@ void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
 // instantiate_gemm.c
 void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt);
 
+// instantiate_reduce.c: `reduce:`, and the reductions inside an expression, which become tiles ahead of the statement.
+void tl_instantiate_reduce(tl_sema *sema, const tl_stmt *stmt);
+bool tl_instantiate_has_reduction(const tl_expr *expr);
+// Afterwards tl_sema_find_reduction gives the tile behind each; the caller sets sema->reductions back to its length before.
+void tl_instantiate_reductions(tl_sema *sema, const tl_expr *expr);
+
 // instantiate_assign.c: element and tile assignments, atomics.
 void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
+// An assignment to one target.
+void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign);
 void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt);
 
 // A `parallel` over `extents` with unnamed indices, and the builder inside it; `tl_instantiate_end_parallel` leaves it.

@@ -284,6 +284,9 @@ void tl_instantiate_stmts(tl_sema *sema, const tl_stmt_list *list) {
       case TL_STMT_ASSIGN:
         tl_instantiate_assign(sema, stmt);
         break;
+      case TL_STMT_REDUCE:
+        tl_instantiate_reduce(sema, stmt);
+        break;
       case TL_STMT_SYNC:
         emit_sync(sema, stmt);
         break;

@@ -55,6 +55,21 @@ typedef struct tl_tile_context {
   tl_value *target_indices[TL_MAX_RANK];  // its element in this iteration
 } tl_tile_context;
 
+// A loop around the current statement, and the flags by which statements leave it (instantiate_flow.c).
+typedef struct tl_flow {
+  struct tl_flow *outer;
+  tl_value *live;    // local bool: another turn follows; NULL when only the range ends the loop
+  tl_value *turn;    // local bool: the rest of this turn runs; NULL when nothing skips it
+  bool in_parallel;  // the loop stands inside `parallel`
+  tl_builder before; // where the statements around the loop go on
+} tl_flow;
+
+// A reduction of the current statement: what the call `expr` stands for.
+typedef struct tl_sema_reduction {
+  const tl_expr *expr;
+  tl_symbol *symbol;
+} tl_sema_reduction;
+
 typedef struct tl_sema {
   tl_arena *arena;  // Borrowed; scratch that lives as long as the analysis.
   tl_diags *diags;  // Borrowed.
@@ -67,6 +82,9 @@ typedef struct tl_sema {
   tl_strmap names;  // visible names → tl_symbol
   TL_VEC(tl_symbol *) stack;
   const tl_tile_context *tile;
+  TL_VEC(tl_sema_reduction) reductions;
+  tl_flow *flow;    // innermost loop, or NULL
+  tl_value *alive;  // local bool: the block has not left by `exit`; NULL without one
   bool in_parallel;
   bool launch_only;     // translating something that the launcher evaluates
   bool index_position;  // translating a subscript, extent or bound
@@ -127,6 +145,10 @@ tl_sema_value tl_sema_min_max(tl_sema *sema, bool is_max, tl_sema_value a, tl_se
 
 // sema_call.c
 tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr);
+// Whether the call reduces a tile: any of the reductions, of max and min those with one operand or a keyword.
+bool tl_sema_is_reduction(const tl_expr *expr);
+// The tile that a reduction of the current statement has become; NULL for other expressions.
+tl_symbol *tl_sema_find_reduction(const tl_sema *sema, const tl_expr *expr);
 // Checks the function's name and number of arguments; reports. NONE on errors.
 tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr);
 

@@ -12,6 +12,8 @@ bool tl_sema_is_element(const tl_expr *expr) {
 
 tl_symbol *tl_sema_buffer(tl_sema *sema, const tl_expr *expr) {
   const tl_expr *base = expr->kind == TL_EXPR_INDEX ? expr->operands[0] : expr;
+  tl_symbol *reduced = tl_sema_find_reduction(sema, base);
+  if (reduced) return reduced->kind == TL_SYMBOL_BUFFER ? reduced : NULL;
   if (base->kind != TL_EXPR_NAME) {
     tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc, "a tensor or tile is needed, `%s` is an expression",
                    tl_sema_expr_text(sema, base));
@@ -173,6 +175,7 @@ tl_sema_value tl_sema_broadcast(tl_sema *sema, const tl_expr *expr) {
 }
 
 bool tl_sema_has_tile(tl_sema *sema, const tl_expr *expr) {
+  if (tl_sema_find_reduction(sema, expr)) return true;
   if (expr->kind == TL_EXPR_NAME) {
     const tl_symbol *symbol = tl_strmap_get(&sema->names, expr->text);
     return symbol && symbol->kind == TL_SYMBOL_BUFFER;

@@ -22,11 +22,8 @@ tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr) {
   int count = (int)expr->num_operands;
   if (expr->num_keywords) {
     const tl_keyword *keyword = &expr->keywords[0];
-    bool is_reduction = tl_str_is(keyword->name, "axis") || tl_str_is(keyword->name, "keepdims");
-    tl_diag_report(diags, is_reduction ? TL_DIAG_NOT_SUPPORTED_YET : TL_DIAG_FUNCTION_ARGS, keyword->loc,
-                   is_reduction ? "reductions of tiles (`%s` with `%.*s=`) are not supported yet"
-                                : "`%s` takes no argument `%.*s=`",
-                   info->name, TL_STR_ARG(keyword->name));
+    tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, keyword->loc, "`%s` takes no argument `%.*s=`", info->name,
+                   TL_STR_ARG(keyword->name));
     return TL_FUNCTION_NONE;
   }
   if (count < info->min_args || count > info->max_args) {
@@ -358,12 +355,25 @@ static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_exp
   return tl_sema_poison();
 }
 
+bool tl_sema_is_reduction(const tl_expr *expr) {
+  if (expr->kind != TL_EXPR_CALL || tl_ir_enum_parse(TL_IR_ENUM_REDUCTION, expr->text) < 0) return false;
+  // max(a, b) is elementwise.
+  return tl_function_parse(expr->text) == TL_FUNCTION_NONE || expr->num_operands == 1 || expr->num_keywords > 0;
+}
+
+tl_symbol *tl_sema_find_reduction(const tl_sema *sema, const tl_expr *expr) {
+  for (size_t i = 0; i < sema->reductions.len; ++i) {
+    if (sema->reductions.items[i].expr == expr) return sema->reductions.items[i].symbol;
+  }
+  return NULL;
+}
+
 tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
-  if (tl_function_parse(expr->text) == TL_FUNCTION_NONE &&
-      (tl_str_is(expr->text, "sum") || tl_str_is(expr->text, "prod") || tl_str_is(expr->text, "any") ||
-       tl_str_is(expr->text, "all") || tl_str_is(expr->text, "argmax") || tl_str_is(expr->text, "argmin"))) {
-    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, expr->loc,
-                   "reductions in expressions (`%.*s`) are not supported yet", TL_STR_ARG(expr->text));
+  if (tl_sema_find_reduction(sema, expr) && sema->tile) return tl_sema_broadcast(sema, expr);
+  if (tl_sema_is_reduction(expr)) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_REDUCTION, expr->loc,
+                                   "the reduction `%.*s` of a tile cannot stand here", TL_STR_ARG(expr->text));
+    tl_diag_add_hint(sema->diags, diag, "it stands in `reduce:` or on the right side of a tile assignment");
     return tl_sema_poison();
   }
   tl_function function = tl_sema_check_call(sema->diags, expr);

@@ -13,6 +13,7 @@ void tl_sema_init(tl_sema *sema, tl_arena *arena, tl_diags *diags) {
 void tl_sema_fini(tl_sema *sema) {
   tl_strmap_fini(&sema->names);
   tl_vec_fini(&sema->stack);
+  tl_vec_fini(&sema->reductions);
 }
 
 const char *tl_symbol_a_role(tl_symbol_role role) {

@@ -2,6 +2,7 @@
 // Bodies: list items → statements. The table in schema.def says which statements and options there are.
 #include <string.h>
 
+#include "frontend/sema.h"
 #include "frontend/spec_internal.h"
 #include "frontend/suggest.h"
 
@@ -67,6 +68,14 @@ static bool read_gemm(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
   return true;
 }
 
+static bool read_reduce(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value,
+                        tl_stmt *stmt) {
+  if (!tl_expr_parse_assign(reader->arena, reader->diags, value->text, &stmt->assign)) return false;
+  const tl_expr *call = stmt->assign.value;
+  if (tl_sema_is_reduction(call)) return true;
+  return fail_form(reader, call->loc, schema, "`reduce` takes one reduction of a tile");
+}
+
 static bool read_loop(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
   if (!tl_expr_parse_in(reader->arena, reader->diags, value->text, &stmt->in)) return false;
   const tl_in_clause *in = &stmt->in;
@@ -130,6 +139,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
       return read_atomic(reader, schema, value, stmt);
     case TL_STMT_VIEW:
       return read_view(reader, schema, value, stmt);
+    case TL_STMT_REDUCE:
+      return read_reduce(reader, schema, value, stmt);
     case TL_STMT_ASSIGN:
       return tl_expr_parse_assign(reader->arena, reader->diags, value->text, &stmt->assign);
     case TL_STMT_LET:

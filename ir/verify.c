@@ -202,6 +202,7 @@ static void verify_op_rules(tl_verifier *verifier, const tl_op *op) {
   tl_verify_scalar_op(verifier, op);
   tl_verify_buffer_op(verifier, op);
   tl_verify_tile_op(verifier, op);
+  tl_verify_reduce_op(verifier, op);
   tl_verify_control_op(verifier, op);
   tl_verify_ring_op(verifier, op);
 }

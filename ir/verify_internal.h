@@ -22,6 +22,7 @@ bool tl_verify_fail(tl_verifier *verifier, const tl_op *op, const char *format, 
 void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op);   // verify_scalar.c
 void tl_verify_buffer_op(tl_verifier *verifier, const tl_op *op);   // verify_buffer.c
 void tl_verify_tile_op(tl_verifier *verifier, const tl_op *op);     // verify_tile.c
+void tl_verify_reduce_op(tl_verifier *verifier, const tl_op *op);   // verify_reduce.c
 void tl_verify_control_op(tl_verifier *verifier, const tl_op *op);  // verify_control.c
 void tl_verify_ring_op(tl_verifier *verifier, const tl_op *op);     // verify_ring.c
 

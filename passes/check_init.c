@@ -102,6 +102,11 @@ static void visit_op(init_state *state, const tl_op *op) {
       if (!tl_op_has(op, TL_ATTR_CLEAR)) read_buffer(state, op, tl_op_arg(op, TL_GROUP_GEMM_acc));
       write_buffer(state, tl_op_arg(op, TL_GROUP_GEMM_acc));
       return;
+    case TL_OP_REDUCE:
+      read_buffer(state, op, tl_op_group_at(op, TL_GROUP_REDUCE_src, 0));
+      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
+        write_buffer(state, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
+      return;
     case TL_OP_LOAD:
       read_buffer(state, op, tl_element_buffer(op));
       return;

@@ -141,6 +141,8 @@ static const char *tile_operation(const tl_op *op) {
       return "fill";
     case TL_OP_GEMM:
       return "gemm";
+    case TL_OP_REDUCE:
+      return "reduction";
     case TL_OP_PARALLEL:
       return "parallel";
     case TL_OP_BARRIER:

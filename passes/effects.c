@@ -56,6 +56,12 @@ void tl_effects_of(tl_op *op, tl_effect_list *out) {
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_COPY_src));
       add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_COPY_dst));
       return;
+    case TL_OP_REDUCE:
+      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_src); i++)
+        add(out, TL_EFFECT_READ, op, tl_op_group_at(op, TL_GROUP_REDUCE_src, i));
+      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
+        add(out, TL_EFFECT_WRITE, op, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
+      return;
     case TL_OP_GEMM:
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_a));
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_b));

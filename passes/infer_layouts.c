@@ -186,7 +186,9 @@ static void result_dims(const tl_op *parallel, uint32_t index, int32_t *out_dims
 static void join_parallels(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
   int32_t dims[TL_MAX_RANK] = {0};
-  if (op->code == TL_OP_PARALLEL) {
+  if (op->code == TL_OP_REDUCE) {
+    tl_layout_relate_reduce(graph, op);
+  } else if (op->code == TL_OP_PARALLEL) {
     tl_layout_graph_node(graph, NULL, op);
     for (uint32_t i = 0; i < op->num_results; i++) {
       result_dims(op, i, dims);
@@ -232,10 +234,11 @@ static bool propagate_projections(tl_layout_graph *graph) {
     const tl_layout_node *to = &graph->nodes.items[tl_layout_graph_root(graph, projection->to)];
     tl_layout layout;
     if (from->has_layout && !to->has_layout) {
-      layout = tl_layout_project(&from->layout, projection->dims, projection->rank);
+      layout = projection->reduce ? tl_layout_of_reduce(projection->reduce, &from->layout)
+                                  : tl_layout_project(&from->layout, projection->dims, projection->rank);
       set_layout(graph, projection->to, &layout);
       changed = true;
-    } else if (!from->has_layout && to->has_layout && lift(graph, projection, &to->layout, &layout)) {
+    } else if (!projection->reduce && !from->has_layout && to->has_layout && lift(graph, projection, &to->layout, &layout)) {
       set_layout(graph, projection->from, &layout);
       changed = true;
     }
@@ -365,7 +368,9 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_walk(kernel, join_parallels, &graph);
   decide(&graph);
   write_types(&graph);
+  tl_type_reductions(&graph);
   tl_walk(kernel, convert_uses, &graph);
+  tl_split_reductions(context, kernel);
   tl_vec_fini(&graph.nodes);
   tl_vec_fini(&graph.projections);
   free(graph.slots);

@@ -15,9 +15,10 @@ typedef struct tl_layout_node {
   tl_layout layout;  // of roots
 } tl_layout_node;
 
-// The tile at `to` is indexed by the dims `dims` of the parallel at `from`.
+// The tile at `to` is indexed by the dims `dims` of the parallel at `from`, or is what `reduce` makes of the tile there.
 typedef struct tl_layout_projection {
   int32_t from, to;
+  const tl_op *reduce;  // or NULL
   int32_t dims[TL_MAX_RANK];
   int32_t rank;
 } tl_layout_projection;
@@ -48,8 +49,18 @@ tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_typ
 tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, tl_op *before);
 // Gives extracts at general indices and fragment operands `a` of gemms a shared tile to read from.
 void tl_route_through_shared(tl_pass_context *context, tl_op *kernel);
+// The whole of a shared tile stored from, and loaded to, registers.
+void tl_build_tile_store(tl_builder *builder, tl_value *tile, tl_value *buffer);
+tl_value *tl_build_tile_load(tl_builder *builder, tl_value *buffer, const tl_type *type);
 // The tile with another layout, made before `before`.
 tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, const tl_layout *layout,
                           tl_op *before);
+
+// infer_layouts_reduce.c: reductions. Relates sources and results; gives the results their layouts once the sources have
+// theirs; and brings the warps together where several hold parts of one result.
+void tl_layout_relate_reduce(tl_layout_graph *graph, tl_op *reduce);
+tl_layout tl_layout_of_reduce(const tl_op *reduce, const tl_layout *source);
+void tl_type_reductions(tl_layout_graph *graph);
+void tl_split_reductions(tl_pass_context *context, tl_op *kernel);
 
 #endif

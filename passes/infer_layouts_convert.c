@@ -37,7 +37,7 @@ static void identity_attrs(tl_module *module, tl_op *op, tl_attr_key dims_key, t
   tl_op_set_ints(module, op, check_key, checks, rank);
 }
 
-static void build_tile_store(tl_builder *builder, tl_value *tile, tl_value *buffer) {
+void tl_build_tile_store(tl_builder *builder, tl_value *tile, tl_value *buffer) {
   int32_t rank = tile->type->rank;
   tl_value *zeros[TL_MAX_RANK];
   for (int32_t d = 0; d < rank; d++) zeros[d] = tl_build_index(builder, 0);
@@ -46,7 +46,7 @@ static void build_tile_store(tl_builder *builder, tl_value *tile, tl_value *buff
   identity_attrs(builder->module, store, TL_ATTR_DST_DIMS, TL_ATTR_DST_CHECK, rank);
 }
 
-static tl_value *build_tile_load(tl_builder *builder, tl_value *buffer, const tl_type *type) {
+tl_value *tl_build_tile_load(tl_builder *builder, tl_value *buffer, const tl_type *type) {
   tl_value *zeros[TL_MAX_RANK];
   for (int32_t d = 0; d < type->rank; d++) zeros[d] = tl_build_index(builder, 0);
   tl_group groups[] = {TL_GROUP_OF(buffer), {zeros, (uint32_t)type->rank}, TL_GROUP_EMPTY, TL_GROUP_EMPTY};
@@ -61,7 +61,7 @@ tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile,
   tl_builder builder;
   tl_builder_before(&builder, context->module, before);
   builder.loc = before->loc;
-  build_tile_store(&builder, tile, buffer);
+  tl_build_tile_store(&builder, tile, buffer);
   return buffer;
 }
 
@@ -102,7 +102,7 @@ tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *til
                  "'%s' is used with two layouts: it is converted through shared memory (%lld bytes)", tile_name(tile),
                  (long long)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type)));
   tl_value *buffer = tl_spill_tile(context, kernel, tile, before);
-  return build_tile_load(&builder, buffer, type);
+  return tl_build_tile_load(&builder, buffer, type);
 }
 
 // ---- what cannot be read from registers

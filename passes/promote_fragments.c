@@ -81,6 +81,10 @@ static void visit_written(tl_op *op, void *user) {
     case TL_OP_GEMM:
       mark(walk, tl_op_arg(op, TL_GROUP_GEMM_acc));
       break;
+    case TL_OP_REDUCE:
+      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
+        mark(walk, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
+      break;
     case TL_OP_STORE:
       mark(walk, tl_op_arg(op, TL_GROUP_STORE_buffer));
       break;
@@ -272,6 +276,36 @@ static void promote_gemm(promotion *self, tl_op *op, tl_value **state) {
   tl_op_erase(op);
 }
 
+// A source or destination that stays in memory is loaded and stored whole.
+static void promote_reduce(promotion *self, tl_op *op, tl_value **state) {
+  uint32_t num_results = tl_op_group_len(op, TL_GROUP_REDUCE_dst);
+  if (num_results == 0) return;
+  tl_builder builder;
+  tl_builder_before(&builder, self->module, op);
+  builder.loc = op->loc;
+  tl_value *src = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0), *dst[2];
+  int from = tl_fragment_find(self->fragments, src);
+  tl_value *tile = from >= 0 ? current(self, state, (size_t)from, op) : load_whole(&builder, src);
+  const tl_type *types[2];
+  for (uint32_t i = 0; i < num_results; i++) {
+    dst[i] = tl_op_group_at(op, TL_GROUP_REDUCE_dst, i);
+    const tl_type *type = dst[i]->type;
+    types[i] = tl_type_tile(self->module, type->dtype, type->dims, type->rank, NULL);
+  }
+  tl_group groups[] = {TL_GROUP_OF(tile), TL_GROUP_EMPTY};
+  tl_op *reduce = tl_build(&builder, TL_OP_REDUCE, groups, types, num_results);
+  tl_op_copy_attrs(self->module, reduce, op);
+  for (uint32_t i = 0; i < num_results; i++) {
+    int to = tl_fragment_find(self->fragments, dst[i]);
+    if (to >= 0) {
+      set_current(self, state, to, tl_op_result(reduce, i));
+    } else {
+      store_whole(&builder, tl_op_result(reduce, i), dst[i]);
+    }
+  }
+  tl_op_erase(op);
+}
+
 // ---- elements
 
 // The element of tile `tile` that `access` names.
@@ -454,6 +488,9 @@ static void promote_block(promotion *self, tl_block *block, tl_value **state) {
         break;
       case TL_OP_GEMM:
         promote_gemm(self, op, state);
+        break;
+      case TL_OP_REDUCE:
+        promote_reduce(self, op, state);
         break;
       case TL_OP_LOAD:
         promote_load(self, op, state);

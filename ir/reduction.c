@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Dtypes, dims and layouts of reductions.
+#include "ir/reduction.h"
+
+#include <string.h>
+
+bool tl_reduction_is_arg(int reduction) {
+  return reduction == TL_REDUCTION_ARGMAX || reduction == TL_REDUCTION_ARGMIN;
+}
+
+bool tl_reduction_takes(int reduction, tl_dtype dtype) {
+  bool is_bitwise =
+      reduction == TL_REDUCTION_BITAND || reduction == TL_REDUCTION_BITOR || reduction == TL_REDUCTION_BITXOR;
+  return !is_bitwise || tl_dtype_is_int(dtype);
+}
+
+tl_dtype tl_reduction_dtype(int reduction, tl_dtype dtype) {
+  if (reduction == TL_REDUCTION_ANY || reduction == TL_REDUCTION_ALL) return TL_DTYPE_BOOL;
+  if (tl_dtype_is_float(dtype)) return tl_dtype_bits(dtype) < 64 ? TL_DTYPE_F32 : dtype;
+  return dtype == TL_DTYPE_BOOL || tl_dtype_bits(dtype) < 32 ? TL_DTYPE_I32 : dtype;
+}
+
+void tl_reduce_axes(const tl_op *reduce, bool *out_reduced) {
+  const tl_attr *axes = tl_op_attr(reduce, TL_ATTR_AXES);
+  for (int32_t d = 0; d < TL_MAX_RANK; d++) out_reduced[d] = false;
+  for (int32_t i = 0; axes && i < axes->v.ints.len; i++) {
+    int64_t axis = axes->v.ints.items[i];
+    if (axis >= 0 && axis < TL_MAX_RANK) out_reduced[axis] = true;
+  }
+}
+
+int32_t tl_reduced_sources(int32_t rank, const bool *reduced, bool keep, int32_t *out_sources) {
+  int32_t len = 0;
+  for (int32_t d = 0; d < rank; d++) {
+    if (!reduced[d]) {
+      out_sources[len++] = d;
+    } else if (keep) {
+      out_sources[len++] = -1;
+    }
+  }
+  if (len == 0) out_sources[len++] = -1;
+  return len;
+}
+
+// Where the parts of a partial result lie among its dims, given what tl_reduced_sources says. Appends a dim if need be.
+static int32_t place_parts(int32_t *sources, int32_t *rank) {
+  for (int32_t i = 0; i < *rank; i++) {
+    if (sources[i] < 0) return i;
+  }
+  sources[*rank] = -1;
+  return (*rank)++;
+}
+
+int32_t tl_reduced_dims(const int64_t *dims, int32_t rank, const bool *reduced, bool keep, int32_t parts,
+                        int64_t *out_dims) {
+  int32_t sources[TL_MAX_RANK + 1];
+  int32_t len = tl_reduced_sources(rank, reduced, keep, sources);
+  int32_t axis = parts > 1 ? place_parts(sources, &len) : -1;
+  for (int32_t i = 0; i < len; i++) out_dims[i] = sources[i] >= 0 ? dims[sources[i]] : i == axis ? parts : 1;
+  return len;
+}
+
+int32_t tl_layout_parts(const tl_layout *layout, const bool *reduced) {
+  int32_t parts = 1;
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    const tl_layout_mode *mode = &layout->modes[m];
+    if (mode->axis == TL_AXIS_WARP && mode->dim != TL_DIM_NONE && reduced[mode->dim]) parts *= mode->size;
+  }
+  return parts;
+}
+
+// The result's shape, and for each dim of the source its dim of the result (TL_DIM_NONE for reduced ones).
+static tl_layout result_shape(const tl_layout *layout, const bool *reduced, bool keep, int32_t *sources,
+                              int32_t *new_dims) {
+  tl_layout result;
+  memset(&result, 0, sizeof(result));
+  result.rank = tl_reduced_sources(layout->rank, reduced, keep, sources);
+  for (int32_t d = 0; d < layout->rank; d++) new_dims[d] = TL_DIM_NONE;
+  for (int32_t i = 0; i < result.rank; i++) {
+    result.shape[i] = sources[i] >= 0 ? layout->shape[sources[i]] : 1;
+    if (sources[i] >= 0) new_dims[sources[i]] = i;
+  }
+  return result;
+}
+
+static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int32_t *new_dims, int32_t parts_dim) {
+  int32_t parts = 1;
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    tl_layout_mode mode = layout->modes[m];
+    bool is_reduced = mode.dim != TL_DIM_NONE && new_dims[mode.dim] == TL_DIM_NONE;
+    if (mode.dim != TL_DIM_NONE) mode.dim = new_dims[mode.dim];
+    if (is_reduced && mode.axis == TL_AXIS_REGISTER) continue;
+    if (mode.dim == TL_DIM_NONE) mode.stride = 0;
+    if (is_reduced && mode.axis == TL_AXIS_WARP && parts_dim >= 0) {
+      mode.dim = parts_dim;
+      mode.stride = parts;
+      parts *= mode.size;
+    }
+    result->modes[result->num_modes++] = mode;
+  }
+}
+
+tl_layout tl_layout_reduce(const tl_layout *layout, const bool *reduced, bool keep, bool partial) {
+  int32_t sources[TL_MAX_RANK + 1], new_dims[TL_MAX_RANK], parts_dim = -1;
+  tl_layout result = result_shape(layout, reduced, keep, sources, new_dims);
+  int32_t parts = tl_layout_parts(layout, reduced);
+  if (partial && parts > 1) {
+    parts_dim = place_parts(sources, &result.rank);
+    result.shape[parts_dim] = parts;
+  }
+  add_kept_modes(&result, layout, new_dims, parts_dim);
+  return result;
+}
+
+tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, bool keep, int32_t *out_axis) {
+  int32_t sources[TL_MAX_RANK + 1], new_dims[TL_MAX_RANK];
+  tl_layout result = result_shape(layout, reduced, keep, sources, new_dims);
+  int32_t parts = tl_layout_parts(layout, reduced);
+  *out_axis = place_parts(sources, &result.rank);
+  result.shape[*out_axis] = parts;
+  result.modes[result.num_modes++] =
+      (tl_layout_mode){.axis = TL_AXIS_REGISTER, .size = parts, .dim = *out_axis, .stride = 1};
+  add_kept_modes(&result, layout, new_dims, -1);
+  return result;
+}
