@@ -29,6 +29,45 @@ static void set_steps(tl_sema *sema, tl_op *op, const tl_sema_region *region, tl
   if (any_step) tl_op_set_ints(sema->module, op, step_key, steps, region->num_axes);
 }
 
+// Where two regions of one buffer meet: in the same elements in the same order, nowhere, elsewhere, or unknown.
+typedef enum meeting { MEET_SAME, MEET_NOWHERE, MEET_ELSEWHERE, MEET_UNKNOWN } meeting;
+
+static meeting regions_meet(const tl_sema_region *src, const tl_sema_region *dst) {
+  if (src->has_limits || dst->has_limits) return MEET_UNKNOWN;
+  bool same = true, known = true;
+  for (int32_t d = 0; d < src->rank; ++d) {
+    int64_t src_step = 0, dst_step = 0, src_reach = 0, dst_reach = 0;
+    int32_t src_axis = -1, dst_axis = -1;
+    for (int32_t i = 0; i < src->num_axes; ++i) {
+      const tl_sema_axis *from = &src->axes[i], *to = &dst->axes[i];
+      if (from->dim == d) src_axis = i, src_step = from->step, src_reach = (from->extent - 1) * from->step;
+      if (to->dim == d) dst_axis = i, dst_step = to->step, dst_reach = (to->extent - 1) * to->step;
+    }
+    tl_affine from = tl_affine_of(src->offsets[d]), to = tl_affine_of(dst->offsets[d]);
+    tl_affine distance = tl_affine_sub(&from, &to);
+    if (!distance.valid || distance.num_terms > 0) {
+      known = false;
+      continue;
+    }
+    int64_t delta = distance.constant;
+    if (delta > dst_reach || delta + src_reach < 0) return MEET_NOWHERE;
+    if (src_step > 1 && src_step == dst_step && delta % src_step != 0) return MEET_NOWHERE;
+    same = same && delta == 0 && src_axis == dst_axis && src_step == dst_step;
+  }
+  return !known ? MEET_UNKNOWN : same ? MEET_SAME : MEET_ELSEWHERE;
+}
+
+// Threads copy in any order: an element must not be read after another thread has overwritten it.
+static bool check_self_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst) {
+  if (src->symbol != dst->symbol || regions_meet(src, dst) != MEET_ELSEWHERE) return true;
+  const tl_symbol *symbol = src->symbol;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_SELF_READ, stmt->from->loc,
+                                 "`%.*s` is read here at other elements than the copy writes at the same time",
+                                 TL_STR_ARG(symbol->name));
+  tl_diag_add_hint(sema->diags, diag, "copy to another tile first");
+  return false;
+}
+
 static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst,
                       tl_value *pad, int via, int evict) {
   int64_t extents[TL_MAX_RANK] = {0};
@@ -75,6 +114,7 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   }
   sema->builder.loc = stmt->loc;
   if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;
+  if (!check_self_copy(sema, stmt, &src, &dst)) return;
   emit_copy(sema, stmt, &src, &dst, pad, via, evict);
 }
 
