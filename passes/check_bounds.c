@@ -67,6 +67,39 @@ static int64_t bits_for(const tl_op *op, tl_value *index, int64_t lo, int64_t hi
   return bits;
 }
 
+// Whether every value of the range of `affine` occurs at its ends: its symbols run over boxes of constant size, each
+// independent of the others, and no condition around `op` excludes any.
+static bool ends_occur(const tl_op *op, const tl_affine *affine) {
+  if (!affine->valid || affine->num_terms == 0) return false;
+  for (int32_t i = 0; i < affine->num_terms; i++) {
+    const tl_value *symbol = affine->terms[i].symbol;
+    const tl_op *loop = symbol->block ? symbol->block->parent : NULL;
+    if (!loop || (loop->code != TL_OP_PARALLEL && loop->code != TL_OP_FOR)) return false;
+    int64_t bound = 0;
+    if (loop->code == TL_OP_FOR && (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &bound) ||
+                                    !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &bound) ||
+                                    !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &bound) || bound != 1)) {
+      return false;
+    }
+  }
+  return !tl_op_enclosing(op, TL_OP_IF);
+}
+
+// An index of a tile that is outside for some of the elements.
+static void check_tile_edge(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
+                            tl_value *index, int64_t lo, int64_t hi) {
+  int64_t extent = buffer->type->dims[dim];
+  tl_affine affine = tl_affine_of(index);
+  if (!ends_occur(op, &affine)) return;
+  tl_range range = tl_affine_range(&affine);
+  if (range.lo == INT64_MIN || range.hi == INT64_MAX || (range.lo + lo >= 0 && range.hi + hi < extent)) return;
+  tl_diag *diag =
+      tl_diag_report(context->diags, TL_DIAG_TILE_EDGE, op->loc,
+                     "dim %d of '%s' has %lld elements, but this index runs from %lld to %lld", dim,
+                     tl_buffer_name(buffer), (long long)extent, (long long)(range.lo + lo), (long long)(range.hi + hi));
+  tl_diag_add_hint(context->diags, diag, "what lies outside of a tile is undefined");
+}
+
 // An index of a tile that is outside whatever happens.
 static void check_tile_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
                              tl_value *index, int64_t lo, int64_t hi) {
@@ -78,7 +111,10 @@ static void check_tile_index(tl_pass_context *context, const tl_op *op, const tl
   bool above = range.lo != INT64_MIN && range.lo + hi >= extent;
   // A box that sticks out is wrong even when part of it is inside; an element is when no value of its index is.
   bool sticks_out = is_constant && (constant + lo < 0 || constant + hi >= extent);
-  if (!below && !above && !sticks_out) return;
+  if (!below && !above && !sticks_out) {
+    check_tile_edge(context, op, buffer, dim, index, lo, hi);
+    return;
+  }
   if (!is_constant && lo == hi) {
     tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
                    "dim %d of '%s' has %lld elements; this index is always outside (%lld to %lld)", dim,
@@ -140,6 +176,20 @@ static void clip_limits(tl_pass_context *context, tl_box *box) {
 
 // ---- elements
 
+static void check_constant_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
+                                 tl_value *index) {
+  int64_t at = 0, extent = 0;
+  tl_value *limit = tl_buffer_dim_value(buffer, dim);
+  if (!tl_value_const_int(index, &at)) return;
+  bool is_known = !limit || tl_value_const_int(limit, &extent);
+  if (!limit) extent = buffer->type->dims[dim];
+  if (at >= 0 && (!is_known || at < extent || extent <= 0)) return;
+  tl_diag *diag =
+      tl_diag_report(context->diags, TL_DIAG_ALWAYS_OUTSIDE, op->loc, "index %lld of dim %d of '%s' is out of bounds",
+                     (long long)at, dim, tl_buffer_name(buffer));
+  tl_diag_add_hint(context->diags, diag, "%s", op->code == TL_OP_LOAD ? "the read gives 0" : "the write is dropped");
+}
+
 static void check_element(tl_pass_context *context, tl_op *op) {
   tl_value *buffer = tl_element_buffer(op);
   int64_t checks[TL_MAX_RANK] = {0};
@@ -148,6 +198,7 @@ static void check_element(tl_pass_context *context, tl_op *op) {
     tl_value *index = tl_element_index(op, d);
     if (tl_buffer_is_global(buffer)) {
       checks[d] = bits_for(op, index, 0, 0, tl_buffer_dim_value(buffer, (int32_t)d), buffer->type->dims[d]);
+      check_constant_index(context, op, buffer, (int32_t)d, index);
     } else {
       check_tile_index(context, op, buffer, (int32_t)d, index, 0, 0);
     }
