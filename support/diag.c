@@ -85,7 +85,8 @@ tl_diag *tl_diag_report(tl_diags *diags, tl_diag_code code, tl_loc loc, const ch
   diag->text = vprintf_to_arena(&diags->arena, format, args);
   va_end(args);
   if (is_suppressed(diags, diag) || already_reported(diags, diag)) return diag;
-  if (diag->severity == TL_SEVERITY_WARNING && (diags->warnings_as_errors || diags->as_error[code])) {
+  if (diag->severity == TL_SEVERITY_WARNING &&
+      (diags->as_error[code] || (diags->warnings_as_errors && !diags->no_error[code]))) {
     diag->severity = TL_SEVERITY_ERROR;
   }
   if (diag->severity == TL_SEVERITY_ERROR && diags->num_errors++ >= diags->max_errors) return diag;
@@ -135,10 +136,22 @@ bool tl_diags_set_warning_option(tl_diags *diags, tl_str option) {
     if (infos[code].severity != TL_SEVERITY_WARNING) continue;
     if (!all && !tl_str_is(group, infos[code].group)) continue;
     known = true;
-    if (as_error || no_error) diags->as_error[code] = as_error;
+    if (as_error || no_error) {
+      diags->as_error[code] = as_error;
+      diags->no_error[code] = no_error;
+    }
     if (!no_error) diags->disabled[code] = disable || all;
   }
   return known || all;
+}
+
+void tl_diag_list_groups(tl_strbuf *out) {
+  for (int code = 1; code < TL_DIAG_COUNT; code++) {
+    bool is_new = infos[code].severity == TL_SEVERITY_WARNING;
+    for (int before = 1; before < code && is_new; before++)
+      is_new = infos[before].severity != TL_SEVERITY_WARNING || strcmp(infos[before].group, infos[code].group) != 0;
+    if (is_new) tl_strbuf_appendf(out, "%s%s", out->len ? ", " : "", infos[code].group);
+  }
 }
 
 const char *tl_diag_code_text(tl_diag_code code) {

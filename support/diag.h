@@ -47,6 +47,7 @@ typedef struct tl_diags {
   bool keep_remarks;             // remarks are dropped unless set
   bool disabled[TL_DIAG_COUNT];  // by -Wno-<group>
   bool as_error[TL_DIAG_COUNT];  // by -Werror=<group>
+  bool no_error[TL_DIAG_COUNT];  // by -Wno-error=<group>: stays a warning under -Werror, whatever the order of the two
 } tl_diags;
 
 void tl_diags_init(tl_diags *diags, const tl_sources *sources);
@@ -64,6 +65,8 @@ bool tl_diags_has_errors(const tl_diags *diags);
 // Handles one -W option without its "-W": "error", "error=group", "no-error=group", "group", "no-group", "none".
 // False when the group is unknown.
 bool tl_diags_set_warning_option(tl_diags *diags, tl_str option);
+// Appends the names of the groups of warnings, "bounds, fma, …", in the order of the codes.
+void tl_diag_list_groups(tl_strbuf *out);
 
 // Prints all, in source order within errors as reported: file:line:col: severity: text [TLxxxx], the line, carets.
 void tl_diags_print_text(const tl_diags *diags, tl_strbuf *out, bool color);

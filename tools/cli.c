@@ -173,7 +173,10 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
       return true;
     case 'W':
       if (!tl_diags_set_warning_option(&cli->diags, tl_str_from(argument))) {
-        tl_cli_usage_error(cli, "unknown warning option -W%s", argument);
+        tl_strbuf groups = {0};
+        tl_diag_list_groups(&groups);
+        tl_cli_usage_error(cli, "unknown warning option -W%s; the groups are %s", argument, tl_strbuf_c(&groups));
+        tl_strbuf_fini(&groups);
       }
       return true;
     case TL_OPT_KERNEL:

@@ -82,7 +82,14 @@ START_TEST(warning_options) {
   ck_assert_uint_eq(diags.num_warnings, 1);
   ck_assert(tl_diags_set_warning_option(&diags, TL_STR("error")));
   tl_diag_report(&diags, TL_DIAG_READ_BEFORE_WRITE, (tl_loc){0}, "z");
+  ck_assert_uint_eq(diags.num_warnings, 2);
+  tl_diag_report(&diags, TL_DIAG_OUT_NEVER_WRITTEN, (tl_loc){0}, "z");
   ck_assert_uint_eq(diags.num_errors, 2);
+  ck_assert(tl_diags_set_warning_option(&diags, TL_STR("error=uninitialized")));
+  tl_diag_report(&diags, TL_DIAG_READ_BEFORE_WRITE, (tl_loc){0}, "w");
+  ck_assert_uint_eq(diags.num_errors, 3);
+  tl_diag_list_groups(&out);
+  ck_assert_ptr_nonnull(strstr(tl_strbuf_c(&out), "uninitialized, bounds, unwritten"));
   ck_assert(!tl_diags_set_warning_option(&diags, TL_STR("no-such-group")));
   ck_assert(!tl_diags_set_warning_option(&diags, TL_STR("")));
 }
