@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emulator/ops.h"
+#include "support/dtype.h"
 
 // clang-format off
 static const tl_emu_binding bindings[] = {
@@ -99,16 +100,38 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.stmatrix.sync.aligned.m8n8.x1.trans.b16.p3", "(pi)", tl_emu_op_stmatrix, 1 | TL_EMU_MATRIX_TRANS},
     {"llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.trans.b16.p3", "(pii)", tl_emu_op_stmatrix, 2 | TL_EMU_MATRIX_TRANS},
     {"llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.trans.b16.p3", "(piiii)", tl_emu_op_stmatrix, 4 | TL_EMU_MATRIX_TRANS},
-    {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "ffff(EEEEEEffff)", tl_emu_op_mma, 0},
+    {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "ffff(EEEEEEffff)", tl_emu_op_mma, TL_EMU_MMA_F16},
+    {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", "ffff(EEEffff)", tl_emu_op_mma, TL_EMU_MMA_F16 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k16.row.col.f16.f16", "EE(EEEEEEEE)", tl_emu_op_mma, TL_EMU_MMA_F16_F16},
+    {"llvm.nvvm.mma.m16n8k8.row.col.f16.f16", "EE(EEEEE)", tl_emu_op_mma, TL_EMU_MMA_F16_F16 | TL_EMU_MMA_HALF},
     {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_BF16},
-    {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", "ffff(EEEffff)", tl_emu_op_mma, TL_EMU_MMA_K8},
-    {"llvm.nvvm.mma.m16n8k8.row.col.bf16", "ffff(iiiffff)", tl_emu_op_mma, TL_EMU_MMA_K8 | TL_EMU_MMA_BF16},
+    {"llvm.nvvm.mma.m16n8k8.row.col.bf16", "ffff(iiiffff)", tl_emu_op_mma, TL_EMU_MMA_BF16 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k8.row.col.tf32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_TF32},
+    {"llvm.nvvm.mma.m16n8k4.row.col.tf32", "ffff(iiiffff)", tl_emu_op_mma, TL_EMU_MMA_TF32 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k32.row.col.s8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8},
+    {"llvm.nvvm.mma.m16n8k16.row.col.s8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k32.row.col.s8.u8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8_U8},
+    {"llvm.nvvm.mma.m16n8k16.row.col.s8.u8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8_U8 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k32.row.col.u8.s8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8_S8},
+    {"llvm.nvvm.mma.m16n8k16.row.col.u8.s8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8_S8 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k32.row.col.u8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8},
+    {"llvm.nvvm.mma.m16n8k16.row.col.u8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8 | TL_EMU_MMA_HALF},
+    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E4M3},
+    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E4M3_E5M2},
+    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e4m3.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E5M2_E4M3},
+    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e5m2.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E5M2},
+    {"llvm.nvvm.mma.m8n8k4.row.col.f64", "dd(dddd)", tl_emu_op_mma_f64, 0},
 
     // conversions
     {"llvm.nvvm.ff2f16x2.rn", "E(ff)", tl_emu_op_cvt_pair, 0},
     {"llvm.nvvm.ff2bf16x2.rn", "Y(ff)", tl_emu_op_cvt_pair, TL_EMU_CVT_BF16},
     {"llvm.nvvm.ff2f16x2.rn.relu", "E(ff)", tl_emu_op_cvt_pair, TL_EMU_CVT_RELU},
     {"llvm.nvvm.ff2bf16x2.rn.relu", "Y(ff)", tl_emu_op_cvt_pair, TL_EMU_CVT_BF16 | TL_EMU_CVT_RELU},
+
+    {"llvm.nvvm.ff.to.e4m3x2.rn", "s(ff)", tl_emu_op_cvt_to_f8, TL_DTYPE_F8E4M3},
+    {"llvm.nvvm.ff.to.e5m2x2.rn", "s(ff)", tl_emu_op_cvt_to_f8, TL_DTYPE_F8E5M2},
+    {"llvm.nvvm.e4m3x2.to.f16x2.rn", "E(s)", tl_emu_op_cvt_from_f8, TL_DTYPE_F8E4M3},
+    {"llvm.nvvm.f2tf32.rn", "i(f)", tl_emu_op_cvt_tf32, 0},
 
     // approximate arithmetic
     {"llvm.nvvm.ex2.approx.f32", "f(f)", tl_emu_op_approx, TL_EMU_APPROX_EX2},

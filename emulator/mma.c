@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mma.sync m16n8k16 and m16n8k8, f16 and bf16 into f32. PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point
-// type": with g = lane / 4 and p = lane % 4, the 32-bit registers hold
-//   a0: A[g][2p, 2p+1]   a1: A[g+8][2p, 2p+1]   a2: A[g][2p+8, 2p+9]   a3: A[g+8][2p+8, 2p+9]
-//   b0: B[2p, 2p+1][g]   b1: B[2p+8, 2p+9][g]
-//   c0, c1: C[g][2p, 2p+1]   c2, c3: C[g+8][2p, 2p+1]
-// k8 has a0, a1, b0. The sum is taken in k order in float; hardware orders and rounds differently.
+// mma.sync with 16 rows, and m8n8k4 of f64. PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" and
+// its neighbours: with g = lane / 4 and p = lane % 4 and a row of A or column of B seen as 32-bit words, the registers
+// hold
+//   a0: A[g] word p   a1: A[g+8] word p   a2: A[g] word p+4   a3: A[g+8] word p+4
+//   b0: B[.][g] word p   b1: B[.][g] word p+4
+//   c0, c1: C[g][2p, 2p+1]   c2, c3: C[g+8][2p, 2p+1]; of f16 in two registers
+// The forms with half of k have a0, a1, b0. f64: a0: A[g][p], b0: B[p][g], c0, c1: C[g][2p, 2p+1].
+// The sum is taken in k order in float; hardware orders and rounds differently.
 #include <cpuid.h>
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 #include "emulator/mma.h"
 #include "emulator/ops.h"
 #include "llvm_backend/host_libcalls.h"
 
-static void gather(const tl_emu_meeting *meeting, bool k8, tl_emu_mma_tiles *t) {
+static float widen(uint32_t word, int half, bool bf16) {
+  uint16_t bits = (uint16_t)(word >> 16 * half);
+  return bf16 ? tl_host_bf16_to_f32(bits) : tl_host_f16_to_f32(bits);
+}
+
+static void gather(const tl_emu_meeting *meeting, bool k8, bool half_sums, tl_emu_mma_tiles *t) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     const uint32_t *words = meeting->args[lane];
     uint32_t g = lane / 4, p = lane % 4;
@@ -29,23 +37,29 @@ static void gather(const tl_emu_meeting *meeting, bool k8, tl_emu_mma_tiles *t) 
       t->b[g][p + 4] = words[5];
       words += 6;
     }
+    if (half_sums) {
+      for (int i = 0; i < 4; i++)
+        t->c[g + (uint32_t)i / 2 * 8][2 * p + (uint32_t)i % 2] = widen(words[i / 2], i % 2, false);
+      continue;
+    }
     memcpy(&t->c[g][2 * p], words, 8);
     memcpy(&t->c[g + 8][2 * p], words + 2, 8);
   }
 }
 
-static void scatter(const tl_emu_meeting *meeting, const tl_emu_mma_tiles *t) {
+static void scatter(const tl_emu_meeting *meeting, bool half_sums, const tl_emu_mma_tiles *t) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     uint8_t *result = meeting->result[lane];
     uint32_t g = lane / 4, p = lane % 4;
+    if (half_sums) {
+      uint16_t halves[4];
+      for (uint32_t i = 0; i < 4; i++) halves[i] = tl_host_f32_to_f16(t->c[g + i / 2 * 8][2 * p + i % 2]);
+      memcpy(result, halves, sizeof halves);
+      continue;
+    }
     memcpy(result, &t->c[g][2 * p], 8);
     memcpy(result + 8, &t->c[g + 8][2 * p], 8);
   }
-}
-
-static float widen(uint32_t word, int half, bool bf16) {
-  uint16_t bits = (uint16_t)(word >> 16 * half);
-  return bf16 ? tl_host_bf16_to_f32(bits) : tl_host_f16_to_f32(bits);
 }
 
 static void multiply_portable(tl_emu_mma_tiles *t, bool k8, bool bf16) {
@@ -134,16 +148,47 @@ void tl_emu_mma_multiply(tl_emu_mma_tiles *t, bool k8, bool bf16, bool portable)
     multiply_portable(t, k8, bf16);
 }
 
-static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+static void check_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting) {
   if (meeting->mask != ~0u) tl_emu_fail("%s: warp %u has fewer than 32 lanes", meeting->site->op, warp->index);
-  bool k8 = meeting->site->binding->param & TL_EMU_MMA_K8, bf16 = meeting->site->binding->param & TL_EMU_MMA_BF16;
+}
+
+static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+  check_full(warp, meeting);
+  bool half = meeting->site->binding->param & TL_EMU_MMA_HALF;
+  int kind = (int)meeting->site->binding->param & ~TL_EMU_MMA_HALF;
+  bool half_sums = kind == TL_EMU_MMA_F16_F16;
   tl_emu_mma_tiles t;
-  gather(meeting, k8, &t);
-  tl_emu_mma_multiply(&t, k8, bf16, false);
-  scatter(meeting, &t);
+  gather(meeting, half, half_sums, &t);
+  if (kind <= TL_EMU_MMA_BF16)
+    tl_emu_mma_multiply(&t, half, kind == TL_EMU_MMA_BF16, false);
+  else
+    tl_emu_mma_multiply_bytes(&t, half, kind);
+  scatter(meeting, half_sums, &t);
   return true;
 }
 
 void tl_emu_op_mma(void *result, const void *args, const tl_emu_site *site) {
   tl_emu_meet_warp(result, args, site, mma_work);
+}
+
+static bool mma_f64_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+  check_full(warp, meeting);
+  double a[8][4], b[4][8];
+  for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
+    const double *operands = meeting->args[lane];
+    a[lane / 4][lane % 4] = operands[0];
+    b[lane % 4][lane / 4] = operands[1];
+  }
+  for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
+    double sums[2];
+    memcpy(sums, (const double *)meeting->args[lane] + 2, sizeof sums);
+    for (uint32_t i = 0; i < 2; i++)
+      for (uint32_t k = 0; k < 4; k++) sums[i] = fma(a[lane / 4][k], b[k][lane % 4 * 2 + i], sums[i]);
+    memcpy(meeting->result[lane], sums, sizeof sums);
+  }
+  return true;
+}
+
+void tl_emu_op_mma_f64(void *result, const void *args, const tl_emu_site *site) {
+  tl_emu_meet_warp(result, args, site, mma_f64_work);
 }

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Operands of one warp. A word holds two neighbouring elements of a row, the first in its low half.
+// Operands of one warp. A word holds the neighbouring elements of a row that fit 32 bits, the first in its lowest bits.
+// `c` holds floats, or the bits of 32-bit integers.
 typedef struct tl_emu_mma_tiles {
   uint32_t a[16][8];  // A, row-major
   uint32_t b[8][8];   // B transposed: row n is column n of B
@@ -16,5 +17,8 @@ typedef struct tl_emu_mma_tiles {
 // C += A × B with 16 (k8: 8) products an element, elements bf16 or f16. `portable`: without the CPU's vector
 // instructions.
 void tl_emu_mma_multiply(tl_emu_mma_tiles *tiles, bool k8, bool bf16, bool portable);
+
+// The same for tf32, 8-bit integers and 8-bit floats (mma_bytes.c); `kind` is a tl_emu_mma_kind without its bit.
+void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *tiles, bool half, int kind);
 
 #endif

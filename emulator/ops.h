@@ -67,8 +67,23 @@ tl_emu_op_fn tl_emu_op_match_any;
 enum { TL_EMU_MATRIX_TRANS = 8 };
 tl_emu_op_fn tl_emu_op_ldmatrix;
 tl_emu_op_fn tl_emu_op_stmatrix;
-enum { TL_EMU_MMA_K8 = 1, TL_EMU_MMA_BF16 = 2 };  // bits
+typedef enum tl_emu_mma_kind {
+  TL_EMU_MMA_F16,
+  TL_EMU_MMA_F16_F16,  // accumulators of f16
+  TL_EMU_MMA_BF16,
+  TL_EMU_MMA_TF32,
+  TL_EMU_MMA_S8,
+  TL_EMU_MMA_S8_U8,
+  TL_EMU_MMA_U8_S8,
+  TL_EMU_MMA_U8,
+  TL_EMU_MMA_E4M3,
+  TL_EMU_MMA_E4M3_E5M2,
+  TL_EMU_MMA_E5M2_E4M3,
+  TL_EMU_MMA_E5M2,
+  TL_EMU_MMA_HALF = 32  // bit: the form with half of k
+} tl_emu_mma_kind;
 tl_emu_op_fn tl_emu_op_mma;
+tl_emu_op_fn tl_emu_op_mma_f64;
 
 // Asynchronous copies (ops_async.c). Parameter: bytes, plus a bit for the forms with a source size.
 enum { TL_EMU_COPY_ZFILL = 64 };
@@ -80,6 +95,9 @@ tl_emu_op_fn tl_emu_op_cp_async_wait_all;
 // Conversions and approximate arithmetic (ops_math.c).
 enum { TL_EMU_CVT_BF16 = 1, TL_EMU_CVT_RELU = 2 };
 tl_emu_op_fn tl_emu_op_cvt_pair;
+tl_emu_op_fn tl_emu_op_cvt_to_f8;  // parameter: the tl_dtype
+tl_emu_op_fn tl_emu_op_cvt_from_f8;
+tl_emu_op_fn tl_emu_op_cvt_tf32;
 typedef enum tl_emu_approx {
   TL_EMU_APPROX_EX2,
   TL_EMU_APPROX_LG2,

@@ -5,6 +5,7 @@
 
 #include "emulator/ops.h"
 #include "llvm_backend/host_libcalls.h"
+#include "support/dtype.h"
 
 static float flush(float x) {
   return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
@@ -57,4 +58,28 @@ void tl_emu_op_cvt_pair(void *result, const void *args, const tl_emu_site *site)
     if ((site->binding->param & TL_EMU_CVT_RELU) && value < 0) value = 0;
     pair[i] = site->binding->param & TL_EMU_CVT_BF16 ? tl_host_f32_to_bf16(value) : tl_host_f32_to_f16(value);
   }
+}
+
+// .satfinite, and NaN becomes 0x7f.
+void tl_emu_op_cvt_to_f8(void *result, const void *args, const tl_emu_site *site) {
+  const float *x = args;
+  uint8_t *pair = result;
+  for (int i = 0; i < 2; i++) {
+    float value = x[1 - i];
+    if (isnan(value))
+      pair[i] = 0x7f;
+    else
+      tl_dtype_store_float((tl_dtype)site->binding->param, pair, (uint64_t)i, value);
+  }
+}
+
+void tl_emu_op_cvt_from_f8(void *result, const void *args, const tl_emu_site *site) {
+  uint16_t *pair = result;
+  for (uint64_t i = 0; i < 2; i++)
+    pair[i] = tl_host_f32_to_f16((float)tl_dtype_load_float((tl_dtype)site->binding->param, args, i));
+}
+
+void tl_emu_op_cvt_tf32(void *result, const void *args, const tl_emu_site *site) {
+  (void)site;
+  tl_dtype_store_float(TL_DTYPE_TF32, result, 0, *(const float *)args);
 }

@@ -106,39 +106,59 @@ static bool check_shapes(tl_sema *sema, const gemm_operand *acc, const gemm_oper
   return false;
 }
 
-static bool is_dtype_pair_later(tl_dtype a, tl_dtype b) {
-  bool a8 = a == TL_DTYPE_F8E4M3 || a == TL_DTYPE_F8E5M2, b8 = b == TL_DTYPE_F8E4M3 || b == TL_DTYPE_F8E5M2;
-  bool ai = a == TL_DTYPE_I8 || a == TL_DTYPE_U8, bi = b == TL_DTYPE_I8 || b == TL_DTYPE_U8;
-  return (a8 && b8) || (ai && bi) || (a == b && (a == TL_DTYPE_TF32 || a == TL_DTYPE_F64));
+static bool is_f8(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F8E4M3 || dtype == TL_DTYPE_F8E5M2;
+}
+
+static bool is_byte(tl_dtype dtype) {
+  return dtype == TL_DTYPE_I8 || dtype == TL_DTYPE_U8;
+}
+
+// What products of two tiles are added up in; the first is what to suggest. NONE: there is no such product.
+static tl_dtype accumulator_of(tl_dtype a, tl_dtype b, tl_dtype *out_other) {
+  *out_other = TL_DTYPE_NONE;
+  if (is_byte(a) && is_byte(b)) return TL_DTYPE_I32;
+  if (is_f8(a) && is_f8(b)) return TL_DTYPE_F32;
+  if (a != b) return TL_DTYPE_NONE;
+  if (a == TL_DTYPE_F16) *out_other = TL_DTYPE_F16;
+  if (a == TL_DTYPE_F16 || a == TL_DTYPE_BF16 || a == TL_DTYPE_TF32 || a == TL_DTYPE_F32) return TL_DTYPE_F32;
+  return a == TL_DTYPE_F64 ? TL_DTYPE_F64 : TL_DTYPE_NONE;
 }
 
 static bool check_dtypes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
                          tl_loc loc) {
-  tl_dtype dtype = a->symbol->value->type->dtype, other = b->symbol->value->type->dtype;
-  tl_dtype result = acc->symbol->value->type->dtype;
-  if (is_dtype_pair_later(dtype, other)) {
-    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, loc, "gemm of %s and %s tiles is not supported yet",
-                   tl_dtype_name(dtype), tl_dtype_name(other));
-    return false;
-  }
-  if (dtype != other) {
+  tl_dtype dtype = a->symbol->value->type->dtype, other = b->symbol->value->type->dtype, second;
+  tl_dtype result = acc->symbol->value->type->dtype, first = accumulator_of(dtype, other, &second);
+  if (first == TL_DTYPE_NONE && dtype != other) {
     tl_diag *diag =
         tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, loc, "`%s` is %s but `%s` is %s: gemm takes two of one dtype",
                        operand_text(sema, a), tl_dtype_name(dtype), operand_text(sema, b), tl_dtype_name(other));
-    tl_diag_add_hint(sema->diags, diag, "convert one while copying it to its tile");
+    tl_diag_add_hint(sema->diags, diag,
+                     "convert one while copying it to its tile (only f8e4m3 with f8e5m2 and i8 with u8 may differ)");
     return false;
   }
-  bool is_known = dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16 || dtype == TL_DTYPE_F32;
-  if (!is_known) {
+  if (first == TL_DTYPE_NONE) {
     tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, loc, "gemm does not multiply tiles of %s", tl_dtype_name(dtype));
     return false;
   }
-  if (result == TL_DTYPE_F32 || (result == TL_DTYPE_F16 && dtype == TL_DTYPE_F16)) return true;
-  tl_diag *diag =
-      tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, acc->expr->loc, "products of %s are added up in %s, not in %s",
-                     tl_dtype_name(dtype), dtype == TL_DTYPE_F16 ? "f32 or f16" : "f32", tl_dtype_name(result));
+  if (result == first || (second != TL_DTYPE_NONE && result == second)) return true;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, acc->expr->loc,
+                                 "products of %s are added up in %s%s%s, not in %s", tl_dtype_name(dtype),
+                                 tl_dtype_name(first), second == TL_DTYPE_NONE ? "" : " or ",
+                                 second == TL_DTYPE_NONE ? "" : tl_dtype_name(second), tl_dtype_name(result));
   tl_diag_add_note(sema->diags, diag, acc->symbol->loc, "the accumulator is declared here");
   return false;
+}
+
+// The option `accumulate`, which products of 8-bit floats take; -1 after an error.
+static int accumulate_option(tl_sema *sema, const tl_stmt *stmt, const gemm_operand *a) {
+  const tl_option *option = tl_instantiate_option(stmt, "accumulate");
+  int value = tl_instantiate_enum_option(sema, stmt, "accumulate", TL_IR_ENUM_ACCUMULATE, TL_ACCUMULATE_PROMOTED);
+  if (!option || value < 0 || is_f8(a->symbol->value->type->dtype)) return value;
+  tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->loc,
+                 "`accumulate` is for products of f8e4m3 and f8e5m2; `%s` is %s", operand_text(sema, a),
+                 tl_dtype_name(a->symbol->value->type->dtype));
+  return -1;
 }
 
 void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
@@ -156,16 +176,15 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   ok = parse_operand(sema, assign->value->operands[1], &b) && ok;
   int policy = tl_instantiate_enum_option(sema, stmt, "policy", TL_IR_ENUM_POLICY, TL_POLICY_SQUARE);
   int mma = tl_instantiate_enum_option(sema, stmt, "mma", TL_IR_ENUM_MMA, TL_MMA_AUTO);
-  const tl_option *accumulate = tl_instantiate_option(stmt, "accumulate");
-  if (accumulate) tl_instantiate_not_yet(sema, accumulate->loc, "the option `accumulate` of gemm");
   if (mma == TL_MMA_WGMMA) {
     tl_instantiate_not_yet(sema, tl_instantiate_option(stmt, "mma")->loc, "`mma: wgmma`");
     ok = false;
   }
-  if (!ok || policy < 0 || mma < 0 || accumulate || !check_scopes(sema, &acc, &a, &b)) return;
+  if (!ok || policy < 0 || mma < 0 || !check_scopes(sema, &acc, &a, &b)) return;
   ok = check_shapes(sema, &acc, &a, &b, assign->loc);
   ok = check_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;
-  if (!ok) return;
+  int accumulate = ok ? accumulate_option(sema, stmt, &a) : -1;
+  if (accumulate < 0) return;
   sema->builder.loc = stmt->loc;
   tl_group groups[3] = {TL_GROUP_OF(acc.symbol->value), TL_GROUP_OF(a.symbol->value), TL_GROUP_OF(b.symbol->value)};
   tl_op *op = tl_build(&sema->builder, TL_OP_GEMM, groups, NULL, 0);
@@ -173,5 +192,6 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   if (b.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_B);
   if (is_clear) tl_op_set_unit(sema->module, op, TL_ATTR_CLEAR);
   if (mma != TL_MMA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_MMA, mma);
+  if (accumulate != TL_ACCUMULATE_PROMOTED) tl_op_set_int(sema->module, op, TL_ATTR_ACCUMULATE, accumulate);
   if (tl_instantiate_option(stmt, "policy")) tl_op_set_int(sema->module, op, TL_ATTR_POLICY, policy);
 }

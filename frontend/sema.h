@@ -162,8 +162,6 @@ bool tl_sema_const_int(tl_sema *sema, const tl_expr *expr, const char *what, int
 tl_sema_value tl_sema_condition(tl_sema *sema, const tl_expr *expr);
 // The dtype of elements that a declaration or cast names.
 bool tl_sema_dtype(tl_sema *sema, const tl_expr *expr, tl_dtype *out);
-// Refuses by name the dtypes whose elements are not compiled yet: tf32 and what has 4 bits or is an 8-bit float.
-bool tl_sema_check_element_dtype(tl_sema *sema, tl_dtype dtype, tl_loc loc);
 
 // sema_access.c
 // All subscripts name one element: `X[i, j]`.

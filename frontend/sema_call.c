@@ -262,7 +262,6 @@ static tl_sema_value type_call(tl_sema *sema, tl_function function, const tl_exp
     return tl_sema_poison();
   }
   tl_dtype dtype = args[1].constant.dtype;
-  if (!tl_sema_check_element_dtype(sema, dtype, expr->operands[1]->loc)) return tl_sema_poison();
   if (function == TL_FUNCTION_CAST) {
     if (args[0].kind == TL_SEMA_CONST) {
       tl_const folded, pair[2] = {args[0].constant, args[1].constant};

@@ -182,15 +182,6 @@ tl_sema_value tl_sema_condition(tl_sema *sema, const tl_expr *expr) {
   return tl_sema_to_bool(sema, &value, expr->loc);
 }
 
-bool tl_sema_check_element_dtype(tl_sema *sema, tl_dtype dtype, tl_loc loc) {
-  bool is_later =
-      dtype == TL_DTYPE_TF32 || tl_dtype_bits(dtype) < 8 || (tl_dtype_is_float(dtype) && tl_dtype_bits(dtype) == 8);
-  if (!is_later) return true;
-  tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, loc, "elements of %s are not supported yet",
-                 tl_dtype_name(dtype));
-  return false;
-}
-
 bool tl_sema_dtype(tl_sema *sema, const tl_expr *expr, tl_dtype *out) {
   if (expr->kind == TL_EXPR_NAME && tl_dtype_parse(expr->text) == TL_DTYPE_NONE &&
       !tl_strmap_get(&sema->names, expr->text)) {
@@ -207,7 +198,7 @@ bool tl_sema_dtype(tl_sema *sema, const tl_expr *expr, tl_dtype *out) {
   if (value.kind == TL_SEMA_POISON) return false;
   if (value.kind == TL_SEMA_CONST && value.constant.kind == TL_CONST_DTYPE) {
     *out = value.constant.dtype;
-    return tl_sema_check_element_dtype(sema, *out, expr->loc);
+    return true;
   }
   tl_diag_report(sema->diags, TL_DIAG_DTYPE_EXPECTED, expr->loc, "a dtype is needed, `%s` is %s",
                  tl_sema_expr_text(sema, expr), tl_sema_type_text(sema, &value));

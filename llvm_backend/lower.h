@@ -212,12 +212,6 @@ int32_t tl_lower_tile_register(const tl_layout *layout, const int32_t *coord);
 void tl_lower_begin_groups(tl_lower *l);
 void tl_lower_end_groups(tl_lower *l);
 
-// ---- accumulators of a gemm (lower_mma.c): values in the dtype that products are added up in. f16 accumulators are
-// added up in f32 and rounded once per gemm.
-tl_dtype tl_lower_gemm_dtype(const tl_op *op);
-LLVMValueRef *tl_lower_gemm_begin(tl_lower *l, tl_op *op);  // zeros when the gemm clears
-void tl_lower_gemm_end(tl_lower *l, tl_op *op, LLVMValueRef *acc);
-
 // ---- entry points of families
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op);
 void tl_lower_fma_gemm(tl_lower *l, tl_op *op);

@@ -291,7 +291,12 @@ void tl_lower_op_CONST(tl_lower *l, tl_op *op) {
   if (!known_type(l, op, result)) return;
   LLVMTypeRef type = tl_lower_value_type(l, result);
   LLVMValueRef value;
-  if (result->type->kind == TL_TYPE_SCALAR && tl_dtype_is_float(result->type->dtype))
+  bool is_float = result->type->kind == TL_TYPE_SCALAR && tl_dtype_is_float(result->type->dtype);
+  if (is_float && tl_dtype_bits(result->type->dtype) <= 8) {
+    uint8_t bits = 0;
+    tl_dtype_store_float(result->type->dtype, &bits, 0, attr->is_float ? attr->v.f : (double)attr->v.i);
+    value = LLVMConstInt(type, bits, 0);
+  } else if (is_float)
     value = LLVMConstReal(type, attr->is_float ? attr->v.f : (double)attr->v.i);
   else
     value = LLVMConstInt(type, (unsigned long long)(attr->is_float ? (int64_t)attr->v.f : attr->v.i), 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Conversions between dtypes.
+// Conversions between dtypes. Those from and to f8, f4 and tf32 go by way of f32: lower_narrow.c.
 #include "llvm_backend/lower.h"
+#include "llvm_backend/lower_narrow.h"
 
 static bool is_half(tl_dtype dtype) {
   return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
@@ -28,12 +29,19 @@ static LLVMValueRef float_to_float(tl_lower *l, LLVMValueRef a, tl_dtype from, t
 // Truncates and saturates; NaN gives 0.
 static LLVMValueRef float_to_int(tl_lower *l, LLVMValueRef a, tl_dtype from, tl_dtype to) {
   if (is_half(from)) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
+  if (tl_dtype_bits(to) < 8) {
+    LLVMValueRef wide = float_to_int(l, a, TL_DTYPE_F32, TL_DTYPE_I32);
+    wide = tl_lower_intrinsic2(l, "llvm.smax", wide, tl_session_i32(l->session, tl_dtype_int_min(to)));
+    wide = tl_lower_intrinsic2(l, "llvm.smin", wide, tl_session_i32(l->session, (int64_t)tl_dtype_int_max(to)));
+    return LLVMBuildTrunc(l->builder, wide, l->session->i4, "");
+  }
   LLVMTypeRef types[] = {tl_session_type(l->session, to), LLVMTypeOf(a)};
   const char *name = tl_dtype_is_signed_int(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
   return tl_session_call_intrinsic(l->session, l->builder, name, types, 2, &a, 1);
 }
 
 static LLVMValueRef int_to_float(tl_lower *l, LLVMValueRef a, bool from_signed, tl_dtype to) {
+  if (LLVMTypeOf(a) == l->session->i4) a = int_to_int(l, a, from_signed, l->session->i32);
   // 8-bit integers are exact in f16 and bf16, wider ones round once in f32 or more and once more in the result.
   LLVMTypeRef type = is_half(to) ? l->session->f32 : tl_session_type(l->session, to);
   LLVMValueRef result =
@@ -45,6 +53,19 @@ static LLVMValueRef convert_one(tl_lower *l, LLVMValueRef a, tl_dtype from, tl_d
   // TL_DTYPE_NONE stands for an index.
   bool from_float = tl_dtype_is_float(from), to_float = tl_dtype_is_float(to);
   bool from_signed = from == TL_DTYPE_NONE || tl_dtype_is_signed_int(from);
+  if (from == to) return a;
+  if (tl_lower_is_narrow(from)) {
+    a = tl_lower_from_narrow(l, a, from);
+    from = TL_DTYPE_F32;
+  }
+  if (tl_lower_is_narrow(to)) {
+    // Integers of more than 24 bits are not exact in f32.
+    bool by_f64 = !from_float && LLVMGetIntTypeWidth(LLVMTypeOf(a)) > 24;
+    if (!from_float) a = int_to_float(l, a, from_signed, by_f64 ? TL_DTYPE_F64 : TL_DTYPE_F32);
+    if (is_half(from)) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
+    if (LLVMTypeOf(a) == l->session->f64) a = tl_lower_f64_to_odd_f32(l, a);
+    return tl_lower_to_narrow(l, a, to);
+  }
   if (to == TL_DTYPE_BOOL) {
     if (from == TL_DTYPE_BOOL) return a;
     if (from_float) return LLVMBuildFCmp(l->builder, LLVMRealUNE, a, LLVMConstNull(LLVMTypeOf(a)), "");
@@ -70,6 +91,8 @@ void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dty
   int32_t i = 0;
   if (from == TL_DTYPE_F32 && is_half(to))
     for (; i + 1 < count; i += 2) convert_pair(l, in[i], in[i + 1], to, &out[i]);
+  if (from == TL_DTYPE_F32 && tl_lower_has_pairs(l, to))
+    for (; i + 1 < count; i += 2) tl_lower_pair_to_f8(l, in[i], in[i + 1], to, &out[i]);
   for (; i < count; i++) out[i] = convert_one(l, in[i], from, to);
 }
 

@@ -53,9 +53,8 @@ static bool runs_of(const tl_fma_operand *operand, const tl_layout *layout, int3
 static bool init_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, tl_value *tile, const tl_place *place,
                          int32_t dim, bool k_rows) {
   tl_buffer *buffer = tl_lower_buffer(l, tile);
-  if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank != 2 || !tl_dtype_is_float(buffer->dtype) ||
-      !tl_session_type(l->session, buffer->dtype)) {
-    tl_lower_unsupported(l, fma->op, "the FMA gemm reads float operands from 2-D shared tiles; one of them is not");
+  if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank != 2 || tl_dtype_bits(buffer->dtype) < 8) {
+    tl_lower_unsupported(l, fma->op, "the FMA gemm reads its operands from 2-D shared tiles; one of them is not");
     return false;
   }
   tl_lower_access_init(l, &operand->access, fma->op, buffer);
@@ -112,6 +111,11 @@ static void load_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, LLVM
   }
 }
 
+static LLVMValueRef multiply_add(tl_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum) {
+  if (LLVMGetTypeKind(LLVMTypeOf(sum)) != LLVMIntegerTypeKind) return tl_lower_intrinsic3(l, "llvm.fma", a, b, sum);
+  return LLVMBuildAdd(l->builder, LLVMBuildMul(l->builder, a, b, ""), sum, "");
+}
+
 static void multiply_chunk(tl_lower *l, tl_fma *fma, LLVMValueRef k, const tl_layout *layout) {
   LLVMValueRef *a = TL_NEW_ARRAY(&l->arena, LLVMValueRef, fma->a.count * fma->chunk);
   LLVMValueRef *b = TL_NEW_ARRAY(&l->arena, LLVMValueRef, fma->b.count * fma->chunk);
@@ -123,8 +127,7 @@ static void multiply_chunk(tl_lower *l, tl_fma *fma, LLVMValueRef k, const tl_la
         int32_t coord[] = {fma->a.offsets[m], fma->b.offsets[n]};
         int32_t reg = tl_lower_tile_register(layout, coord);
         if (reg < 0) continue;
-        fma->acc[reg] =
-            tl_lower_intrinsic3(l, "llvm.fma", a[m * fma->chunk + kk], b[n * fma->chunk + kk], fma->acc[reg]);
+        fma->acc[reg] = multiply_add(l, a[m * fma->chunk + kk], b[n * fma->chunk + kk], fma->acc[reg]);
       }
 }
 
@@ -160,15 +163,16 @@ void tl_lower_fma_gemm(tl_lower *l, tl_op *op) {
                          "the FMA gemm with A in a fragment tile has no lowering; copy it to a shared tile first");
     return;
   }
-  tl_dtype acc_dtype = tl_lower_gemm_dtype(op);
-  if (!layout || (acc_dtype != TL_DTYPE_F32 && acc_dtype != TL_DTYPE_F64)) {
-    tl_lower_unsupported(l, op, "the FMA gemm with %s accumulators has no lowering", tl_dtype_name(acc->type->dtype));
+  if (!layout) {
+    tl_lower_internal(l, op, "the accumulator has no layout");
     return;
   }
   bool trans_a = tl_op_has(op, TL_ATTR_TRANS_A), trans_b = tl_op_has(op, TL_ATTR_TRANS_B);
   tl_fma *fma = TL_NEW(&l->arena, tl_fma);
   fma->op = op;
-  fma->acc_dtype = acc_dtype;
+  // f16 accumulators are added up in f32 and rounded once.
+  tl_dtype dtype = acc->type->dtype;
+  fma->acc_dtype = dtype == TL_DTYPE_F16 ? TL_DTYPE_F32 : dtype;
   fma->k = (int32_t)a->type->dims[trans_a ? 0 : 1];
   fma->chunk = fma->k % 4 == 0 ? 4 : fma->k % 2 == 0 ? 2 : 1;
   fma->registers = tl_layout_num_registers(layout);
@@ -177,7 +181,12 @@ void tl_lower_fma_gemm(tl_lower *l, tl_op *op) {
     tl_lower_internal(l, op, "too many accumulator rows or columns in a thread");
     return;
   }
-  fma->acc = tl_lower_gemm_begin(l, op);
+  fma->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, fma->registers);
+  bool clears = tl_op_has(op, TL_ATTR_CLEAR);
+  for (int32_t r = 0; r < fma->registers; r++)
+    fma->acc[r] = clears ? tl_lower_zero(l, fma->acc_dtype) : tl_lower_get(l, acc, r);
+  if (!clears) tl_lower_convert(l, fma->acc, dtype, fma->acc_dtype, fma->registers, fma->acc);
   run_loop(l, fma, layout);
-  tl_lower_gemm_end(l, op, fma->acc);
+  tl_lower_convert(l, fma->acc, fma->acc_dtype, dtype, fma->registers, fma->acc);
+  tl_lower_set(l, tl_op_result(op, 0), fma->acc, fma->registers);
 }

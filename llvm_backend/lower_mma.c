@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// gemm with mma.sync: ldmatrix(.trans) of A and B fragments from shared memory, one mma.m16n8k16 a step, m16n8k8 for a
-// rest of 8 along K. Accumulators are scalars. (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix".)
+// gemm with mma.sync. One k-step of every instruction but f64's is 32 bytes of a row (16 for the short form), so that
+// ldmatrix brings operands of all dtypes whose rows run along K, and with .trans the 16-bit ones whose rows do not.
+// What ldmatrix cannot bring (8- and 32-bit operands across rows, f64, a rest along K that fills no step) is read
+// element by element, with zeros past K. A in registers is packed as it is. (PTX ISA, "Matrix Fragments for mma",
+// "ldmatrix".)
+#include "llvm_backend/lower_mma.h"
+
 #include <string.h>
-
-#include "llvm_backend/lower.h"
-
-#define TL_MAX_TILES_M 16  // 16-row tiles of one warp
-#define TL_MAX_TILES_N 32  // 8-column tiles of one warp
-
-// Which lane names which row of the 8x8 matrices of one ldmatrix, and the box they cover.
-typedef struct tl_fragment {
-  tl_mem_access access;
-  bool trans;      // the shared tile has K as rows: ldmatrix.trans
-  int32_t outer;   // buffer dim of M or N
-  int32_t inner;   // buffer dim of K
-  int32_t last;    // largest index along M or N that may start a read
-  bool overhangs;  // warps reach past the tile
-} tl_fragment;
-
-typedef struct tl_mma_gemm {
-  tl_op *op;
-  bool bf16;
-  int32_t k, tiles_m, tiles_n;
-  tl_fragment a, b;
-  int32_t *registers;  // [tile_m][tile_n][4]: accumulator register of each mma result
-  LLVMValueRef *acc;
-} tl_mma_gemm;
 
 static LLVMValueRef entry_and(tl_lower *l, LLVMValueRef a, int64_t mask) {
   return LLVMBuildAnd(l->entry, a, tl_session_i32(l->session, mask), "");
@@ -36,11 +17,12 @@ static LLVMValueRef entry_bits(tl_lower *l, LLVMValueRef a, int64_t shift, int64
 }
 
 // Row part of a lane's ldmatrix address. Matrices 0..3 of an x4 belong to lanes 0-7, 8-15, 16-23, 24-31.
-// `pair_first`: matrices 0 and 1 differ along the outer dim (A), else along K (B).
-static void lane_offsets(tl_lower *l, bool pair_first, LLVMValueRef *out_outer, LLVMValueRef *out_inner, bool trans) {
+// `pair_first`: matrices 0 and 1 differ along the outer dim (A), else along K (B). `inner`: elements of 16 bytes.
+static void lane_offsets(tl_lower *l, bool pair_first, int32_t inner, bool trans, LLVMValueRef *out_outer,
+                         LLVMValueRef *out_inner) {
   LLVMValueRef low = entry_and(l, l->lane, 7);
-  LLVMValueRef bit3 = entry_bits(l, l->lane, 3, 1, 8), bit4 = entry_bits(l, l->lane, 4, 1, 8);
-  LLVMValueRef outer_step = pair_first ? bit3 : bit4, inner_step = pair_first ? bit4 : bit3;
+  LLVMValueRef outer_step = entry_bits(l, l->lane, pair_first ? 3 : 4, 1, 8);
+  LLVMValueRef inner_step = entry_bits(l, l->lane, pair_first ? 4 : 3, 1, inner);
   // The 8 addresses of a matrix walk the rows of the shared tile: M or N, or K when transposed.
   *out_outer = trans ? outer_step : LLVMBuildNUWAdd(l->entry, outer_step, low, "");
   *out_inner = trans ? LLVMBuildNUWAdd(l->entry, inner_step, low, "") : inner_step;
@@ -71,7 +53,7 @@ static int32_t warp_offset_max(const tl_layout *layout, int32_t dim) {
   return result;
 }
 
-static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_fragment *fragment, tl_value *tile, bool is_a,
+static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragment, tl_value *tile, bool is_a,
                           bool k_rows) {
   tl_buffer *buffer = tl_lower_buffer(l, tile);
   if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank < 2) {
@@ -79,31 +61,32 @@ static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_fragment *fragment, 
                          is_a ? "A" : "B");
     return;
   }
-  if (buffer->shared.pitch_bytes % 16 != 0) {
-    tl_lower_unsupported(l, mma->op, "ldmatrix needs rows of 16-byte multiples; operand %s has a pitch of %d bytes",
-                         is_a ? "A" : "B", buffer->shared.pitch_bytes);
-    return;
-  }
   const tl_layout *layout = tl_op_arg(mma->op, TL_GROUP_GEMM_acc)->type->layout;
   int32_t rows = buffer->rank - 2, columns = buffer->rank - 1, acc_dim = is_a ? 0 : 1;
-  LLVMValueRef outer, inner;
-  lane_offsets(l, is_a, &outer, &inner, k_rows);
-  outer = LLVMBuildNUWAdd(l->entry, outer, warp_offset(l, layout, acc_dim), "");
-  tl_lower_access_init(l, &fragment->access, mma->op, buffer);
-  fragment->trans = k_rows;
+  int32_t bits = tl_dtype_bits(buffer->dtype);
+  fragment->dtype = buffer->dtype;
+  fragment->k_rows = k_rows;
   fragment->outer = k_rows ? columns : rows;
   fragment->inner = k_rows ? rows : columns;
-  int32_t size = (int32_t)buffer->dims[fragment->outer], tiles = is_a ? mma->tiles_m : mma->tiles_n;
-  // Rows past the tile feed only padding of the accumulator, but the addresses must be the tile's.
-  fragment->last = k_rows ? (size - 1) / 8 * 8 : size - 1;
-  fragment->overhangs = warp_offset_max(layout, acc_dim) + tiles * (is_a ? 16 : 8) > size;
-  fragment->access.var[fragment->outer] = outer;
+  fragment->uses_ldmatrix = buffer->shared.pitch_bytes % 16 == 0 && (k_rows ? bits == 16 : bits <= 32);
+  int32_t size = (int32_t)buffer->dims[fragment->outer], unit = is_a ? mma->inst->m : 8;
+  fragment->last = size - 1;
+  fragment->overhangs = warp_offset_max(layout, acc_dim) + (is_a ? mma->tiles_m : mma->tiles_n) * unit > size;
+  LLVMValueRef offset = warp_offset(l, layout, acc_dim), outer, inner;
+  lane_offsets(l, is_a, 128 / bits, k_rows, &outer, &inner);
+  tl_lower_access_init(l, &fragment->access, mma->op, buffer);
+  fragment->access.var[fragment->outer] = LLVMBuildNUWAdd(l->entry, outer, offset, "");
   fragment->access.var[fragment->inner] = inner;
+  tl_lower_access_init(l, &fragment->elements, mma->op, buffer);
+  LLVMValueRef group = LLVMBuildLShr(l->entry, l->lane, tl_session_i32(l->session, 2), "");
+  fragment->elements.var[fragment->outer] = LLVMBuildNUWAdd(l->entry, group, offset, "");
+  fragment->elements.var[fragment->inner] = entry_bits(l, l->lane, 0, 3, mma->pack);
 }
 
-// Pointer of this lane for the box at (outer, k).
-static LLVMValueRef fragment_pointer(tl_lower *l, tl_fragment *fragment, int32_t outer, int32_t k) {
-  tl_mem_access *access = &fragment->access;
+// Pointer for the box at (outer, k). Rows past the tile feed only padding of the accumulator, but the addresses must be
+// the tile's: they are clamped, along rows of ldmatrix.trans to whole groups of 8.
+static LLVMValueRef box_pointer(tl_lower *l, tl_mma_fragment *fragment, tl_mem_access *access, int32_t outer, int32_t k,
+                                int32_t last) {
   access->constant[fragment->inner] = k;
   if (!fragment->overhangs) {
     access->constant[fragment->outer] = outer;
@@ -113,117 +96,240 @@ static LLVMValueRef fragment_pointer(tl_lower *l, tl_fragment *fragment, int32_t
   LLVMValueRef index = LLVMBuildNUWAdd(l->builder, access->var[fragment->outer], tl_session_i32(l->session, outer), "");
   clamped.fixed = true;
   clamped.constant[fragment->outer] = 0;
-  clamped.var[fragment->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, fragment->last));
+  clamped.var[fragment->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, last));
   return tl_lower_access_pointer(l, &clamped, NULL);
 }
 
 // Loads `count` 8x8 matrices (1, 2 or 4) as i32 values.
-static void load_matrices(tl_lower *l, tl_fragment *fragment, int32_t outer, int32_t k, int32_t count,
+static void load_matrices(tl_lower *l, tl_mma_fragment *fragment, int32_t outer, int32_t k, int32_t count,
                           LLVMValueRef *out) {
-  LLVMValueRef pointer = fragment_pointer(l, fragment, outer, k);
-  tl_device_op_id first = fragment->trans ? TL_DEVOP_LDMATRIX_X1_TRANS : TL_DEVOP_LDMATRIX_X1;
+  int32_t last = fragment->k_rows ? fragment->last / 8 * 8 : fragment->last;
+  LLVMValueRef pointer = box_pointer(l, fragment, &fragment->access, outer, k, last);
+  tl_device_op_id first = fragment->k_rows ? TL_DEVOP_LDMATRIX_X1_TRANS : TL_DEVOP_LDMATRIX_X1;
   tl_device_op_id id = (tl_device_op_id)(first + (count == 4 ? 2 : count - 1));
   LLVMValueRef result = tl_session_call_device(l->session, l->builder, id, &pointer, 1);
   if (count == 1) out[0] = result;
   for (int32_t i = 0; i < count && count > 1; i++) out[i] = LLVMBuildExtractValue(l->builder, result, (unsigned)i, "");
 }
 
-// A fragment of one 16-row tile: 4 registers for a k step of 16, 2 for one of 8.
-static void load_a(tl_lower *l, tl_mma_gemm *mma, int32_t tile, int32_t k, bool half_step, LLVMValueRef *out) {
-  load_matrices(l, &mma->a, tile * 16, k, half_step ? 2 : 4, out);
+// Whether this lane's element at k + i of the step lies before K; NULL: every lane's does.
+static LLVMValueRef before_k(tl_lower *l, const tl_mma_gemm *mma, int32_t k) {
+  if (k + 3 * mma->pack < mma->k) return NULL;
+  LLVMValueRef lane = entry_bits(l, l->lane, 0, 3, mma->pack);
+  return LLVMBuildICmp(l->entry, LLVMIntSLT, lane, tl_session_i32(l->session, mma->k - k), "");
 }
 
-// B fragments of all column tiles: 2 registers each for a k step of 16, 1 for one of 8.
-static void load_b(tl_lower *l, tl_mma_gemm *mma, int32_t k, bool half_step, LLVMValueRef (*out)[2]) {
-  for (int32_t n = 0; n < mma->tiles_n; n += half_step ? 1 : 2) {
-    LLVMValueRef parts[4];
-    bool both = !half_step && n + 1 < mma->tiles_n;
-    load_matrices(l, &mma->b, n * 8, k, half_step ? 1 : both ? 4 : 2, parts);
-    out[n][0] = parts[0];
-    if (!half_step) out[n][1] = parts[1];
-    if (both) out[n + 1][0] = parts[2], out[n + 1][1] = parts[3];
+// `pack` elements as one operand register: i32, or the f64 itself.
+static LLVMValueRef pack_register(tl_lower *l, const tl_mma_gemm *mma, LLVMValueRef const *items) {
+  LLVMTypeRef type = LLVMTypeOf(items[0]);
+  if (mma->pack == 1)
+    return type == l->session->f64 ? items[0] : LLVMBuildBitCast(l->builder, items[0], l->session->i32, "");
+  LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(type, (unsigned)mma->pack));
+  for (int32_t i = 0; i < mma->pack; i++)
+    vector = LLVMBuildInsertElement(l->builder, vector, items[i], tl_session_i32(l->session, i), "");
+  return LLVMBuildBitCast(l->builder, vector, l->session->i32, "");
+}
+
+// One operand register read without ldmatrix: elements k + pack * t … of row `outer` + g.
+static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fragment *fragment, int32_t outer,
+                                  int32_t k) {
+  const tl_buffer *buffer = fragment->elements.buffer;
+  int32_t size = tl_dtype_bits(fragment->dtype) / 8, word = size * mma->pack;
+  bool whole = k + 4 * mma->pack <= mma->k;
+  if (whole && (mma->pack == 1 || (!fragment->k_rows && buffer->shared.pitch_bytes % word == 0))) {
+    LLVMValueRef pointer = box_pointer(l, fragment, &fragment->elements, outer, k, fragment->last);
+    LLVMTypeRef type = word == 8 ? l->session->f64 : l->session->i32;
+    return LLVMBuildLoad2(l->builder, type, pointer, "");
+  }
+  LLVMValueRef items[4];
+  LLVMTypeRef type = tl_session_memory_type(l->session, fragment->dtype);
+  for (int32_t i = 0; i < mma->pack; i++) {
+    tl_mem_access at = fragment->elements;
+    LLVMValueRef inside = before_k(l, mma, k + i);
+    if (inside) {
+      LLVMValueRef index = LLVMBuildNUWAdd(l->builder, at.var[fragment->inner], tl_session_i32(l->session, k + i), "");
+      at.var[fragment->inner] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, mma->k - 1));
+      at.fixed = true;
+    }
+    LLVMValueRef pointer = box_pointer(l, fragment, &at, outer, inside ? 0 : k + i, fragment->last);
+    items[i] = LLVMBuildLoad2(l->builder, type, pointer, "");
+    if (inside) items[i] = LLVMBuildSelect(l->builder, inside, items[i], LLVMConstNull(type), "");
+  }
+  return pack_register(l, mma, items);
+}
+
+// One register of A out of the tile's own registers.
+static LLVMValueRef tile_register(tl_lower *l, tl_mma_gemm *mma, int32_t row, int32_t k) {
+  LLVMValueRef items[4];
+  for (int32_t i = 0; i < mma->pack; i++) {
+    int32_t coord[] = {row, k + i};
+    int32_t reg = tl_lower_tile_register(mma->a_tile->type->layout, coord);
+    LLVMTypeRef type = tl_session_type(l->session, mma->inst->a);
+    // Padding of the layout past K may hold anything.
+    if (reg < 0) {
+      items[i] = LLVMConstNull(type);
+      continue;
+    }
+    items[i] = tl_lower_get(l, mma->a_tile, reg);
+    LLVMValueRef inside = before_k(l, mma, k + i);
+    if (inside) items[i] = LLVMBuildSelect(l->builder, inside, items[i], LLVMConstNull(type), "");
+  }
+  return pack_register(l, mma, items);
+}
+
+// A's registers of one row of tiles for a step.
+static void load_a(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_step *step, LLVMValueRef *out) {
+  int32_t halves = mma->inst->m / 8, outer = tile * mma->inst->m, count = step->words * halves;
+  if (!mma->a_tile && mma->a.uses_ldmatrix && step->whole) {
+    load_matrices(l, &mma->a, outer, step->k, count, out);
+    return;
+  }
+  for (int32_t r = 0; r < count; r++) {
+    int32_t row = outer + r % halves * 8, k = step->k + r / halves * 4 * mma->pack;
+    out[r] = mma->a_tile ? tile_register(l, mma, row, k) : load_register(l, mma, &mma->a, row, k);
   }
 }
 
+// B's registers of all column tiles for a step.
+static void load_b(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMValueRef (*out)[2]) {
+  for (int32_t n = 0; n < mma->tiles_n; n++) {
+    LLVMValueRef parts[4];
+    if (!mma->b.uses_ldmatrix || !step->whole) {
+      for (int32_t r = 0; r < step->words; r++)
+        out[n][r] = load_register(l, mma, &mma->b, n * 8, step->k + r * 4 * mma->pack);
+      continue;
+    }
+    bool both = step->words == 2 && n + 1 < mma->tiles_n;
+    load_matrices(l, &mma->b, n * 8, step->k, both ? 4 : step->words, parts);
+    for (int32_t r = 0; r < step->words; r++) out[n][r] = parts[r];
+    if (both) out[n + 1][0] = parts[2], out[n + 1][1] = parts[3], n++;
+  }
+}
+
+// ---- the instruction
+
+// The device op of every instruction, and of its short form.
+static const struct {
+  tl_device_op_id full, half;
+} device_ops[TL_MMA_INST_COUNT] = {
+    [TL_MMA_INST_F16] = {TL_DEVOP_MMA_M16N8K16_F16, TL_DEVOP_MMA_M16N8K8_F16},
+    [TL_MMA_INST_F16_ACC_F16] = {TL_DEVOP_MMA_M16N8K16_F16_F16, TL_DEVOP_MMA_M16N8K8_F16_F16},
+    [TL_MMA_INST_BF16] = {TL_DEVOP_MMA_M16N8K16_BF16, TL_DEVOP_MMA_M16N8K8_BF16},
+    [TL_MMA_INST_TF32] = {TL_DEVOP_MMA_M16N8K8_TF32, TL_DEVOP_MMA_M16N8K4_TF32},
+    [TL_MMA_INST_I8] = {TL_DEVOP_MMA_M16N8K32_S8, TL_DEVOP_MMA_M16N8K16_S8},
+    [TL_MMA_INST_I8_U8] = {TL_DEVOP_MMA_M16N8K32_S8_U8, TL_DEVOP_MMA_M16N8K16_S8_U8},
+    [TL_MMA_INST_U8_I8] = {TL_DEVOP_MMA_M16N8K32_U8_S8, TL_DEVOP_MMA_M16N8K16_U8_S8},
+    [TL_MMA_INST_U8] = {TL_DEVOP_MMA_M16N8K32_U8, TL_DEVOP_MMA_M16N8K16_U8},
+    [TL_MMA_INST_E4M3] = {TL_DEVOP_MMA_M16N8K32_E4M3, TL_DEVOP_COUNT},
+    [TL_MMA_INST_E4M3_E5M2] = {TL_DEVOP_MMA_M16N8K32_E4M3_E5M2, TL_DEVOP_COUNT},
+    [TL_MMA_INST_E5M2_E4M3] = {TL_DEVOP_MMA_M16N8K32_E5M2_E4M3, TL_DEVOP_COUNT},
+    [TL_MMA_INST_E5M2] = {TL_DEVOP_MMA_M16N8K32_E5M2, TL_DEVOP_COUNT},
+    [TL_MMA_INST_F64] = {TL_DEVOP_MMA_M8N8K4_F64, TL_DEVOP_COUNT},
+};
+
+// Operands as the device op wants them: pairs of half for f16, else as they are.
 static LLVMValueRef operand(tl_lower *l, const tl_mma_gemm *mma, LLVMValueRef bits) {
-  return mma->bf16 ? bits : LLVMBuildBitCast(l->builder, bits, l->session->v2f16, "");
+  return mma->inst->a == TL_DTYPE_F16 ? LLVMBuildBitCast(l->builder, bits, l->session->v2f16, "") : bits;
 }
 
-static void multiply(tl_lower *l, tl_mma_gemm *mma, LLVMValueRef const *a, LLVMValueRef const *b,
-                     const int32_t *registers, bool half_step) {
-  LLVMValueRef args[10];
+static LLVMValueRef pair_of(tl_lower *l, LLVMValueRef low, LLVMValueRef high) {
+  LLVMValueRef pair = LLVMGetPoison(l->session->v2f16);
+  pair = LLVMBuildInsertElement(l->builder, pair, low, tl_session_i32(l->session, 0), "");
+  return LLVMBuildInsertElement(l->builder, pair, high, tl_session_i32(l->session, 1), "");
+}
+
+static void multiply(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMValueRef const *a,
+                     LLVMValueRef const *b, const int32_t *registers) {
+  LLVMValueRef args[12];
   unsigned n = 0;
-  for (int i = 0; i < (half_step ? 2 : 4); i++) args[n++] = operand(l, mma, a[i]);
-  for (int i = 0; i < (half_step ? 1 : 2); i++) args[n++] = operand(l, mma, b[i]);
-  for (int i = 0; i < 4; i++) args[n++] = mma->acc[registers[i]];
-  tl_device_op_id id = half_step ? (mma->bf16 ? TL_DEVOP_MMA_M16N8K8_BF16 : TL_DEVOP_MMA_M16N8K8_F16)
-                                 : (mma->bf16 ? TL_DEVOP_MMA_M16N8K16_BF16 : TL_DEVOP_MMA_M16N8K16_F16);
+  int32_t results = mma->inst->m / 4;
+  bool pairs = mma->inst->acc == TL_DTYPE_F16;
+  for (int i = 0; i < step->words * (mma->inst->m / 8); i++) args[n++] = operand(l, mma, a[i]);
+  for (int i = 0; i < step->words; i++) args[n++] = operand(l, mma, b[i]);
+  for (int i = 0; i < results; i += pairs ? 2 : 1)
+    args[n++] = pairs ? pair_of(l, mma->acc[registers[i]], mma->acc[registers[i + 1]]) : mma->acc[registers[i]];
+  tl_device_op_id id = step->half ? device_ops[mma->inst->id].half : device_ops[mma->inst->id].full;
   LLVMValueRef result = tl_session_call_device(l->session, l->builder, id, args, n);
-  for (int i = 0; i < 4; i++) mma->acc[registers[i]] = LLVMBuildExtractValue(l->builder, result, (unsigned)i, "");
+  for (int i = 0; i < results; i++) {
+    LLVMValueRef item = LLVMBuildExtractValue(l->builder, result, (unsigned)(pairs ? i / 2 : i), "");
+    if (pairs) item = LLVMBuildExtractElement(l->builder, item, tl_session_i32(l->session, i % 2), "");
+    mma->acc[registers[i]] = item;
+  }
 }
 
-// Finds the accumulator registers of every 16x8 tile of a warp and checks that lanes hold what mma.m16n8 gives them.
+// Finds the accumulator registers of every tile of a warp and checks that lanes hold what the instruction gives them.
 static bool map_accumulator(tl_lower *l, tl_mma_gemm *mma, const tl_layout *layout) {
   for (int32_t lane = 0; lane < 32; lane++) {
     int32_t at[TL_MAX_DIMS];
     tl_layout_axis_coord(layout, TL_AXIS_LANE, lane, at);
     if (at[0] != lane / 4 || at[1] != lane % 4 * 2) return false;
   }
-  int32_t registers = tl_layout_num_registers(layout);
+  int32_t registers = tl_layout_num_registers(layout), m = mma->inst->m, each = m / 4;
   for (int32_t r = 0; r < registers; r++) {
     int32_t at[TL_MAX_DIMS];
     tl_layout_axis_coord(layout, TL_AXIS_REGISTER, r, at);
-    if (at[0] / 16 + 1 > mma->tiles_m) mma->tiles_m = at[0] / 16 + 1;
+    if (at[0] / m + 1 > mma->tiles_m) mma->tiles_m = at[0] / m + 1;
     if (at[1] / 8 + 1 > mma->tiles_n) mma->tiles_n = at[1] / 8 + 1;
   }
-  if (mma->tiles_m * mma->tiles_n * 4 != registers || mma->tiles_m > TL_MAX_TILES_M || mma->tiles_n > TL_MAX_TILES_N)
-    return false;
+  if (mma->tiles_m * mma->tiles_n * each != registers) return false;
+  mma->num_registers = registers;
   mma->registers = TL_NEW_ARRAY(&l->arena, int32_t, registers);
   for (int32_t tm = 0; tm < mma->tiles_m; tm++)
     for (int32_t tn = 0; tn < mma->tiles_n; tn++)
-      for (int32_t i = 0; i < 4; i++) {
-        int32_t coord[] = {tm * 16 + i / 2 * 8, tn * 8 + i % 2};
+      for (int32_t i = 0; i < each; i++) {
+        int32_t coord[] = {tm * m + i / 2 * 8, tn * 8 + i % 2};
         int32_t reg = tl_lower_tile_register(layout, coord);
         if (reg < 0) return false;
-        mma->registers[(tm * mma->tiles_n + tn) * 4 + i] = reg;
+        mma->registers[(tm * mma->tiles_n + tn) * each + i] = reg;
       }
   return true;
 }
 
-static void run_steps(tl_lower *l, tl_mma_gemm *mma) {
-  for (int32_t k = 0; k < mma->k; k += 16) {
-    bool half_step = mma->k - k < 16;
-    LLVMValueRef a[TL_MAX_TILES_M][4] = {{0}}, b[TL_MAX_TILES_N][2] = {{0}};
-    for (int32_t tm = 0; tm < mma->tiles_m; tm++) load_a(l, mma, tm, k, half_step, a[tm]);
-    load_b(l, mma, k, half_step, b);
-    for (int32_t tm = 0; tm < mma->tiles_m; tm++)
+// The step at k: a rest that the short form covers takes that one.
+static tl_mma_step step_at(const tl_mma_gemm *mma, int32_t k) {
+  int32_t rest = mma->k - k;
+  tl_mma_step step = {.k = k, .half = mma->inst->half_k > 0 && rest <= mma->inst->half_k};
+  int32_t covers = step.half ? mma->inst->half_k : mma->inst->k;
+  step.whole = rest >= covers;
+  step.words = covers / (4 * mma->pack);
+  return step;
+}
+
+// Rows of tiles [from, to) over k in [k_from, k_to).
+static void run_steps(tl_lower *l, tl_mma_gemm *mma, int32_t from, int32_t to, int32_t k_from, int32_t k_to) {
+  int32_t each = mma->inst->m / 4;
+  LLVMValueRef(*a)[4] = tl_arena_alloc(&l->arena, sizeof(*a) * (size_t)mma->tiles_m, _Alignof(LLVMValueRef));
+  LLVMValueRef(*b)[2] = tl_arena_alloc(&l->arena, sizeof(*b) * (size_t)mma->tiles_n, _Alignof(LLVMValueRef));
+  for (int32_t k = k_from; k < k_to; k += mma->inst->k) {
+    tl_mma_step step = step_at(mma, k);
+    for (int32_t tm = from; tm < to; tm++) load_a(l, mma, tm, &step, a[tm]);
+    load_b(l, mma, &step, b);
+    for (int32_t tm = from; tm < to; tm++)
       for (int32_t tn = 0; tn < mma->tiles_n; tn++)
-        multiply(l, mma, a[tm], b[tn], &mma->registers[(tm * mma->tiles_n + tn) * 4], half_step);
+        multiply(l, mma, &step, a[tm], b[tn], &mma->registers[(tm * mma->tiles_n + tn) * each]);
   }
 }
 
-tl_dtype tl_lower_gemm_dtype(const tl_op *op) {
-  tl_dtype dtype = tl_op_arg(op, TL_GROUP_GEMM_acc)->type->dtype;
-  return dtype == TL_DTYPE_F16 ? TL_DTYPE_F32 : dtype;
-}
+enum { PROMOTED_K = 128 };
 
-LLVMValueRef *tl_lower_gemm_begin(tl_lower *l, tl_op *op) {
-  tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc);
-  tl_dtype dtype = tl_lower_gemm_dtype(op);
-  int32_t registers = tl_layout_num_registers(acc->type->layout);
-  LLVMValueRef *values = TL_NEW_ARRAY(&l->arena, LLVMValueRef, registers);
-  bool clears = tl_op_has(op, TL_ATTR_CLEAR);
-  for (int32_t r = 0; r < registers; r++) values[r] = clears ? tl_lower_zero(l, dtype) : tl_lower_get(l, acc, r);
-  if (!clears && dtype != acc->type->dtype) tl_lower_convert(l, values, acc->type->dtype, dtype, registers, values);
-  return values;
-}
-
-void tl_lower_gemm_end(tl_lower *l, tl_op *op, LLVMValueRef *acc) {
-  const tl_type *type = tl_op_result(op, 0)->type;
-  int32_t registers = tl_layout_num_registers(type->layout);
-  tl_dtype dtype = tl_lower_gemm_dtype(op);
-  if (dtype != type->dtype) tl_lower_convert(l, acc, dtype, type->dtype, registers, acc);
-  tl_lower_set(l, tl_op_result(op, 0), acc, registers);
+// Tensor cores add products of 8-bit floats with fewer bits than f32 has: partial sums of at most PROMOTED_K products,
+// added up in f32. One row of tiles at a time, so that few partial sums are alive.
+static void run_promoted(tl_lower *l, tl_mma_gemm *mma) {
+  int32_t row = mma->num_registers / mma->tiles_m;
+  LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, row);
+  for (int32_t k = 0; k < mma->k; k += PROMOTED_K)
+    for (int32_t tm = 0; tm < mma->tiles_m; tm++) {
+      const int32_t *registers = &mma->registers[tm * row];
+      for (int32_t i = 0; i < row; i++) {
+        sums[i] = mma->acc[registers[i]];
+        mma->acc[registers[i]] = tl_lower_zero(l, mma->inst->acc);
+      }
+      run_steps(l, mma, tm, tm + 1, k, k + PROMOTED_K < mma->k ? k + PROMOTED_K : mma->k);
+      for (int32_t i = 0; i < row; i++) {
+        if (LLVMIsConstant(sums[i]) && LLVMIsNull(sums[i])) continue;
+        mma->acc[registers[i]] = LLVMBuildFAdd(l->builder, sums[i], mma->acc[registers[i]], "");
+      }
+    }
 }
 
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
@@ -232,33 +338,34 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
   const tl_layout *layout = acc->type->layout;
   tl_mma_gemm *mma = TL_NEW(&l->arena, tl_mma_gemm);
   mma->op = op;
-  if (a->type->kind == TL_TYPE_TILE) {
-    tl_lower_unsupported(l, op, "mma.sync with A in a fragment tile has no lowering; copy it to a shared tile first");
+  mma->inst = tl_mma_inst_find(a->type->dtype, b->type->dtype, acc->type->dtype);
+  if (!mma->inst || mma->inst->min_sm > l->session->target->sm) {
+    tl_lower_internal(l, op, "no mma.sync for these dtypes on this target");
     return;
   }
-  tl_dtype dtype = a->type->dtype;
-  if ((dtype != TL_DTYPE_F16 && dtype != TL_DTYPE_BF16) || tl_lower_gemm_dtype(op) != TL_DTYPE_F32) {
-    tl_lower_unsupported(l, op, "mma.sync of %s with %s accumulators has no lowering", tl_dtype_name(dtype),
-                         tl_dtype_name(acc->type->dtype));
-    return;
-  }
-  mma->bf16 = dtype == TL_DTYPE_BF16;
+  mma->pack = tl_mma_inst_pack(mma->inst);
   bool trans_a = tl_op_has(op, TL_ATTR_TRANS_A), trans_b = tl_op_has(op, TL_ATTR_TRANS_B);
   mma->k = (int32_t)a->type->dims[a->type->rank - (trans_a ? 2 : 1)];
-  if (mma->k % 8 != 0) {
-    tl_lower_unsupported(l, op, "mma.sync needs K of the tile to be a multiple of 8, it is %d", mma->k);
-    return;
-  }
   if (!layout || !map_accumulator(l, mma, layout)) {
-    tl_lower_internal(l, op, "the accumulator's layout is not that of mma.m16n8");
+    tl_lower_internal(l, op, "the accumulator's layout is not that of the instruction");
     return;
   }
-  mma->acc = tl_lower_gemm_begin(l, op);
-  init_fragment(l, mma, &mma->a, a, true, trans_a);
+  if (a->type->kind == TL_TYPE_TILE)
+    mma->a_tile = a;
+  else
+    init_fragment(l, mma, &mma->a, a, true, trans_a);
   init_fragment(l, mma, &mma->b, b, false, !trans_b);
   if (tl_lower_failed(l)) return;
-  run_steps(l, mma);
-  tl_lower_gemm_end(l, op, mma->acc);
+  mma->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, mma->num_registers);
+  bool clears = tl_op_has(op, TL_ATTR_CLEAR);
+  for (int32_t r = 0; r < mma->num_registers; r++)
+    mma->acc[r] = clears ? tl_lower_zero(l, mma->inst->acc) : tl_lower_get(l, acc, r);
+  bool fp8 = tl_dtype_is_float(mma->inst->a) && tl_dtype_bits(mma->inst->a) == 8;
+  if (fp8 && tl_op_int(op, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED)
+    run_promoted(l, mma);
+  else
+    run_steps(l, mma, 0, mma->tiles_m, 0, mma->k);
+  tl_lower_set(l, tl_op_result(op, 0), mma->acc, mma->num_registers);
 }
 
 void tl_lower_op_GEMM(tl_lower *l, tl_op *op) {

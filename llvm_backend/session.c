@@ -36,6 +36,7 @@ static void cache_types(tl_session *s) {
   LLVMContextRef c = s->context;
   s->void_type = LLVMVoidTypeInContext(c);
   s->i1 = LLVMInt1TypeInContext(c);
+  s->i4 = LLVMIntTypeInContext(c, 4);
   s->i8 = LLVMInt8TypeInContext(c);
   s->i16 = LLVMInt16TypeInContext(c);
   s->i32 = LLVMInt32TypeInContext(c);
@@ -136,6 +137,7 @@ LLVMTypeRef tl_session_type(const tl_session *s, tl_dtype dtype) {
     case TL_DTYPE_F64:
       return s->f64;
     case TL_DTYPE_F32:
+    case TL_DTYPE_TF32:
       return s->f32;
     case TL_DTYPE_F16:
       return s->f16;
@@ -152,16 +154,16 @@ LLVMTypeRef tl_session_type(const tl_session *s, tl_dtype dtype) {
       return s->i16;
     case TL_DTYPE_I8:
     case TL_DTYPE_U8:
+    case TL_DTYPE_F8E4M3:
+    case TL_DTYPE_F8E5M2:
       return s->i8;
+    case TL_DTYPE_I4:
+    case TL_DTYPE_U4:
+    case TL_DTYPE_F4E2M1:
+      return s->i4;
     case TL_DTYPE_BOOL:
       return s->i1;
     case TL_DTYPE_NONE:
-    case TL_DTYPE_TF32:
-    case TL_DTYPE_F8E4M3:
-    case TL_DTYPE_F8E5M2:
-    case TL_DTYPE_F4E2M1:
-    case TL_DTYPE_I4:
-    case TL_DTYPE_U4:
     case TL_DTYPE_COUNT:
       return NULL;
   }
@@ -169,7 +171,7 @@ LLVMTypeRef tl_session_type(const tl_session *s, tl_dtype dtype) {
 }
 
 LLVMTypeRef tl_session_memory_type(const tl_session *s, tl_dtype dtype) {
-  return dtype == TL_DTYPE_BOOL ? s->i8 : tl_session_type(s, dtype);
+  return dtype == TL_DTYPE_BOOL || tl_dtype_bits(dtype) < 8 ? s->i8 : tl_session_type(s, dtype);
 }
 
 LLVMValueRef tl_session_i32(const tl_session *s, int64_t value) {

@@ -23,7 +23,7 @@ typedef struct tl_session {
   int opt_level;
   const tl_target *target;  // Borrowed (static).
   tl_strbuf errors;         // errors that LLVM reported through its diagnostic handler
-  LLVMTypeRef void_type, i1, i8, i16, i32, i64, f16, bf16, f32, f64, global_ptr, shared_ptr;
+  LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64, global_ptr, shared_ptr;
   LLVMTypeRef v2f16, v2bf16;
   LLVMValueRef device_functions[TL_DEVOP_COUNT];  // NULL until used
   LLVMTypeRef device_types[TL_DEVOP_COUNT];
@@ -46,8 +46,8 @@ TL_MUST_USE tl_status tl_session_verify(tl_session *session, LLVMModuleRef modul
 // Turns an LLVMErrorRef or an LLVM message into a status; both consume their argument.
 TL_MUST_USE tl_status tl_session_message_status(const char *where, char *message);
 
-// Type of one element in registers; NULL for dtypes this backend cannot compute with. bool is i1 in registers, i8 in
-// memory.
+// Type of one element in registers; bool is i1 there and i8 in memory. 8-bit and 4-bit floats are their bits (i8, i4)
+// and only ever converted, tf32 is an f32 with a short mantissa. Two 4-bit elements share a byte of memory (i8).
 LLVMTypeRef tl_session_type(const tl_session *session, tl_dtype dtype);
 LLVMTypeRef tl_session_memory_type(const tl_session *session, tl_dtype dtype);
 LLVMValueRef tl_session_i32(const tl_session *session, int64_t value);

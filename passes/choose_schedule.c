@@ -18,27 +18,36 @@ static const char *dtype_name(const tl_value *value) {
   return tl_dtype_name(value->type->dtype);
 }
 
-// Why mma.m16n8k16 does not fit, or NULL when it does.
+// The oldest target whose compute capability reaches `sm`.
+static const char *first_target(int sm) {
+  for (int i = 0; tl_target_at(i); i++)
+    if (tl_target_at(i)->sm >= sm) return tl_target_at(i)->name;
+  return "no target";
+}
+
+// Why no matrix instruction fits, or NULL when one does.
 static const char *mma_obstacle(tl_pass_context *context, const tl_op *gemm, const tl_gemm_shape *shape) {
-  tl_dtype a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype;
-  tl_dtype b = tl_op_arg(gemm, TL_GROUP_GEMM_b)->type->dtype;
-  tl_dtype acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type->dtype;
   if (!(context->target->features & TL_FEATURE_MMA_SYNC)) return "the target has no mma.sync";
-  if (a != b) return "the operands have different dtypes";
-  if (a != TL_DTYPE_F16 && a != TL_DTYPE_BF16) return "mma.m16n8k16 takes f16 or bf16 operands";
-  if (acc != TL_DTYPE_F32 && acc != TL_DTYPE_F16) return "mma.m16n8k16 adds up in f32 or f16";
-  if (shape->k % 8 != 0) return "K of the tiles is not a multiple of 8";
-  return NULL;
+  if (!shape->inst) {
+    tl_dtype a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype;
+    if (a == TL_DTYPE_F32) return "tensor cores multiply f32 as tf32 only: ask for that with tf32 tiles";
+    return "there is no mma.sync for these dtypes";
+  }
+  if (shape->inst->min_sm <= context->target->sm) return NULL;
+  return tl_arena_printf(&context->scratch, "%s has no mma.sync for %s; %s is the first target that has it",
+                         context->target->name, tl_dtype_name(shape->inst->a), first_target(shape->inst->min_sm));
 }
 
 static tl_gemm_shape shape_of(const tl_op *gemm) {
   const tl_type *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type;
   const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
+  const tl_type *b = tl_op_arg(gemm, TL_GROUP_GEMM_b)->type;
   return (tl_gemm_shape){.m = (int32_t)acc->dims[0],
                          .n = (int32_t)acc->dims[1],
                          .k = (int32_t)a->dims[tl_op_has(gemm, TL_ATTR_TRANS_A) ? 0 : 1],
                          .operand_bits = tl_dtype_bits(a->dtype),
-                         .policy = (int)tl_op_int(gemm, TL_ATTR_POLICY, TL_POLICY_SQUARE)};
+                         .policy = (int)tl_op_int(gemm, TL_ATTR_POLICY, TL_POLICY_SQUARE),
+                         .inst = tl_mma_inst_find(a->dtype, b->dtype, acc->dtype)};
 }
 
 // Decides the family of a gemm; errors and warnings as the language page asks.
@@ -64,6 +73,12 @@ static bool choose_family(tl_pass_context *context, const tl_op *gemm, const tl_
     return false;
   }
   if (wanted == TL_MMA_FMA) return false;
+  if (obstacle && shape->inst && (context->target->features & TL_FEATURE_MMA_SYNC)) {
+    // A newer target has it: silently taking a slower road would hide that.
+    tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_GEMM_NO_INSTRUCTION, gemm->loc, "%s", obstacle);
+    tl_diag_add_hint(context->diags, diag, "`mma: fma` multiplies without tensor cores on any target");
+    return false;
+  }
   if (obstacle && shape->operand_bits <= 16) {
     tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_GEMM_ON_FMA, gemm->loc,
                                    "this gemm of %s runs on FMA instructions, without tensor cores: %s",
@@ -71,6 +86,57 @@ static bool choose_family(tl_pass_context *context, const tl_op *gemm, const tl_
     tl_diag_add_hint(context->diags, diag, "`mma: fma` says that this is meant");
   }
   return obstacle == NULL;
+}
+
+// ---- products that are operands
+
+// The gemm whose accumulator the fragment is, or is computed from element by element; NULL when there is none.
+static tl_op *producer_of(const tl_value *fragment, int depth) {
+  for (const tl_use *use = fragment->uses; use; use = use->next) {
+    tl_op *op = use->owner;
+    if (op->code == TL_OP_GEMM && tl_op_arg(op, TL_GROUP_GEMM_acc) == fragment) return op;
+  }
+  for (const tl_use *use = fragment->uses; use && depth > 0; use = use->next) {
+    tl_op *op = use->owner, *found = NULL;
+    if (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_dst) == fragment) {
+      tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src);
+      if (src->type->scope == TL_SCOPE_FRAGMENT) found = producer_of(src, depth - 1);
+    } else if (op->code == TL_OP_STORE && tl_op_arg(op, TL_GROUP_STORE_buffer) == fragment) {
+      const tl_op *parallel = tl_op_enclosing(op, TL_OP_PARALLEL);
+      for (tl_op *read = parallel ? parallel->regions[0]->first : NULL; read && !found; read = read->next) {
+        if (read->code != TL_OP_LOAD) continue;
+        tl_value *src = tl_op_arg(read, TL_GROUP_LOAD_buffer);
+        bool same = src != fragment && src->type->scope == TL_SCOPE_FRAGMENT && src->type->rank == 2 &&
+                    src->type->dims[0] == fragment->type->dims[0] && src->type->dims[1] == fragment->type->dims[1];
+        if (same) found = producer_of(src, depth - 1);
+      }
+    }
+    if (found) return found;
+  }
+  return NULL;
+}
+
+static void give_whole_rows(tl_schedule_problem *problem, const tl_value *acc) {
+  for (int32_t g = 0; g < problem->num_gemms; g++) {
+    const tl_op *gemm = problem->gemms[g];
+    if (tl_op_arg(gemm, TL_GROUP_GEMM_acc) == acc && problem->use_mma[g] && !tl_op_has(gemm, TL_ATTR_POLICY))
+      problem->shapes[g].policy = TL_POLICY_FULL_ROW;
+  }
+}
+
+// A product that is the next gemm's operand stays in registers when both give every warp whole rows. That saves a trip
+// through shared memory with two barriers and costs a few more reads of B.
+static void keep_operands(tl_schedule_problem *problem) {
+  enum { MAX_STEPS = 3 };
+  for (int32_t g = 0; g < problem->num_gemms; g++) {
+    const tl_value *a = tl_op_arg(problem->gemms[g], TL_GROUP_GEMM_a);
+    if (a->type->scope != TL_SCOPE_FRAGMENT || !problem->use_mma[g]) continue;
+    const tl_op *producer = producer_of(a, MAX_STEPS);
+    if (!producer) continue;
+    // Every gemm into one accumulator has one partition.
+    give_whole_rows(problem, tl_op_arg(producer, TL_GROUP_GEMM_acc));
+    give_whole_rows(problem, tl_op_arg(problem->gemms[g], TL_GROUP_GEMM_acc));
+  }
 }
 
 // ---- collecting the problem
@@ -158,8 +224,9 @@ static void warn_padding(tl_pass_context *context, const tl_op *gemm, const tl_g
                      plan->warps_m * plan->warps_n * 32, shape->m, shape->n);
   } else if (plan->padded_m != shape->m || plan->padded_n != shape->n) {
     tl_diag_report(context->diags, TL_DIAG_GEMM_PADDED, gemm->loc,
-                   "the accumulator of %d by %d is padded to %d by %d: %d by %d warps of m16n8 instructions", shape->m,
-                   shape->n, plan->padded_m, plan->padded_n, plan->warps_m, plan->warps_n);
+                   "the accumulator of %d by %d is padded to %d by %d: %d by %d warps of m%dn%d instructions", shape->m,
+                   shape->n, plan->padded_m, plan->padded_n, plan->warps_m, plan->warps_n, plan->inst[0],
+                   plan->inst[1]);
   }
 }
 
@@ -172,10 +239,11 @@ static void apply_gemm(tl_pass_context *context, tl_op *gemm, const tl_gemm_shap
     tl_op_set_ints(context->module, gemm, TL_ATTR_WARPS, warps, 2);
     warn_padding(context, gemm, shape, plan);
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc,
-                   "mma.m16n8k16 on %d by %d warps, warp tile %d by %d, %d accumulator registers a thread: "
+                   "mma.m%dn%dk%d on %d by %d warps, warp tile %d by %d, %d accumulator registers a thread: "
                    "%.0f tensor clocks, %.0f shared memory clocks a tile",
-                   plan->warps_m, plan->warps_n, plan->padded_m / plan->warps_m, plan->padded_n / plan->warps_n,
-                   plan->acc_registers, plan->math_clocks, plan->shared_clocks);
+                   plan->inst[0], plan->inst[1], plan->inst[2], plan->warps_m, plan->warps_n,
+                   plan->padded_m / plan->warps_m, plan->padded_n / plan->warps_n, plan->acc_registers,
+                   plan->math_clocks, plan->shared_clocks);
   } else {
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc,
                    "FMA instructions, %d accumulators a thread: %.0f clocks a tile", plan->acc_registers, plan->clocks);
@@ -307,6 +375,7 @@ static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_schedule_registers(&problem, problem.fixed_threads ? problem.fixed_threads : 128);
   tl_walk(kernel, collect_op, &problem);
   if (tl_diags_has_errors(context->diags)) return;
+  keep_operands(&problem);
   measure_loops(&problem);
   tl_plan plan = tl_schedule_best(&problem);
   apply_plan(&problem, &plan);

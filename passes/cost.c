@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/cost.h"
 
-// Multiply-adds a clock of one multiprocessor: tensor cores with 16-bit operands, and f32 units.
-static const double mma_rate = 1024.0;
+// Multiply-adds a clock of one multiprocessor's f32 units.
 static const double fma_rate = 64.0;
 // Bytes a clock that shared memory delivers: 32 banks of 4 bytes.
 static const double shared_rate = 128.0;
@@ -21,18 +20,23 @@ static double combine(double math, double shared) {
 }
 
 void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan) {
-  int32_t tile_m = ceil_div(shape->m, 16 * warps_m) * 16;
+  const tl_mma_inst *inst = shape->inst;
+  int32_t tile_m = ceil_div(shape->m, inst->m * warps_m) * inst->m;
   int32_t tile_n = ceil_div(shape->n, 8 * warps_n) * 8;
   int32_t active = warps_m * warps_n;
-  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .inst = {16, 8, 16}, .warps_m = warps_m, .warps_n = warps_n};
+  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .warps_m = warps_m, .warps_n = warps_n};
+  plan->inst[0] = inst->m;
+  plan->inst[1] = inst->n;
+  plan->inst[2] = inst->k;
+  int32_t words = tl_dtype_bits(inst->acc) == 64 ? 2 : 1, steps = (shape->k + inst->k - 1) / inst->k;
   plan->replicas = num_warps / active;
   plan->padded_m = tile_m * warps_m;
   plan->padded_n = tile_n * warps_n;
-  plan->acc_registers = tile_m * tile_n / 32;
-  plan->operand_registers = tile_m / 16 * 4 + tile_n / 8 * 2;
-  double work = (double)plan->padded_m * plan->padded_n * shape->k * plan->replicas;
+  plan->acc_registers = tile_m * tile_n / 32 * words / (inst->acc == TL_DTYPE_F16 ? 2 : 1);
+  plan->operand_registers = (tile_m / 8 + tile_n / 8) * 2;
+  double work = (double)plan->padded_m * plan->padded_n * steps * inst->k * plan->replicas;
   int32_t busy = active * plan->replicas < partitions ? active * plan->replicas : partitions;
-  plan->math_clocks = work / mma_rate * partitions / busy;
+  plan->math_clocks = work / inst->rate * partitions / busy;
   double bytes = (double)(tile_m + tile_n) * shape->k * shape->operand_bits / 8 * active * plan->replicas;
   plan->shared_clocks = bytes / shared_rate;
   plan->clocks = combine(plan->math_clocks, plan->shared_clocks);

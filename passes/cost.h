@@ -5,6 +5,7 @@
 #define TL_PASSES_COST_H
 
 #include "ir/ir.h"
+#include "ir/mma.h"
 #include "ir/target.h"
 
 // One way to run a gemm.
@@ -25,10 +26,11 @@ typedef struct tl_gemm_plan {
 typedef struct tl_gemm_shape {
   int32_t m, n, k;
   int32_t operand_bits;
-  int policy;  // tl_policy
+  int policy;               // tl_policy
+  const tl_mma_inst *inst;  // NULL: no matrix instruction multiplies these dtypes
 } tl_gemm_shape;
 
-// Cost of mma.m16n8k16 with the given partition; fills every field of `plan`.
+// Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
 void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan);
 // Cost of FMA instructions on `threads` threads.
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan);

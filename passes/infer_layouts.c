@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/mma.h"
 #include "passes/memory_access.h"
 
 // ---- the graph
@@ -105,19 +106,35 @@ static void split_free_tiles(tl_op *op, void *user) {
   }
 }
 
+static const tl_mma_inst *instruction_of(const tl_op *gemm) {
+  return tl_mma_inst_find(tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype, tl_op_arg(gemm, TL_GROUP_GEMM_b)->type->dtype,
+                          tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type->dtype);
+}
+
 static tl_layout accumulator_layout(const tl_layout_graph *graph, const tl_op *gemm) {
   const tl_type *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type;
   int32_t shape[2] = {(int32_t)acc->dims[0], (int32_t)acc->dims[1]};
   if (tl_op_int(gemm, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_MMA) return tl_layout_fma_acc(shape, graph->threads);
   const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
   int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
-  tl_layout layout = tl_layout_mma_acc(shape, warps_m, warps_n);
-  int32_t replicas = graph->threads / 32 / (warps_m * warps_n);
-  if (replicas > 1) {
-    layout.modes[layout.num_modes++] =
-        (tl_layout_mode){.axis = TL_AXIS_WARP, .size = replicas, .dim = TL_DIM_NONE, .stride = 0};
-  }
-  return layout;
+  return tl_mma_inst_acc_layout(instruction_of(gemm), shape, warps_m, warps_n, graph->threads / 32);
+}
+
+// The layout that the operand A in registers has.
+static tl_layout operand_layout(const tl_layout_graph *graph, const tl_op *gemm) {
+  const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
+  int32_t shape[2] = {(int32_t)a->dims[0], (int32_t)a->dims[1]};
+  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
+  int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
+  return tl_mma_inst_a_layout(instruction_of(gemm), shape, warps_m, warps_n, graph->threads / 32);
+}
+
+// A tile that nothing else fixes takes the layout in which a gemm wants it.
+static void prefer_operand(tl_op *op, void *user) {
+  tl_layout_graph *graph = user;
+  if (op->code != TL_OP_GEMM || op->num_results == 0 || !is_tile(tl_op_arg(op, TL_GROUP_GEMM_a))) return;
+  tl_layout layout = operand_layout(graph, op);
+  set_layout(graph, tl_layout_graph_node(graph, tl_op_arg(op, TL_GROUP_GEMM_a), NULL), &layout);
 }
 
 static void fix_gemms(tl_op *op, void *user) {
@@ -238,7 +255,8 @@ static bool propagate_projections(tl_layout_graph *graph) {
                                   : tl_layout_project(&from->layout, projection->dims, projection->rank);
       set_layout(graph, projection->to, &layout);
       changed = true;
-    } else if (!projection->reduce && !from->has_layout && to->has_layout && lift(graph, projection, &to->layout, &layout)) {
+    } else if (!projection->reduce && !from->has_layout && to->has_layout &&
+               lift(graph, projection, &to->layout, &layout)) {
       set_layout(graph, projection->from, &layout);
       changed = true;
     }
@@ -256,6 +274,8 @@ static int64_t node_elements(const tl_layout_node *node) {
 }
 
 static void decide(tl_layout_graph *graph) {
+  while (propagate_projections(graph)) continue;
+  tl_walk(graph->kernel, prefer_operand, graph);
   for (;;) {
     while (propagate_projections(graph)) continue;
     // The largest undecided component first: smaller tiles are mostly slices of larger ones.
@@ -333,11 +353,27 @@ static void require_extract(tl_layout_graph *graph, tl_op *op) {
   }
 }
 
+// A in registers where every thread has what the instruction takes from it, else through shared memory, from where
+// ldmatrix brings it.
+static void require_operand(tl_layout_graph *graph, tl_op *op) {
+  tl_value *a = tl_op_arg(op, TL_GROUP_GEMM_a);
+  if (!is_tile(a)) return;
+  tl_layout layout = operand_layout(graph, op);
+  if (!tl_layout_equal(a->type->layout, &layout) && !tl_is_renaming(a->type->layout, &layout)) {
+    tl_spill_operand(graph->context, graph->kernel, op);
+    return;
+  }
+  require(graph, op, 1, &layout, op);
+  tl_diag_report(graph->context->diags, TL_DIAG_REMARK_LAYOUT, op->loc, "the fragment operand '%s' stays in registers",
+                 a->name ? a->name : "tile");
+}
+
 static void convert_uses(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
   if (op->code == TL_OP_GEMM && op->num_results > 0) {
     tl_value *result = tl_op_result(op, 0);
     require(graph, op, 0, result->type->layout, op);
+    require_operand(graph, op);
   } else if (op->code == TL_OP_FOR) {
     tl_op *yield = tl_block_terminator(op->regions[0]);
     for (uint32_t i = 0; i < op->num_results; i++) {

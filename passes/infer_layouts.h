@@ -15,7 +15,8 @@ typedef struct tl_layout_node {
   tl_layout layout;  // of roots
 } tl_layout_node;
 
-// The tile at `to` is indexed by the dims `dims` of the parallel at `from`, or is what `reduce` makes of the tile there.
+// The tile at `to` is indexed by the dims `dims` of the parallel at `from`, or is what `reduce` makes of the tile
+// there.
 typedef struct tl_layout_projection {
   int32_t from, to;
   const tl_op *reduce;  // or NULL
@@ -47,7 +48,12 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root);
 tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, const char *name, tl_loc loc);
 // Stores the tile before `before` into a new scratch tile and returns that.
 tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, tl_op *before);
-// Gives extracts at general indices and fragment operands `a` of gemms a shared tile to read from.
+// Whether every thread holds in `have` what it holds in `want`.
+bool tl_is_renaming(const tl_layout *have, const tl_layout *want);
+// Makes the fragment operand `a` of a gemm a shared tile.
+void tl_spill_operand(tl_pass_context *context, tl_op *kernel, tl_op *gemm);
+// Gives extracts at general indices, and fragment operands of gemms without matrix instructions, a shared tile to read
+// from.
 void tl_route_through_shared(tl_pass_context *context, tl_op *kernel);
 // The whole of a shared tile stored from, and loaded to, registers.
 void tl_build_tile_store(tl_builder *builder, tl_value *tile, tl_value *buffer);
@@ -56,8 +62,8 @@ tl_value *tl_build_tile_load(tl_builder *builder, tl_value *buffer, const tl_typ
 tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, const tl_layout *layout,
                           tl_op *before);
 
-// infer_layouts_reduce.c: reductions. Relates sources and results; gives the results their layouts once the sources have
-// theirs; and brings the warps together where several hold parts of one result.
+// infer_layouts_reduce.c: reductions. Relates sources and results; gives the results their layouts once the sources
+// have theirs; and brings the warps together where several hold parts of one result.
 void tl_layout_relate_reduce(tl_layout_graph *graph, tl_op *reduce);
 tl_layout tl_layout_of_reduce(const tl_op *reduce, const tl_layout *source);
 void tl_type_reductions(tl_layout_graph *graph);

@@ -65,8 +65,7 @@ tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile,
   return buffer;
 }
 
-// Whether every thread holds in `have` what it holds in `want`.
-static bool is_renaming(const tl_layout *have, const tl_layout *want) {
+bool tl_is_renaming(const tl_layout *have, const tl_layout *want) {
   int32_t warps = tl_layout_axis_size(want, TL_AXIS_WARP);
   int32_t num_have = tl_layout_num_registers(have), num_want = tl_layout_num_registers(want);
   if (warps != tl_layout_axis_size(have, TL_AXIS_WARP)) return false;
@@ -93,7 +92,7 @@ tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *til
   tl_builder builder;
   tl_builder_before(&builder, module, before);
   builder.loc = before->loc;
-  if (tile->type->layout && is_renaming(tile->type->layout, layout)) {
+  if (tile->type->layout && tl_is_renaming(tile->type->layout, layout)) {
     tl_group groups[] = {TL_GROUP_OF(tile)};
     tl_op *convert = tl_build(&builder, TL_OP_CONVERT_LAYOUT, groups, &type, 1);
     return tl_op_result(convert, 0);
@@ -142,6 +141,13 @@ static void replace_extract(tl_pass_context *context, tl_op *extract, tl_value *
   tl_op_erase(extract);
 }
 
+void tl_spill_operand(tl_pass_context *context, tl_op *kernel, tl_op *gemm) {
+  tl_value *a = tl_op_arg(gemm, TL_GROUP_GEMM_a);
+  tl_op_set_operand(gemm, 1, tl_spill_tile(context, kernel, a, gemm));
+  tl_diag_report(context->diags, TL_DIAG_REMARK_LAYOUT, gemm->loc,
+                 "the fragment operand '%s' is read through shared memory", tile_name(a));
+}
+
 typedef struct route_state {
   tl_pass_context *context;
   tl_op *kernel;
@@ -156,11 +162,9 @@ typedef struct route_state {
 static void route_op(tl_op *op, void *user) {
   route_state *state = user;
   if (op->code == TL_OP_GEMM) {
-    tl_value *a = tl_op_arg(op, TL_GROUP_GEMM_a);
-    if (a->type->kind != TL_TYPE_TILE) return;
-    tl_op_set_operand(op, 1, tl_spill_tile(state->context, state->kernel, a, op));
-    tl_diag_report(state->context->diags, TL_DIAG_REMARK_LAYOUT, op->loc,
-                   "the fragment operand '%s' is read through shared memory", tile_name(a));
+    bool is_tile = tl_op_arg(op, TL_GROUP_GEMM_a)->type->kind == TL_TYPE_TILE;
+    if (is_tile && tl_op_int(op, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_MMA)
+      tl_spill_operand(state->context, state->kernel, op);
     return;
   }
   if (op->code != TL_OP_EXTRACT) return;
