@@ -272,6 +272,7 @@ static tl_status prepare(checker *c, case_run *run) {
                              .kernel_name = c->kernel->name,
                              .seed = c->options->seed};
   TL_TRY(tl_check_make_inputs(&inputs, c->diags, &run->args));
+  for (uint32_t i = 0; i < run->args.len; i++) TL_TRY(tl_run_arg_share_elements(&run->args.items[i]));
   tl_reference_init(&run->reference, c->kernel, &run->env, c->diags);
   TL_TRY(tl_check_derive_inputs(&run->reference, &run->args));
   return tl_reference_run(&run->reference, c->kernel->check.reference, c->kernel->check.num_reference);

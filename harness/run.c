@@ -165,6 +165,17 @@ void tl_run_arg_write_image(const tl_run_arg *arg, void *image, uint64_t bytes) 
   }
 }
 
+tl_status tl_run_arg_share_elements(tl_run_arg *arg) {
+  if (is_dense(arg)) return TL_OK;
+  uint64_t bytes;
+  TL_TRY(tl_run_arg_image_bytes(arg, &bytes));
+  void *image = tl_xmalloc(bytes + 1);
+  move_elements(arg, image, true);
+  move_elements(arg, image, false);
+  free(image);
+  return TL_OK;
+}
+
 static tl_status upload(tl_run_device *device, const tl_run_arg *arg, tl_run_buffer *buffer) {
   uint64_t bytes;
   TL_TRY(tl_run_arg_image_bytes(arg, &bytes));

@@ -35,6 +35,8 @@ tl_run_arg *tl_run_args_find(const tl_run_args *args, tl_str name);
 
 // Bytes of an argument in device memory: from element 0 to the end of the last one (strided tensors have gaps).
 TL_MUST_USE tl_status tl_run_arg_image_bytes(const tl_run_arg *arg, uint64_t *out);
+// Gives elements that the strides put on one place of memory (a stride of 0) one value: the last one's.
+TL_MUST_USE tl_status tl_run_arg_share_elements(tl_run_arg *arg);
 // Writes what device memory holds before a launch: inputs; 0xff (NaN as a float) for outputs and gaps.
 void tl_run_arg_write_image(const tl_run_arg *arg, void *image, uint64_t bytes);
 // The launch argument: a tensor at `pointer`, or the scalar's value. Borrows from `arg`.
