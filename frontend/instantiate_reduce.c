@@ -121,6 +121,7 @@ static tl_value *operand_tile(tl_sema *sema, const tl_expr *operand) {
   tl_tile_context tile = {0};
   if (!add_shape(sema, operand, &tile)) return NULL;
   if (tile.rank == 0) {
+    if (tl_sema_expr(sema, operand).kind == TL_SEMA_POISON) return NULL;
     tl_diag_report(sema->diags, TL_DIAG_REDUCTION, operand->loc, "a tile is reduced, `%s` is a single value",
                    tl_sema_expr_text(sema, operand));
     return NULL;
@@ -334,10 +335,10 @@ static bool check_target(tl_sema *sema, const tl_expr *target, const tl_symbol *
   bool same = rank == type->rank;
   for (int32_t d = 0; same && d < rank; ++d) same = shape[d] == type->dims[d];
   if (same) return true;
-  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_SHAPE_MISMATCH, target->loc,
-                                 "`%s` has shape %s, `%s` gives %s", tl_sema_expr_text(sema, target),
-                                 tl_sema_shape_text(sema->arena, shape, rank), tl_sema_expr_text(sema, call),
-                                 tl_sema_shape_text(sema->arena, type->dims, type->rank));
+  tl_diag *diag =
+      tl_diag_report(sema->diags, TL_DIAG_SHAPE_MISMATCH, target->loc, "`%s` has shape %s, `%s` gives %s",
+                     tl_sema_expr_text(sema, target), tl_sema_shape_text(sema->arena, shape, rank),
+                     tl_sema_expr_text(sema, call), tl_sema_shape_text(sema->arena, type->dims, type->rank));
   int32_t longer = 0;
   for (int32_t d = 0; d < rank; ++d) longer += shape[d] != 1;
   for (int32_t d = 0; d < type->rank; ++d) longer -= type->dims[d] != 1;
@@ -368,7 +369,8 @@ static void assign_results(tl_sema *sema, const tl_assign *from, const reduction
     tl_expr *node = TL_NEW(sema->arena, tl_expr);
     *node = *from->value;
     remember(sema, node, new_symbol(sema, node, is_arg && count == 1 ? values[1] : values[i]));
-    tl_assign assign = {.targets = &from->targets[i], .num_targets = 1, .op = from->op, .value = node, .loc = from->loc};
+    tl_assign assign = {
+        .targets = &from->targets[i], .num_targets = 1, .op = from->op, .value = node, .loc = from->loc};
     if (!check_target(sema, from->targets[i], tl_sema_find_reduction(sema, node), node)) continue;
     if (accumulates && tl_str_is(from->op, "=") && !accumulate(sema, request, &assign)) continue;
     tl_instantiate_assign_one(sema, &assign);

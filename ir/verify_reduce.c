@@ -31,8 +31,7 @@ static void verify_source(tl_verifier *verifier, const tl_op *op, const tl_type 
                 indices->layout == values->layout && indices->dtype == TL_DTYPE_I32;
     if (!same) tl_verify_fail(verifier, op, "the second source is no tile of indices beside the values");
   }
-  if (has_buffers ? values->kind != TL_TYPE_BUFFER || values->scope == TL_SCOPE_GLOBAL
-                  : values->kind != TL_TYPE_TILE) {
+  if (has_buffers ? values->kind != TL_TYPE_BUFFER || values->scope == TL_SCOPE_GLOBAL : values->kind != TL_TYPE_TILE) {
     tl_verify_fail(verifier, op, "reduces %s", tl_verify_type_text(verifier, values));
   }
 }
@@ -69,8 +68,7 @@ void tl_verify_reduce_op(tl_verifier *verifier, const tl_op *op) {
   int32_t rank = tl_reduced_dims(source->dims, source->rank, reduced, keep, parts, dims);
   tl_dtype dtype = tl_reduction_dtype(reduction, source->dtype);
   for (uint32_t i = 0; i < wanted; i++) {
-    const tl_type *type =
-        num_buffers > 0 ? tl_op_group_at(op, TL_GROUP_REDUCE_dst, i)->type : op->results[i].type;
+    const tl_type *type = num_buffers > 0 ? tl_op_group_at(op, TL_GROUP_REDUCE_dst, i)->type : op->results[i].type;
     verify_target(verifier, op, type, i == 0 ? dtype : TL_DTYPE_I32, dims, rank);
     if (num_buffers > 0 || source->layout == NULL || type->layout == NULL) continue;
     tl_layout layout = tl_layout_reduce(source->layout, reduced, keep, partial);

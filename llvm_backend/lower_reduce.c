@@ -99,8 +99,7 @@ static bool init_job(tl_lower *l, tl_op *op, tl_reduce_job *job) {
                                 .dtype = dtype,
                                 .propagates_nan = tl_op_has(op, TL_ATTR_NAN)};
   tl_reduce_axes(op, job->reduced);
-  job->num_sources =
-      tl_reduced_sources(job->layout->rank, job->reduced, tl_op_has(op, TL_ATTR_KEEPDIMS), job->sources);
+  job->num_sources = tl_reduced_sources(job->layout->rank, job->reduced, tl_op_has(op, TL_ATTR_KEEPDIMS), job->sources);
   if (!tl_session_type(l->session, dtype) || !tl_session_type(l->session, job->values->type->dtype)) {
     tl_lower_unsupported(l, op, "a reduction of %s has no lowering", tl_dtype_name(job->values->type->dtype));
     return false;

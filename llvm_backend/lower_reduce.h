@@ -17,7 +17,8 @@ typedef struct tl_combiner {
   bool propagates_nan;
 } tl_combiner;
 
-// The element that changes nothing: for max and min of floats NaN, which they ignore, or the far infinity when NaN counts.
+// The element that changes nothing: for max and min of floats NaN, which they ignore, or the far infinity when NaN
+// counts.
 tl_element tl_lower_neutral(tl_lower *l, const tl_combiner *combiner);
 tl_element tl_lower_combine(tl_lower *l, const tl_combiner *combiner, tl_element a, tl_element b);
 // Converts an element of `from` to what the reduction works on.
