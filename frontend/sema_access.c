@@ -162,7 +162,9 @@ tl_sema_value tl_sema_broadcast(tl_sema *sema, const tl_expr *expr) {
       return tl_sema_poison();
     }
     fits = axis->extent == 1 || axis->extent == tile->extents[shift + i];
-    if (!fits || axis->extent == 1 || axis->dim < 0) continue;
+    // Where both have one element the index names it too: reads and writes of a tile then look alike.
+    bool stays = axis->extent == 1 && tile->extents[shift + i] != 1;
+    if (!fits || stays || axis->dim < 0) continue;
     tl_value *walked = tile->indices[shift + i];
     if (axis->step != 1) walked = tl_index_mul(&sema->builder, walked, tl_build_index(&sema->builder, axis->step));
     indices[axis->dim] = tl_index_add(&sema->builder, indices[axis->dim], walked);
