@@ -39,6 +39,7 @@ void tl_ref_declare_functions(tl_strbuf *out) {
                      "declare double @llvm.fma.f64(double, double, double)\n"
                      "declare double @llvm.fabs.f64(double)\n"
                      "declare i64 @llvm.fptosi.sat.i64.f64(double)\n"
+                     "declare i64 @llvm.fptoui.sat.i64.f64(double)\n"
                      "declare i64 @llvm.ctpop.i64(i64)\n"
                      "declare i64 @llvm.ctlz.i64(i64, i1)\n"
                      "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
@@ -219,6 +220,8 @@ static tl_ref_value cast_to(tl_ref_code *code, tl_ref_value x, tl_dtype dtype) {
     out = dtype == TL_DTYPE_F64
               ? x
               : tl_ref_op(code, TL_REF_FLOAT, "call double %%round_helper(i32 %d, double %s)", (int)dtype, x.text);
+  } else if (x.kind == TL_REF_FLOAT && dtype == TL_DTYPE_U64) {
+    out = tl_ref_op(code, TL_REF_INT, "call i64 @llvm.fptoui.sat.i64.f64(double %s)", x.text);
   } else if (x.kind == TL_REF_FLOAT) {
     // Saturates, as the device's conversion does.
     out = tl_ref_to_int(code, x);

@@ -12,7 +12,7 @@
 #include "support/diag.h"
 #include "support/vec.h"
 
-#define TL_MAX_GROUP 16  // elements of one group of a parallel
+#define TL_MAX_GROUP 32  // elements of one group of a parallel
 #define TL_MAX_DIMS TL_MAX_RANK
 
 // Memory behind a buffer value.
@@ -164,6 +164,9 @@ LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl
 LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
                                    LLVMTypeRef type);
 int64_t tl_lower_access_const_index(const tl_mem_access *access, const tl_place *place, int32_t d);
+// Two 4-bit elements share a byte: 0 or 1 (i32) for the lower or upper half, when one such element is accessed alone.
+// NULL for wider dtypes, and for `count` > 1 elements, which start at a byte.
+LLVMValueRef tl_lower_access_half(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t count);
 
 // One side of a copy: offsets, limits, steps and checks of `op` for the buffer, distributed as `place`.
 typedef struct tl_side {
@@ -178,6 +181,14 @@ LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRe
                                LLVMValueRef inside, int evict);
 void tl_lower_store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
                         LLVMValueRef inside, int evict);
+// The same for what may be half a byte (`half` from tl_lower_access_half, or NULL); the raw value is then an i8 whose
+// lower half counts. A half is stored with atomics, since the other one may be another thread's.
+LLVMValueRef tl_lower_load_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                                int32_t bytes, LLVMValueRef inside, int evict);
+void tl_lower_store_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                         LLVMValueRef raw, int32_t bytes, LLVMValueRef inside, int evict);
+// Bytes that `count` elements take, at least one.
+int32_t tl_lower_raw_bytes(tl_dtype dtype, int32_t count);
 // `count` elements of `dtype` in registers (bool as i1) out of a raw value, and back.
 void tl_lower_unpack(tl_lower *l, LLVMValueRef raw, tl_dtype dtype, int32_t count, LLVMValueRef *out);
 LLVMValueRef tl_lower_pack(tl_lower *l, LLVMValueRef const *items, tl_dtype dtype, int32_t count);

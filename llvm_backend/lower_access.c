@@ -296,7 +296,60 @@ static LLVMValueRef shared_pointer(tl_lower *l, tl_mem_access *access, const tl_
   return rest ? byte_pointer(l, l->builder, pointer, tl_session_i32(l->session, rest)) : pointer;
 }
 
+// ---- 4-bit elements: addresses are computed anew for each access
+
+// Index d as one value of `type`.
+static LLVMValueRef whole_index(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t d,
+                                LLVMTypeRef type) {
+  LLVMValueRef constant = LLVMConstInt(type, (unsigned long long)tl_lower_access_const_index(access, place, d), 1);
+  if (!access->var[d]) return constant;
+  return LLVMBuildAdd(l->builder, tl_lower_index_as(l, l->builder, access->var[d], type), constant, "");
+}
+
+// Elements from the row's (shared) or the buffer's (global) start.
+static LLVMValueRef element_offset(tl_lower *l, const tl_mem_access *access, const tl_place *place) {
+  const tl_buffer *buffer = access->buffer;
+  if (access->rank == 0) return tl_session_i64(l->session, 0);
+  if (buffer->scope != TL_SCOPE_GLOBAL) return whole_index(l, access, place, access->rank - 1, l->session->i32);
+  LLVMValueRef offset = tl_session_i64(l->session, 0);
+  for (int32_t d = 0; d < access->rank; d++) {
+    LLVMValueRef index = whole_index(l, access, place, d, l->session->i64);
+    index = LLVMBuildMul(l->builder, index, stride_value(l, l->builder, buffer, d), "");
+    offset = LLVMBuildAdd(l->builder, offset, index, "");
+  }
+  return offset;
+}
+
+static LLVMValueRef half_byte_pointer(tl_lower *l, const tl_mem_access *access, const tl_place *place) {
+  tl_session *s = l->session;
+  LLVMBuilderRef b = l->builder;
+  const tl_shared_layout *shared = &access->buffer->shared;
+  LLVMValueRef offset = element_offset(l, access, place);
+  offset = LLVMBuildLShr(b, offset, LLVMConstInt(LLVMTypeOf(offset), 1, 0), "");
+  if (access->buffer->scope == TL_SCOPE_GLOBAL || access->rank < 2)
+    return byte_pointer(l, b, access->buffer->base, offset);
+  LLVMValueRef row = tl_session_i32(s, 0);
+  for (int32_t d = 0; d + 1 < access->rank; d++) {
+    row = LLVMBuildMul(b, row, tl_session_i32(s, access->buffer->dims[d]), "");
+    row = LLVMBuildAdd(b, row, whole_index(l, access, place, d, s->i32), "");
+  }
+  if (shared->swizzle_mask) {
+    LLVMValueRef turn = LLVMBuildLShr(b, row, tl_session_i32(s, shared->swizzle_shift), "");
+    turn = LLVMBuildAnd(b, turn, tl_session_i32(s, shared->swizzle_mask), "");
+    offset = LLVMBuildXor(b, offset, LLVMBuildShl(b, turn, tl_session_i32(s, 4), ""), "");
+  }
+  offset = LLVMBuildAdd(b, offset, LLVMBuildMul(b, row, tl_session_i32(s, shared->pitch_bytes), ""), "");
+  return byte_pointer(l, b, access->buffer->base, offset);
+}
+
+LLVMValueRef tl_lower_access_half(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t count) {
+  if (tl_dtype_bits(access->buffer->dtype) >= 8 || count > 1) return NULL;
+  LLVMValueRef offset = tl_lower_index_as(l, l->builder, element_offset(l, access, place), l->session->i32);
+  return LLVMBuildAnd(l->builder, offset, tl_session_i32(l->session, 1), "");
+}
+
 LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const tl_place *place) {
+  if (tl_dtype_bits(access->buffer->dtype) < 8) return half_byte_pointer(l, access, place);
   if (access->buffer->scope == TL_SCOPE_GLOBAL) return global_pointer(l, access, place);
   return shared_pointer(l, access, place);
 }

@@ -22,10 +22,6 @@ static bool known_dtypes(tl_lower *l, const tl_op *op, tl_dtype a, tl_dtype b) {
   return false;
 }
 
-static int32_t size_of(tl_dtype dtype) {
-  return tl_dtype_bits(dtype) / 8;
-}
-
 // Largest power of two of elements, at most `vec`, that fits 16 bytes of both dtypes.
 static int32_t vector_elems(int32_t vec, tl_dtype a, tl_dtype b) {
   int32_t result = 1;
@@ -48,7 +44,7 @@ typedef struct tl_copy {
 
 // One vector of a copy between its load and its store.
 typedef struct tl_copy_item {
-  LLVMValueRef raw, inside, pointer;
+  LLVMValueRef raw, inside, pointer, half;
 } tl_copy_item;
 
 static LLVMValueRef converted(tl_lower *l, const tl_copy *copy, LLVMValueRef raw, LLVMValueRef inside) {
@@ -69,7 +65,7 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   active = tl_lower_and(l, active, copy->place.owner);
   LLVMValueRef src_inside = tl_lower_access_inside(l, &copy->src, &copy->place);
   LLVMValueRef dst_inside = tl_lower_access_inside(l, &copy->dst, &copy->place);
-  int32_t bytes = copy->vec * size_of(copy->src.buffer->dtype);
+  int32_t bytes = tl_lower_raw_bytes(copy->src.buffer->dtype, copy->vec);
   LLVMValueRef from = tl_lower_access_pointer(l, &copy->src, &copy->place);
   item->inside = tl_lower_and(l, active, dst_inside);
   item->pointer = tl_lower_access_pointer(l, &copy->dst, &copy->place);
@@ -80,7 +76,9 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
     return;
   }
   LLVMValueRef reads = tl_lower_and(l, item->inside, src_inside);
-  LLVMValueRef raw = tl_lower_load_raw(l, copy->src.buffer, from, bytes, reads, copy->src_evict);
+  LLVMValueRef half = tl_lower_access_half(l, &copy->src, &copy->place, copy->vec);
+  LLVMValueRef raw = tl_lower_load_part(l, copy->src.buffer, from, half, bytes, reads, copy->src_evict);
+  item->half = tl_lower_access_half(l, &copy->dst, &copy->place, copy->vec);
   item->raw = converted(l, copy, raw, src_inside);
 }
 
@@ -91,13 +89,14 @@ static void run_copy(tl_lower *l, tl_copy *copy) {
                        &copy->place);
   tl_lower_access_side(l, &copy->dst, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_dst)), &copy_dst,
                        &copy->place);
-  int32_t bytes = copy->vec * size_of(copy->dst.buffer->dtype);
+  int32_t bytes = tl_lower_raw_bytes(copy->dst.buffer->dtype, copy->vec);
   tl_copy_item items[TL_COPY_BATCH] = {{0}};
   for (int32_t reg = 0; reg < registers && !tl_lower_failed(l);) {
     int32_t n = 0;
     for (; n < TL_COPY_BATCH && reg < registers; n++, reg += copy->vec) copy_load(l, copy, reg, &items[n]);
     for (int32_t i = 0; i < n && !copy->async; i++)
-      tl_lower_store_raw(l, copy->dst.buffer, items[i].pointer, items[i].raw, bytes, items[i].inside, copy->dst_evict);
+      tl_lower_store_part(l, copy->dst.buffer, items[i].pointer, items[i].half, items[i].raw, bytes, items[i].inside,
+                          copy->dst_evict);
   }
   tl_lower_end_groups(l);
 }
@@ -126,7 +125,7 @@ void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
   copy->src_evict = copy->dst_evict = (int)evict;
   tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);
   if (pad && !is_zero(pad)) copy->pad = tl_lower_get(l, pad, 0);
-  int32_t bytes = copy->vec * size_of(src->dtype);
+  int32_t bytes = tl_lower_raw_bytes(src->dtype, copy->vec);
   copy->async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC &&
                 !copy->pad && src->scope == TL_SCOPE_GLOBAL && dst->scope == TL_SCOPE_SHARED &&
                 src->dtype == dst->dtype && bytes >= 4;
@@ -161,7 +160,8 @@ void tl_lower_op_FILL(tl_lower *l, tl_op *op) {
     tl_lower_place_inside(l, &place, &active);
     active = tl_lower_and(l, active, place.owner);
     LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
-    tl_lower_store_raw(l, buffer, pointer, raw, vec * size_of(buffer->dtype), active, TL_EVICT_NORMAL);
+    LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
+    tl_lower_store_part(l, buffer, pointer, half, raw, tl_lower_raw_bytes(buffer->dtype, vec), active, TL_EVICT_NORMAL);
   }
   tl_lower_end_groups(l);
 }
@@ -206,7 +206,9 @@ void tl_lower_op_TILE_LOAD(tl_lower *l, tl_op *op) {
     tl_lower_place_inside(l, &box->place, &active);
     LLVMValueRef inside = tl_lower_and(l, active, tl_lower_access_inside(l, &box->access, &box->place));
     LLVMValueRef pointer = tl_lower_access_pointer(l, &box->access, &box->place);
-    LLVMValueRef raw = tl_lower_load_raw(l, buffer, pointer, box->vec * size_of(buffer->dtype), inside, box->evict);
+    LLVMValueRef half = tl_lower_access_half(l, &box->access, &box->place, box->vec);
+    int32_t bytes = tl_lower_raw_bytes(buffer->dtype, box->vec);
+    LLVMValueRef raw = tl_lower_load_part(l, buffer, pointer, half, bytes, inside, box->evict);
     tl_lower_unpack(l, raw, buffer->dtype, box->vec, in);
     for (int32_t i = 0; i < box->vec && pad && inside; i++)
       in[i] = LLVMBuildSelect(l->builder, inside, in[i], tl_lower_get(l, pad, 0), "");
@@ -232,7 +234,9 @@ void tl_lower_op_TILE_STORE(tl_lower *l, tl_op *op) {
     for (int32_t i = 0; i < box->vec; i++) in[i] = tl_lower_get(l, tile, reg + i);
     tl_lower_convert(l, in, tile->type->dtype, buffer->dtype, box->vec, out);
     LLVMValueRef raw = tl_lower_pack(l, out, buffer->dtype, box->vec);
-    tl_lower_store_raw(l, buffer, pointer, raw, box->vec * size_of(buffer->dtype), inside, box->evict);
+    LLVMValueRef half = tl_lower_access_half(l, &box->access, &box->place, box->vec);
+    int32_t bytes = tl_lower_raw_bytes(buffer->dtype, box->vec);
+    tl_lower_store_part(l, buffer, pointer, half, raw, bytes, inside, box->evict);
   }
   tl_lower_end_groups(l);
 }

@@ -62,8 +62,9 @@ static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e
   tl_place place = tl_lower_element_place(l, e);
   LLVMValueRef inside = tl_lower_access_inside(l, access, &place);
   LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
-  int32_t bytes = vec * tl_dtype_bits(dtype) / 8;
-  LLVMValueRef raw = tl_lower_load_raw(l, access->buffer, pointer, bytes, inside, TL_EVICT_NORMAL);
+  LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
+  int32_t bytes = tl_lower_raw_bytes(dtype, vec);
+  LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, inside, TL_EVICT_NORMAL);
   tl_lower_unpack(l, raw, dtype, vec, out);
   tl_value *pad = tl_op_arg(op, TL_GROUP_LOAD_pad);
   if (!pad || !inside) return;
@@ -147,7 +148,9 @@ static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t 
   tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
   for (int32_t i = 0; i < vec; i++) items[i] = tl_lower_get(l, value, e + i);
   LLVMValueRef raw = tl_lower_pack(l, items, dtype, vec);
-  tl_lower_store_raw(l, access->buffer, pointer, raw, vec * tl_dtype_bits(dtype) / 8, inside, TL_EVICT_NORMAL);
+  LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
+  int32_t bytes = tl_lower_raw_bytes(dtype, vec);
+  tl_lower_store_part(l, access->buffer, pointer, half, raw, bytes, inside, TL_EVICT_NORMAL);
 }
 
 void tl_lower_op_STORE(tl_lower *l, tl_op *op) {

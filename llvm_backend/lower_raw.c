@@ -93,9 +93,78 @@ void tl_lower_store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef point
   tl_lower_guard_end(l, &guard);
 }
 
+LLVMValueRef tl_lower_load_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                                int32_t bytes, LLVMValueRef inside, int evict) {
+  LLVMValueRef raw = tl_lower_load_raw(l, buffer, pointer, bytes, inside, evict);
+  if (!half) return raw;
+  LLVMValueRef shift = LLVMBuildShl(l->builder, half, tl_session_i32(l->session, 2), "");
+  return LLVMBuildLShr(l->builder, raw, LLVMBuildTrunc(l->builder, shift, l->session->i8, ""), "");
+}
+
+// Clears and then sets the 4 bits in their aligned word. Other threads change other bits of it only.
+static void store_half(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                       LLVMValueRef raw) {
+  LLVMBuilderRef b = l->builder;
+  tl_session *s = l->session;
+  LLVMValueRef address = LLVMBuildPtrToInt(b, pointer, s->i64, "");
+  LLVMValueRef byte = LLVMBuildAnd(b, LLVMBuildTrunc(b, address, s->i32, ""), tl_session_i32(s, 3), "");
+  LLVMValueRef back = LLVMBuildNeg(b, LLVMBuildZExt(b, byte, s->i64, ""), "");
+  LLVMValueRef word = LLVMBuildGEP2(b, s->i8, pointer, &back, 1, "");
+  LLVMValueRef shift = LLVMBuildShl(b, byte, tl_session_i32(s, 3), "");
+  shift = LLVMBuildAdd(b, shift, LLVMBuildShl(b, half, tl_session_i32(s, 2), ""), "");
+  LLVMValueRef mask = LLVMBuildNot(b, LLVMBuildShl(b, tl_session_i32(s, 15), shift, ""), "");
+  LLVMValueRef bits = LLVMBuildAnd(b, LLVMBuildZExt(b, raw, s->i32, ""), tl_session_i32(s, 15), "");
+  bits = LLVMBuildShl(b, bits, shift, "");
+  const char *scope = buffer->scope == TL_SCOPE_SHARED ? "block" : "device";
+  unsigned id = LLVMGetSyncScopeID(s->context, scope, buffer->scope == TL_SCOPE_SHARED ? 5 : 6);
+  LLVMBuildAtomicRMWSyncScope(b, LLVMAtomicRMWBinOpAnd, word, mask, LLVMAtomicOrderingMonotonic, id);
+  LLVMBuildAtomicRMWSyncScope(b, LLVMAtomicRMWBinOpOr, word, bits, LLVMAtomicOrderingMonotonic, id);
+}
+
+void tl_lower_store_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                         LLVMValueRef raw, int32_t bytes, LLVMValueRef inside, int evict) {
+  if (!half) {
+    tl_lower_store_raw(l, buffer, pointer, raw, bytes, inside, evict);
+    return;
+  }
+  tl_guard guard = tl_lower_guard_begin(l, inside);
+  store_half(l, buffer, pointer, half, raw);
+  tl_lower_guard_end(l, &guard);
+}
+
 int32_t tl_lower_raw_count(tl_dtype dtype, int32_t vec) {
-  int32_t most = 16 / (tl_dtype_bits(dtype) / 8);
+  int32_t most = 128 / tl_dtype_bits(dtype);
   return vec < most ? vec : most;
+}
+
+int32_t tl_lower_raw_bytes(tl_dtype dtype, int32_t count) {
+  return (int32_t)tl_dtype_bytes(dtype, (uint64_t)count);
+}
+
+// Two elements a byte, the first in the lower half.
+static void unpack_halves(tl_lower *l, LLVMValueRef raw, int32_t count, LLVMValueRef *out) {
+  bool words = LLVMGetTypeKind(LLVMTypeOf(raw)) == LLVMVectorTypeKind;
+  for (int32_t i = 0; i < count; i++) {
+    LLVMValueRef part = raw;
+    if (words) part = LLVMBuildExtractElement(l->builder, raw, tl_session_i32(l->session, i / 8), "");
+    LLVMValueRef shift = LLVMConstInt(LLVMTypeOf(part), (unsigned)(i % 8 * 4), 0);
+    out[i] = LLVMBuildTrunc(l->builder, LLVMBuildLShr(l->builder, part, shift, ""), l->session->i4, "");
+  }
+}
+
+static LLVMValueRef pack_halves(tl_lower *l, LLVMValueRef const *items, int32_t count) {
+  LLVMTypeRef type = raw_type(l, tl_lower_raw_bytes(TL_DTYPE_U4, count));
+  bool words = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+  LLVMTypeRef part_type = words ? l->session->i32 : type;
+  LLVMValueRef vector = LLVMGetPoison(type), part = NULL;
+  for (int32_t i = 0; i < count; i++) {
+    LLVMValueRef item = LLVMBuildZExt(l->builder, items[i], part_type, "");
+    item = LLVMBuildShl(l->builder, item, LLVMConstInt(part_type, (unsigned)(i % 8 * 4), 0), "");
+    part = i % 8 ? LLVMBuildOr(l->builder, part, item, "") : item;
+    if (words && i % 8 == 7)
+      vector = LLVMBuildInsertElement(l->builder, vector, part, tl_session_i32(l->session, i / 8), "");
+  }
+  return words ? vector : part;
 }
 
 // Elements of two bytes come as pairs so that conversions of pairs meet them unbroken.
@@ -110,6 +179,10 @@ static void unpack_words(tl_lower *l, LLVMValueRef raw, int32_t words, LLVMTypeR
 }
 
 void tl_lower_unpack(tl_lower *l, LLVMValueRef raw, tl_dtype dtype, int32_t count, LLVMValueRef *out) {
+  if (tl_dtype_bits(dtype) < 8) {
+    unpack_halves(l, raw, count, out);
+    return;
+  }
   LLVMTypeRef element = tl_session_memory_type(l->session, dtype);
   int32_t size = tl_dtype_bits(dtype) / 8, bytes = size * count;
   if (count == 1)
@@ -141,6 +214,7 @@ static LLVMValueRef pack_words(tl_lower *l, LLVMValueRef const *items, int32_t w
 }
 
 LLVMValueRef tl_lower_pack(tl_lower *l, LLVMValueRef const *items, tl_dtype dtype, int32_t count) {
+  if (tl_dtype_bits(dtype) < 8) return pack_halves(l, items, count);
   LLVMTypeRef element = tl_session_memory_type(l->session, dtype);
   int32_t size = tl_dtype_bits(dtype) / 8, bytes = size * count;
   LLVMValueRef values[TL_MAX_GROUP] = {0};

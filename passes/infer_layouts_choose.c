@@ -23,7 +23,7 @@ static void add_vote(blocked_vote *vote, int32_t dim, int32_t vec, bool is_globa
 
 static int32_t vector_limit(const tl_value *buffer) {
   int bits = tl_dtype_bits(buffer->type->dtype);
-  return bits < 8 ? 1 : 128 / bits;
+  return 128 / bits;
 }
 
 static void vote_box(blocked_vote *vote, const tl_box *box) {

@@ -201,7 +201,8 @@ static bool divides(int64_t vec, int64_t divisor) {
 // Whether element 0 of the buffer is aligned for vectors of `vec` elements and the vector is a power of two of bytes.
 static bool vector_is_aligned(const tl_value *buffer, int32_t vec) {
   int bits = tl_dtype_bits(buffer->type->dtype);
-  if (bits < 8) return vec == 1;
+  // A single 4-bit element is read from its byte; more of them are whole bytes.
+  if (bits < 8) return vec == 1 || divides((int64_t)vec * bits / 8, tl_buffer_align(buffer));
   return divides((int64_t)vec * (bits / 8), tl_buffer_align(buffer));
 }
 

@@ -15,7 +15,7 @@
 
 static int32_t max_vector(const tl_value *buffer) {
   int bits = tl_dtype_bits(buffer->type->dtype);
-  return bits < 8 ? 1 : 128 / bits;
+  return 128 / bits;
 }
 
 static int32_t lesser(int32_t a, int32_t b) {
