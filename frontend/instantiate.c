@@ -115,7 +115,7 @@ tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, co
   if (env.fast_math) tl_op_set_unit(sema.module, op, TL_ATTR_FAST_MATH);
   tl_instantiate_enter(&sema, op, 0);
   tl_instantiate_head(&sema, poisoned);
-  tl_instantiate_stmts(&sema, &kernel->body);
+  tl_instantiate_kernel_body(&sema, &kernel->body);
   tl_sema_warn_unused(&sema);
   tl_module *module = sema.module;
   if (diags->num_errors != errors_before) {

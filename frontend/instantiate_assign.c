@@ -33,6 +33,7 @@ static void emit_store(tl_sema *sema, const tl_symbol *symbol, tl_value *const *
 
 static bool check_element_target(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
   if (!tl_instantiate_check_writable(sema, symbol, loc)) return false;
+  if (!tl_sema_check_local_place(sema, symbol, true, loc)) return false;
   if (symbol->value->type->scope != TL_SCOPE_FRAGMENT || sema->in_parallel) return true;
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_FRAGMENT_ELEMENT, loc,
                                  "an element of the fragment `%.*s` can be written inside `parallel` only",
@@ -148,6 +149,21 @@ static void assign_tile(tl_sema *sema, const tl_assign *assign) {
   tl_instantiate_end_parallel(sema, &scope);
 }
 
+// `n = …` for a local scalar; `t = value` for a whole local array inside `parallel`.
+static void assign_local(tl_sema *sema, const tl_assign *assign, const tl_symbol *symbol) {
+  tl_sema_value value = tl_sema_expr(sema, assign->value);
+  if (value.kind == TL_SEMA_POISON) return;
+  tl_loc target = assign->targets[0]->loc;
+  if (tl_sema_is_local_scalar(symbol)) {
+    if (check_element_target(sema, symbol, target)) emit_store(sema, symbol, NULL, assign, value);
+  } else if (tl_str_is(assign->op, "=")) {
+    tl_instantiate_fill_local(sema, symbol, &value, target, assign->value->loc);
+  } else {
+    tl_diag_report(sema->diags, TL_DIAG_LOCAL_PLACE, target, "the elements of the local array `%.*s` change one by one",
+                   TL_STR_ARG(symbol->name));
+  }
+}
+
 void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign) {
   const tl_expr *target = assign->targets[0];
   if (tl_sema_is_element(target)) {
@@ -168,6 +184,10 @@ void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign) {
           tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, target->loc, "the %s `%.*s` cannot be assigned",
                          tl_symbol_role_text(symbol->role), TL_STR_ARG(symbol->name));
       tl_diag_add_note(sema->diags, diag, symbol->loc, "defined here");
+      return;
+    }
+    if (target->kind == TL_EXPR_NAME && symbol->value->type->scope == TL_SCOPE_LOCAL) {
+      assign_local(sema, assign, symbol);
       return;
     }
   }
@@ -196,9 +216,9 @@ void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt) {
 
 static bool check_atomic(tl_sema *sema, const tl_symbol *symbol, int op, tl_loc loc) {
   const tl_type *type = symbol->value->type;
-  if (type->scope == TL_SCOPE_FRAGMENT) {
-    tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc,
-                   "atomics work on global and shared memory, `%.*s` is a fragment", TL_STR_ARG(symbol->name));
+  if (type->scope == TL_SCOPE_FRAGMENT || type->scope == TL_SCOPE_LOCAL) {
+    tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc, "atomics work on global and shared memory, `%.*s` is %s",
+                   TL_STR_ARG(symbol->name), type->scope == TL_SCOPE_LOCAL ? "local" : "a fragment");
     return false;
   }
   tl_dtype dtype = type->dtype;

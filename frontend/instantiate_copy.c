@@ -120,13 +120,18 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
 
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt) {
   bool is_clear = stmt->kind == TL_STMT_CLEAR;
-  if (tl_instantiate_refuse_in_parallel(sema, stmt, is_clear ? "`clear`" : "`fill`")) return;
   const tl_option *option = tl_instantiate_option(stmt, "value");
   tl_sema_value value = tl_sema_of_const(tl_const_int(0));
   if (!is_clear && option) value = tl_sema_expr(sema, option->value);
   tl_symbol *symbol = tl_sema_buffer(sema, stmt->target);
   if (!symbol || value.kind == TL_SEMA_POISON) return;
   const tl_type *type = symbol->value->type;
+  if (type->scope == TL_SCOPE_LOCAL && stmt->target->kind == TL_EXPR_NAME) {
+    tl_loc value_loc = is_clear || !option ? stmt->loc : option->value->loc;
+    tl_instantiate_fill_local(sema, symbol, &value, stmt->target->loc, value_loc);
+    return;
+  }
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, is_clear ? "`clear`" : "`fill`")) return;
   if (stmt->target->kind != TL_EXPR_NAME || type->scope == TL_SCOPE_GLOBAL) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, stmt->target->loc,
                                    "%s sets a whole shared or fragment tile", is_clear ? "clear" : "fill");

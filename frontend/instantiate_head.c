@@ -5,6 +5,7 @@
 static const int64_t max_dim = INT32_MAX;                  // elements
 static const int64_t max_tensor_bytes = (int64_t)1 << 47;  // exclusive
 static const int64_t max_shared_bytes = INT32_MAX;  // the target's own limit is checked when shared memory is planned
+static const int64_t max_local_bytes = INT64_C(64) << 10;  // of each thread
 
 static void emit_dyn_param(tl_sema *sema, const tl_param *param, tl_symbol *symbol) {
   int64_t divisor = 1;
@@ -390,15 +391,13 @@ static bool shared_layout(tl_sema *sema, const tl_expr *expr, const tl_type *typ
 }
 
 static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
-  tl_symbol *symbol = tl_sema_define(sema, tile->name, tile->loc, TL_ROLE_TILE, TL_SYMBOL_POISON);
-  if (tile->scope == TL_TILE_LOCAL) {
-    tl_instantiate_not_yet(sema, tile->loc, "`local`");
-    return;
-  }
+  bool is_local = tile->scope == TL_TILE_LOCAL;
+  tl_symbol *symbol =
+      tl_sema_define(sema, tile->name, tile->loc, is_local ? TL_ROLE_LOCAL : TL_ROLE_TILE, TL_SYMBOL_POISON);
   tl_dtype dtype;
   int64_t dims[TL_MAX_RANK];
   bool ok = tl_sema_dtype(sema, tile->dtype, &dtype);
-  if (tile->num_dims == 0 || tile->num_dims > TL_MAX_RANK) {
+  if ((tile->num_dims == 0 && !is_local) || tile->num_dims > TL_MAX_RANK) {
     tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, tile->type_loc, "a tile has 1 to %d dims", TL_MAX_RANK);
     return;
   }
@@ -412,10 +411,13 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
       ok = false;
     }
   }
-  if (!ok || !symbol || !check_bytes(sema, tile->name, dtype, dims, rank, max_shared_bytes, "2^31 - 1", tile->type_loc))
+  int64_t most = is_local ? max_local_bytes : max_shared_bytes;
+  if (!ok || !symbol ||
+      !check_bytes(sema, tile->name, dtype, dims, rank, most, is_local ? "65536" : "2^31 - 1", tile->type_loc)) {
     return;
+  }
   sema->builder.loc = tile->loc;
-  int scope = tile->scope == TL_TILE_SHARED ? TL_SCOPE_SHARED : TL_SCOPE_FRAGMENT;
+  int scope = is_local ? TL_SCOPE_LOCAL : tile->scope == TL_TILE_SHARED ? TL_SCOPE_SHARED : TL_SCOPE_FRAGMENT;
   const tl_type *type = tl_type_buffer(sema->module, scope, dtype, dims, rank);
   tl_shared_layout layout = {0};
   if (tile->layout && scope == TL_SCOPE_SHARED && !shared_layout(sema, tile->layout, type, &layout)) return;

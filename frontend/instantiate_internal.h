@@ -13,9 +13,27 @@ void tl_instantiate_view(tl_sema *sema, const tl_view *view);
 // instantiate_stmt.c: control flow and scopes.
 void tl_instantiate_stmts(tl_sema *sema, const tl_stmt_list *list);
 
+// instantiate_flow.c
+// The body of the kernel, which `exit` may leave.
+void tl_instantiate_kernel_body(tl_sema *sema, const tl_stmt_list *list);
+// After a statement that may have left its list: puts the builder into the condition that it has not. False when the
+// statement cannot leave; else the rest of the list follows and then `tl_instantiate_leave` with the outer builder.
+bool tl_instantiate_begin_rest(tl_sema *sema, const tl_stmt *stmt, tl_builder *out_outer);
+// A FOR over range[0] (lower), range[1] (upper), range[2] (step) for a loop statement, and the builder inside of it.
+tl_op *tl_instantiate_begin_loop(tl_sema *sema, const tl_stmt *stmt, tl_value *const *range, tl_flow *flow);
+void tl_instantiate_end_loop(tl_sema *sema, tl_flow *flow);
+void tl_instantiate_while(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_break(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_continue(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt);
+
 // instantiate_copy.c
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
+
+// instantiate_local.c: every element of a local array, or a local scalar.
+void tl_instantiate_fill_local(tl_sema *sema, const tl_symbol *symbol, const tl_sema_value *value, tl_loc target,
+                               tl_loc loc);
 
 // instantiate_gemm.c
 void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt);

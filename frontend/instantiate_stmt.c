@@ -183,18 +183,18 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
   if (stmt->kind == TL_STMT_PIPELINED && tl_instantiate_refuse_in_parallel(sema, stmt, "`pipelined`")) return;
   bool ok = parse_loop_range(sema, stmt, &range);
   tl_op *op = NULL;
-  tl_builder outer = sema->builder;
+  // With a bad range the body is still looked at for further errors.
+  tl_flow flow = {.outer = sema->flow, .in_parallel = sema->in_parallel};
+  sema->flow = &flow;
   if (ok) {
-    sema->builder.loc = stmt->loc;
-    tl_group groups[4] = {TL_GROUP_OF(range.lower), TL_GROUP_OF(range.upper), TL_GROUP_OF(range.step), TL_GROUP_EMPTY};
-    op = tl_build(&sema->builder, TL_OP_FOR, groups, NULL, 0);
+    sema->flow = flow.outer;
+    tl_value *bounds[3] = {range.lower, range.upper, range.step};
+    op = tl_instantiate_begin_loop(sema, stmt, bounds, &flow);
     int64_t factor = stmt->kind == TL_STMT_UNROLL ? -1 : stmt->kind == TL_STMT_FOR ? unroll_factor(sema, stmt) : 0;
     if (factor == -1) check_unroll_bounds(sema, stmt, &range);
     if (factor != 0) tl_op_set_int(sema->module, op, TL_ATTR_UNROLL, factor);
     if (stmt->kind == TL_STMT_PIPELINED) set_pipeline_options(sema, stmt, op);
-    const char *name = tl_arena_copy_bytes(sema->arena, stmt->in.names[0].data, stmt->in.names[0].len);
-    tl_block_add_arg(sema->module, op->regions[0], tl_type_index(sema->module), name);
-    outer = tl_instantiate_enter(sema, op, 0);
+    op->regions[0]->args[0]->name = tl_module_intern(sema->module, stmt->in.names[0]);
   }
   size_t mark = tl_sema_open_scope(sema);
   for (uint32_t i = 0; i < stmt->in.num_names; ++i) {
@@ -202,7 +202,8 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
   }
   emit_body(sema, &stmt->body);
   tl_sema_close_scope(sema, mark);
-  if (op) tl_instantiate_leave(sema, outer);
+  if (op) tl_instantiate_end_loop(sema, &flow);
+  sema->flow = flow.outer;
 }
 
 // ---- if and let
@@ -247,49 +248,70 @@ static void emit_sync(tl_sema *sema, const tl_stmt *stmt) {
   tl_build(&sema->builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
+static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
+  switch (stmt->kind) {
+    case TL_STMT_CLEAR:
+    case TL_STMT_FILL:
+      tl_instantiate_fill(sema, stmt);
+      break;
+    case TL_STMT_COPY:
+      tl_instantiate_copy(sema, stmt);
+      break;
+    case TL_STMT_GEMM:
+      tl_instantiate_gemm(sema, stmt);
+      break;
+    case TL_STMT_PARALLEL:
+      emit_parallel(sema, stmt);
+      break;
+    case TL_STMT_PIPELINED:
+    case TL_STMT_FOR:
+    case TL_STMT_UNROLL:
+      emit_loop(sema, stmt);
+      break;
+    case TL_STMT_IF:
+      emit_if(sema, stmt);
+      break;
+    case TL_STMT_WHILE:
+      tl_instantiate_while(sema, stmt);
+      break;
+    case TL_STMT_BREAK:
+      tl_instantiate_break(sema, stmt);
+      break;
+    case TL_STMT_CONTINUE:
+      tl_instantiate_continue(sema, stmt);
+      break;
+    case TL_STMT_EXIT:
+      tl_instantiate_exit(sema, stmt);
+      break;
+    case TL_STMT_LET:
+      emit_let(sema, stmt);
+      break;
+    case TL_STMT_ATOMIC:
+      tl_instantiate_atomic(sema, stmt);
+      break;
+    case TL_STMT_VIEW:
+      tl_instantiate_view(sema, &stmt->view);
+      break;
+    case TL_STMT_ASSIGN:
+      tl_instantiate_assign(sema, stmt);
+      break;
+    case TL_STMT_REDUCE:
+      tl_instantiate_reduce(sema, stmt);
+      break;
+    case TL_STMT_SYNC:
+      emit_sync(sema, stmt);
+      break;
+  }
+}
+
 void tl_instantiate_stmts(tl_sema *sema, const tl_stmt_list *list) {
   for (uint32_t i = 0; i < list->len; ++i) {
-    const tl_stmt *stmt = list->items[i];
-    switch (stmt->kind) {
-      case TL_STMT_CLEAR:
-      case TL_STMT_FILL:
-        tl_instantiate_fill(sema, stmt);
-        break;
-      case TL_STMT_COPY:
-        tl_instantiate_copy(sema, stmt);
-        break;
-      case TL_STMT_GEMM:
-        tl_instantiate_gemm(sema, stmt);
-        break;
-      case TL_STMT_PARALLEL:
-        emit_parallel(sema, stmt);
-        break;
-      case TL_STMT_PIPELINED:
-      case TL_STMT_FOR:
-      case TL_STMT_UNROLL:
-        emit_loop(sema, stmt);
-        break;
-      case TL_STMT_IF:
-        emit_if(sema, stmt);
-        break;
-      case TL_STMT_LET:
-        emit_let(sema, stmt);
-        break;
-      case TL_STMT_ATOMIC:
-        tl_instantiate_atomic(sema, stmt);
-        break;
-      case TL_STMT_VIEW:
-        tl_instantiate_view(sema, &stmt->view);
-        break;
-      case TL_STMT_ASSIGN:
-        tl_instantiate_assign(sema, stmt);
-        break;
-      case TL_STMT_REDUCE:
-        tl_instantiate_reduce(sema, stmt);
-        break;
-      case TL_STMT_SYNC:
-        emit_sync(sema, stmt);
-        break;
-    }
+    emit_stmt(sema, list->items[i]);
+    tl_builder outer;
+    if (i + 1 == list->len || !tl_instantiate_begin_rest(sema, list->items[i], &outer)) continue;
+    tl_stmt_list rest = {list->items + i + 1, list->len - i - 1};
+    tl_instantiate_stmts(sema, &rest);
+    tl_instantiate_leave(sema, outer);
+    return;
   }
 }

@@ -21,6 +21,7 @@ typedef enum tl_symbol_role {
   TL_ROLE_ARG,
   TL_ROLE_GRID,
   TL_ROLE_TILE,
+  TL_ROLE_LOCAL,
   TL_ROLE_VIEW,
   TL_ROLE_INDEX,
   TL_ROLE_BODY_LET
@@ -163,6 +164,9 @@ tl_sema_value tl_sema_condition(tl_sema *sema, const tl_expr *expr);
 // The dtype of elements that a declaration or cast names.
 bool tl_sema_dtype(tl_sema *sema, const tl_expr *expr, tl_dtype *out);
 
+// sema_sum.c: `sum[k in 0:n](…)` and its relatives.
+tl_sema_value tl_sema_sum(tl_sema *sema, const tl_expr *expr);
+
 // sema_access.c
 // All subscripts name one element: `X[i, j]`.
 bool tl_sema_is_element(const tl_expr *expr);
@@ -170,6 +174,9 @@ bool tl_sema_is_element(const tl_expr *expr);
 tl_symbol *tl_sema_buffer(tl_sema *sema, const tl_expr *expr);
 // Index values of an element's subscripts (as many as dims); false after errors.
 bool tl_sema_subscripts(tl_sema *sema, const tl_symbol *symbol, const tl_expr *expr, tl_value **out_indices);
+bool tl_sema_is_local_scalar(const tl_symbol *symbol);
+// Reports a local array used outside of `parallel`, and a local scalar assigned inside; true for every other buffer.
+bool tl_sema_check_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc);
 tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_value *pad, tl_loc loc);
 tl_sema_value tl_sema_load_element(tl_sema *sema, const tl_expr *expr, const tl_expr *pad);
 // A whole tile or a slice as the element of the current tile context (NumPy broadcasting).

@@ -95,6 +95,33 @@ static void check_self_read(tl_sema *sema, tl_value *const *indices, tl_loc loc)
   tl_diag_add_hint(sema->diags, diag, "assign to another tile, or copy `%.*s` first", TL_STR_ARG(tile->target->name));
 }
 
+// ---- locals
+
+bool tl_sema_is_local_scalar(const tl_symbol *symbol) {
+  return symbol && symbol->kind == TL_SYMBOL_BUFFER && symbol->value->type->scope == TL_SCOPE_LOCAL &&
+         symbol->value->type->rank == 0;
+}
+
+bool tl_sema_check_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc) {
+  if (symbol->value->type->scope != TL_SCOPE_LOCAL) return true;
+  if (tl_sema_is_local_scalar(symbol)) {
+    if (!is_write || !sema->in_parallel) return true;
+    tl_diag *diag =
+        tl_diag_report(sema->diags, TL_DIAG_LOCAL_PLACE, loc,
+                       "the local scalar `%.*s` belongs to the block and is assigned outside of `parallel` only",
+                       TL_STR_ARG(symbol->name));
+    tl_diag_add_hint(sema->diags, diag, "for a value of each element declare a local array: `%.*s: %s[1]`",
+                     TL_STR_ARG(symbol->name), tl_dtype_name(symbol->value->type->dtype));
+    return false;
+  }
+  if (sema->in_parallel) return true;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_LOCAL_PLACE, loc,
+                                 "the local array `%.*s` exists inside `parallel` only, once for each element",
+                                 TL_STR_ARG(symbol->name));
+  tl_diag_add_hint(sema->diags, diag, "declare it under `shared` or `fragment` to keep its content for the block");
+  return false;
+}
+
 tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_value *pad,
                            tl_loc loc) {
   const tl_type *type = symbol->value->type;
@@ -105,6 +132,7 @@ tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *con
     tl_diag_add_hint(sema->diags, diag, "copy `%.*s` to a shared tile and read that", TL_STR_ARG(symbol->name));
     return tl_sema_poison();
   }
+  if (!tl_sema_check_local_place(sema, symbol, false, loc)) return tl_sema_poison();
   if (sema->tile && sema->tile->target == symbol) check_self_read(sema, indices, loc);
   sema->builder.loc = loc;
   const tl_type *element = tl_type_scalar(sema->module, type->dtype);
@@ -180,7 +208,7 @@ bool tl_sema_has_tile(tl_sema *sema, const tl_expr *expr) {
   if (tl_sema_find_reduction(sema, expr)) return true;
   if (expr->kind == TL_EXPR_NAME) {
     const tl_symbol *symbol = tl_strmap_get(&sema->names, expr->text);
-    return symbol && symbol->kind == TL_SYMBOL_BUFFER;
+    return symbol && symbol->kind == TL_SYMBOL_BUFFER && !tl_sema_is_local_scalar(symbol);
   }
   if (expr->kind == TL_EXPR_INDEX) {
     if (!tl_sema_is_element(expr)) return true;
@@ -200,7 +228,7 @@ bool tl_sema_has_tile(tl_sema *sema, const tl_expr *expr) {
 // Whether a block reads a tile at an index that is not proven inside: such a read may happen under its condition only.
 static bool has_unproven_read(const tl_block *block) {
   for (const tl_op *op = block->first; op; op = op->next) {
-    if (op->code == TL_OP_IF) return true;
+    if (op->num_regions > 0) return true;
     if (op->code != TL_OP_LOAD) continue;
     const tl_type *type = tl_op_arg(op, TL_GROUP_LOAD_buffer)->type;
     if (type->scope == TL_SCOPE_GLOBAL) continue;

@@ -40,6 +40,7 @@ static tl_sema_value name_value(tl_sema *sema, const tl_expr *expr) {
     case TL_SYMBOL_BUFFER:
       break;
   }
+  if (tl_sema_is_local_scalar(symbol)) return leaf(sema, tl_sema_load(sema, symbol, NULL, NULL, expr->loc), expr->loc);
   if (sema->tile) return leaf(sema, tl_sema_broadcast(sema, expr), expr->loc);
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, expr->loc,
                                  "a single value is needed, `%.*s` is a whole %s of shape %s", TL_STR_ARG(symbol->name),
@@ -136,9 +137,7 @@ tl_sema_value tl_sema_expr(tl_sema *sema, const tl_expr *expr) {
       if (sema->tile) return tl_sema_broadcast(sema, expr);
       return misused(sema, expr, "a single value is needed, this is a transposed tile");
     case TL_EXPR_REDUCTION:
-      tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, expr->loc,
-                     "reductions in expressions (`%.*s[…](…)`) are not supported yet", TL_STR_ARG(expr->text));
-      return tl_sema_poison();
+      return tl_sema_sum(sema, expr);
   }
   return tl_sema_poison();
 }

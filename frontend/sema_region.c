@@ -126,6 +126,12 @@ bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *ou
   out->symbol = tl_sema_buffer(sema, expr);
   if (!out->symbol) return false;
   const tl_type *type = out->symbol->value->type;
+  if (type->scope == TL_SCOPE_LOCAL) {
+    tl_diag_report(sema->diags, TL_DIAG_LOCAL_PLACE, expr->loc,
+                   "`%.*s` is local and no tile: its elements are read and assigned one by one",
+                   TL_STR_ARG(out->symbol->name));
+    return false;
+  }
   out->rank = type->rank;
   sema->builder.loc = out->loc;
   if (expr->kind == TL_EXPR_INDEX) {

@@ -29,6 +29,8 @@ const char *tl_symbol_a_role(tl_symbol_role role) {
       return "a grid index";
     case TL_ROLE_TILE:
       return "a tile";
+    case TL_ROLE_LOCAL:
+      return "a local";
     case TL_ROLE_VIEW:
       return "a view";
     case TL_ROLE_INDEX:

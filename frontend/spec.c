@@ -265,6 +265,8 @@ static void read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_
     read_tiles(reader, value, TL_TILE_SHARED, key, kernel);
   } else if (tl_str_is(key, "fragment")) {
     read_tiles(reader, value, TL_TILE_FRAGMENT, key, kernel);
+  } else if (tl_str_is(key, "local")) {
+    read_tiles(reader, value, TL_TILE_LOCAL, key, kernel);
   } else if (tl_str_is(key, "body")) {
     tl_spec_read_body(reader, value, &kernel->body);
   } else if (tl_str_is(key, "check")) {
@@ -274,13 +276,6 @@ static void read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_
   } else if (tl_str_is(key, "tune")) {
     tl_spec_check_tune(reader, value);
   }
-}
-
-// Refused for now, but what stands in it is checked for syntax.
-static void check_later_section(tl_spec_reader *reader, const tl_yaml_entry *entry) {
-  tl_kernel_spec scratch = {0};
-  if (tl_str_is(entry->key->text.text, "local"))
-    read_tiles(reader, entry->value, TL_TILE_LOCAL, TL_STR("local"), &scratch);
 }
 
 // A document without `kernel`: a chain, macros for the file, or a mistake.
@@ -317,10 +312,7 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
   size_t errors_before = reader->diags->num_errors;
   for (uint32_t i = 0; i < document->num_entries; i++) {
     const tl_yaml_entry *entry = &document->entries[i];
-    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel"))
-      read_section(reader, entry, kernel);
-    else
-      check_later_section(reader, entry);
+    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel")) read_section(reader, entry, kernel);
   }
   if (reader->diags->num_errors == errors_before) tl_spec_check_names(reader, kernel);
   return kernel->name.len > 0;

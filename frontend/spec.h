@@ -68,6 +68,10 @@ typedef enum tl_stmt_kind {
   TL_STMT_FOR,        // in, body; option unroll
   TL_STMT_UNROLL,     // in, body
   TL_STMT_IF,         // condition, body, else_body
+  TL_STMT_WHILE,      // condition, body
+  TL_STMT_BREAK,
+  TL_STMT_CONTINUE,
+  TL_STMT_EXIT,       // condition, or NULL: always
   TL_STMT_LET,        // lets
   TL_STMT_ATOMIC,     // from, to; options op into order
   TL_STMT_VIEW,       // view

@@ -196,6 +196,7 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   tl_spec_print_expr("fast_math", kernel->fast_math, 0, out);
   print_tiles(kernel, TL_TILE_SHARED, "shared", out);
   print_tiles(kernel, TL_TILE_FRAGMENT, "fragment", out);
+  print_tiles(kernel, TL_TILE_LOCAL, "local", out);
   if (kernel->body.len) {
     tl_strbuf_append_c(out, "body:\n");
     tl_spec_print_body(&kernel->body, 2, out);

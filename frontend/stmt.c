@@ -105,16 +105,19 @@ static bool read_view(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
   return false;
 }
 
-static bool read_sync(tl_spec_reader *reader, const tl_yaml_node *value) {
+// sync, break and continue stand alone.
+static bool read_nothing(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value) {
   if (tl_spec_is_empty(value)) return true;
-  if (!value->bad) tl_diag_report(reader->diags, TL_DIAG_STMT_FORM, value->loc, "`sync:` takes no value");
+  if (!value->bad) tl_diag_report(reader->diags, TL_DIAG_STMT_FORM, value->loc, "`%s:` takes no value", schema->key);
   return false;
 }
 
 // The value behind the statement's key.
 static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
   tl_str key = tl_str_from(schema->key);
-  if (stmt->kind == TL_STMT_SYNC) return read_sync(reader, value);
+  bool is_bare = stmt->kind == TL_STMT_SYNC || stmt->kind == TL_STMT_BREAK || stmt->kind == TL_STMT_CONTINUE;
+  if (is_bare) return read_nothing(reader, schema, value);
+  if (stmt->kind == TL_STMT_EXIT && tl_spec_is_empty(value)) return true;
   if (stmt->kind == TL_STMT_LET) {
     tl_spec_read_named(reader, value, key, &stmt->lets, &stmt->num_lets);
     return stmt->num_lets > 0;
@@ -134,6 +137,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_UNROLL:
       return read_loop(reader, schema, value, stmt);
     case TL_STMT_IF:
+    case TL_STMT_WHILE:
+    case TL_STMT_EXIT:
       return (stmt->condition = tl_expr_parse(reader->arena, reader->diags, value->text)) != NULL;
     case TL_STMT_ATOMIC:
       return read_atomic(reader, schema, value, stmt);
@@ -145,6 +150,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
       return tl_expr_parse_assign(reader->arena, reader->diags, value->text, &stmt->assign);
     case TL_STMT_LET:
     case TL_STMT_SYNC:
+    case TL_STMT_BREAK:
+    case TL_STMT_CONTINUE:
       break;
   }
   return false;

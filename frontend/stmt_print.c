@@ -50,6 +50,16 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_IF:
       tl_expr_print(stmt->condition, text);
       return "if";
+    case TL_STMT_WHILE:
+      tl_expr_print(stmt->condition, text);
+      return "while";
+    case TL_STMT_EXIT:
+      if (stmt->condition) tl_expr_print(stmt->condition, text);
+      return "exit";
+    case TL_STMT_BREAK:
+      return "break";
+    case TL_STMT_CONTINUE:
+      return "continue";
     case TL_STMT_LET:
       return "let";
     case TL_STMT_VIEW:
@@ -84,7 +94,7 @@ static void print_nested(const char *key, const tl_stmt_list *body, int indent, 
 
 static bool is_loop(const tl_stmt *stmt) {
   return stmt->kind == TL_STMT_PARALLEL || stmt->kind == TL_STMT_PIPELINED || stmt->kind == TL_STMT_FOR ||
-         stmt->kind == TL_STMT_UNROLL;
+         stmt->kind == TL_STMT_UNROLL || stmt->kind == TL_STMT_WHILE;
 }
 
 static void print_stmt(const tl_stmt *stmt, int indent, tl_strbuf *out) {

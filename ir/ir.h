@@ -285,6 +285,9 @@ tl_value *tl_build_math(tl_builder *builder, int function, tl_value *a);
 tl_op *tl_build_yield(tl_builder *builder, tl_value *const *values, uint32_t len);
 tl_value *tl_block_add_arg(tl_module *module, tl_block *block, const tl_type *type, const char *name);
 
+// Upper bound of a FOR that only its `while` ends.
+#define TL_FOR_ENDLESS (INT64_C(1) << 62)
+
 // ---- reading and changing ops
 tl_value *tl_op_operand(const tl_op *op, uint32_t index);
 // Group access by TL_GROUP_<OP>_<name>.

@@ -59,6 +59,10 @@ static void verify_for(tl_verifier *verifier, const tl_op *op) {
                    tl_verify_type_text(verifier, init), tl_verify_type_text(verifier, block->args[i + 1]->type),
                    tl_verify_type_text(verifier, op->results[i].type));
   }
+  bool has_condition = carried > 0 && tl_type_is_scalar_of(op->results[0].type, TL_DTYPE_BOOL);
+  if (tl_op_has(op, TL_ATTR_WHILE) && !has_condition) {
+    tl_verify_fail(verifier, op, "with 'while' the first carried value is a bool");
+  }
   verify_yield_types(verifier, op, 0);
 }
 

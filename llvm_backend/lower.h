@@ -176,6 +176,11 @@ typedef struct tl_side {
 void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer,
                           const tl_side *side, const tl_place *place);
 
+// ---- local arrays (lower_local.c): one for each thread, used inside parallels of width 1
+tl_buffer *tl_lower_local_array(tl_lower *l, const tl_type *type);
+void tl_lower_local_load(tl_lower *l, tl_op *op);
+void tl_lower_local_store(tl_lower *l, tl_op *op);
+
 // ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
 LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
                                LLVMValueRef inside, int evict);

@@ -32,6 +32,10 @@ static int64_t row_bytes(const tl_type *type) {
 void tl_lower_op_ALLOC(tl_lower *l, tl_op *op) {
   tl_value *result = tl_op_result(op, 0);
   const tl_type *type = result->type;
+  if (type->scope == TL_SCOPE_LOCAL) {
+    tl_lower_set_buffer(l, result, tl_lower_local_array(l, type));
+    return;
+  }
   if (type->scope != TL_SCOPE_SHARED) {
     tl_lower_unsupported(l, op, "%s tiles in memory have no lowering", tl_ir_enum_text(TL_IR_ENUM_SCOPE, type->scope));
     return;

@@ -149,6 +149,16 @@ static bool fits_i32(tl_range range) {
   return range.lo >= INT32_MIN && range.hi < INT32_MAX / 2;
 }
 
+// Whether the loop goes on, asked at its head.
+static LLVMValueRef another_turn(tl_lower *l, const tl_op *op, const tl_loop *loop, int64_t step, LLVMValueRef end) {
+  int64_t bound;
+  bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
+  bool endless = tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_upper), &bound) && bound == TL_FOR_ENDLESS;
+  if (ends_itself && endless) return loop->phis[0];
+  LLVMValueRef inside = LLVMBuildICmp(l->builder, step > 0 ? LLVMIntSLT : LLVMIntSGT, loop->induction, end, "");
+  return ends_itself ? LLVMBuildAnd(l->builder, loop->phis[0], inside, "") : inside;
+}
+
 void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
   tl_value *step_value = tl_op_arg(op, TL_GROUP_FOR_step), *index = op->regions[0]->args[0];
@@ -171,7 +181,7 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   LLVMAddIncoming(loop.induction, &start, &entry, 1);
   add_phis(l, op, &loop, entry);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);
-  LLVMValueRef more = LLVMBuildICmp(l->builder, step > 0 ? LLVMIntSLT : LLVMIntSGT, loop.induction, end, "");
+  LLVMValueRef more = another_turn(l, op, &loop, step, end);
   LLVMBuildCondBr(l->builder, more, loop.body, loop.after);
   LLVMPositionBuilderAtEnd(l->builder, loop.body);
   tl_lower_set_one(l, index, tl_lower_index_as(l, l->builder, loop.induction, tl_lower_value_type(l, index)));

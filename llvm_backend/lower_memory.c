@@ -80,6 +80,10 @@ static bool is_deferred(tl_lower *l, const tl_op *op) {
 }
 
 void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
+  if (tl_op_arg(op, TL_GROUP_LOAD_buffer)->type->scope == TL_SCOPE_LOCAL) {
+    tl_lower_local_load(l, op);
+    return;
+  }
   tl_value *result = tl_op_result(op, 0);
   if (!known_element(l, op, result->type->dtype) || is_deferred(l, op)) return;
   bool uniform = tl_lower_is_uniform(l, op, TL_GROUP_LOAD_index);
@@ -154,6 +158,10 @@ static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t 
 }
 
 void tl_lower_op_STORE(tl_lower *l, tl_op *op) {
+  if (tl_op_arg(op, TL_GROUP_STORE_buffer)->type->scope == TL_SCOPE_LOCAL) {
+    tl_lower_local_store(l, op);
+    return;
+  }
   tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
   if (!known_element(l, op, value->type->dtype)) return;
   if (tl_lower_is_async_store(l, op)) {

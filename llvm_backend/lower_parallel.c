@@ -9,7 +9,7 @@
 #define TL_UNROLL_BUDGET 3000  // body ops times elements that are unrolled when a loop would do
 
 typedef struct tl_body_facts {
-  bool nested;    // holds regions
+  bool nested;    // holds regions or uses local arrays: one element at a time
   bool extracts;  // reads tile values: their registers have no run-time index
   int32_t ops;
 } tl_body_facts;
@@ -19,6 +19,10 @@ static void look_at(tl_op *op, void *user) {
   facts->ops++;
   if (op->code != TL_OP_PARALLEL && op->num_regions > 0) facts->nested = true;
   if (op->code == TL_OP_EXTRACT) facts->extracts = true;
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    const tl_type *type = tl_op_operand(op, i)->type;
+    if (type->kind == TL_TYPE_BUFFER && type->scope == TL_SCOPE_LOCAL) facts->nested = true;
+  }
 }
 
 // Results while the groups are lowered: one array of registers a result.

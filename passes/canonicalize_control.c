@@ -58,6 +58,27 @@ static void replace_by_inits(tl_op *op) {
   tl_op_erase(op);
 }
 
+// One turn of a loop that may end itself: `if` it still runs, the body; else what was carried stays.
+static void expand_turn(tl_builder *builder, const tl_op *op, tl_value_map *map, tl_value **carried) {
+  enum { MAX_CARRIED = 64 };
+  const tl_type *types[MAX_CARRIED];
+  const tl_op *yield = tl_block_terminator(op->regions[0]);
+  for (uint32_t i = 0; i < op->num_results; i++) types[i] = tl_op_result(op, i)->type;
+  tl_group group = TL_GROUP_OF(carried[0]);
+  tl_op *turn = tl_build(builder, TL_OP_IF, &group, types, op->num_results);
+  tl_builder inside;
+  tl_builder_at_end(&inside, builder->module, turn->regions[0]);
+  for (const tl_op *inner = op->regions[0]->first; inner != yield; inner = inner->next) tl_op_clone(&inside, inner, map);
+  tl_value *next[MAX_CARRIED];
+  for (uint32_t i = 0; i < op->num_results; i++) next[i] = tl_value_map_get(map, tl_op_operand(yield, i));
+  inside.loc = op->loc;
+  tl_build_yield(&inside, next, op->num_results);
+  tl_builder_at_end(&inside, builder->module, turn->regions[1]);
+  inside.loc = op->loc;
+  tl_build_yield(&inside, carried, op->num_results);
+  for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_op_result(turn, i);
+}
+
 // Writes the body out once for every iteration before the loop, then removes the loop.
 static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop *loop) {
   enum { MAX_CARRIED = 64 };
@@ -72,8 +93,12 @@ static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop
     builder.loc = op->loc;
     tl_value_map_set(&map, body->args[0], tl_build_index(&builder, loop->lower + trip * loop->step));
     for (uint32_t i = 0; i < op->num_results; i++) tl_value_map_set(&map, body->args[i + 1], carried[i]);
-    for (const tl_op *inner = body->first; inner != yield; inner = inner->next) tl_op_clone(&builder, inner, &map);
-    for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_value_map_get(&map, tl_op_operand(yield, i));
+    if (tl_op_has(op, TL_ATTR_WHILE)) {
+      expand_turn(&builder, op, &map, carried);
+    } else {
+      for (const tl_op *inner = body->first; inner != yield; inner = inner->next) tl_op_clone(&builder, inner, &map);
+      for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_value_map_get(&map, tl_op_operand(yield, i));
+    }
     tl_value_map_fini(&map);
   }
   for (uint32_t i = 0; i < op->num_results; i++) tl_value_replace_uses(tl_op_result(op, i), carried[i]);
@@ -175,10 +200,13 @@ static bool merge_stores(tl_pass_context *context, tl_op *op, int limit) {
 
 static bool convert_if(tl_pass_context *context, tl_op *op) {
   enum { MAX_OPS = 8 };
-  if (!tl_op_enclosing(op->parent->parent, TL_OP_PARALLEL) && op->parent->parent->code != TL_OP_PARALLEL) return false;
-  if (merge_stores(context, op, MAX_OPS)) return true;
-  if (op->num_results == 0 || !op->regions[1] || !is_small_and_pure(op->regions[0], MAX_OPS) ||
-      !is_small_and_pure(op->regions[1], MAX_OPS)) {
+  bool in_parallel =
+      tl_op_enclosing(op->parent->parent, TL_OP_PARALLEL) || op->parent->parent->code == TL_OP_PARALLEL;
+  if (in_parallel && merge_stores(context, op, MAX_OPS)) return true;
+  // Branches of the block stay, except those that only choose between values.
+  int limit = in_parallel ? MAX_OPS : 2;
+  if (op->num_results == 0 || !op->regions[1] || !is_small_and_pure(op->regions[0], limit) ||
+      !is_small_and_pure(op->regions[1], limit)) {
     return false;
   }
   for (uint32_t i = 0; i < op->num_results; i++) {

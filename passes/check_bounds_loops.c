@@ -105,7 +105,8 @@ static void check_index(tl_pass_context *context, const tl_op *op, const tl_valu
   tl_affine affine = tl_affine_of(index);
   if (!affine.valid) return;
   for (const tl_op *up = op->parent->parent; up; up = up->parent ? up->parent->parent : NULL) {
-    if (up->code != TL_OP_FOR) continue;
+    // A loop that ends itself need not reach its bound.
+    if (up->code != TL_OP_FOR || tl_op_has(up, TL_ATTR_WHILE)) continue;
     const tl_value *loop_index = up->regions[0]->args[0];
     loop_term term;
     if (!loop_term_of(up, tl_affine_coefficient(&affine, loop_index), &term)) continue;

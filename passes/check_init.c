@@ -65,6 +65,7 @@ static void visit_if(init_state *state, const tl_op *op) {
 
 static bool runs_at_least_once(const tl_op *loop) {
   int64_t step = 0;
+  if (tl_op_has(loop, TL_ATTR_WHILE)) return false;
   if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0) return false;
   tl_value *lower = tl_op_arg(loop, TL_GROUP_FOR_lower), *upper = tl_op_arg(loop, TL_GROUP_FOR_upper);
   return step > 0 ? tl_prove_lt(lower, upper) : tl_prove_lt(upper, lower);

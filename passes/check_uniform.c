@@ -98,24 +98,31 @@ static void seed(tl_op *op, void *user) {
   }
 }
 
+// Threads take different ways through `op`: whatever it gives differs.
+static void mark_region(uniform_state *state, const tl_op *op) {
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    if (!op->regions[r]) continue;
+    for (uint32_t a = 0; a < op->regions[r]->num_args; a++) mark(state, op->regions[r]->args[a]);
+    mark_local_stores(state, op->regions[r]);
+  }
+  mark_results(state, op);
+}
+
 // What a divergent operand of `op` makes divergent.
 static void follow(uniform_state *state, const tl_use *use) {
   const tl_op *op = use->owner;
   uint32_t position = (uint32_t)(use - op->operands);
   if (op->code == TL_OP_YIELD) {
     const tl_op *parent = op->parent->parent;
+    if (position == 0 && tl_op_has(parent, TL_ATTR_WHILE)) mark_region(state, parent);
     if (parent->code == TL_OP_FOR) mark(state, parent->regions[0]->args[position + 1]);
     if (position < parent->num_results) mark(state, tl_op_result(parent, position));
   } else if (op->code == TL_OP_FOR && position >= 3) {
+    if (position == 3 && tl_op_has(op, TL_ATTR_WHILE)) mark_region(state, op);
     mark(state, op->regions[0]->args[position - 3 + 1]);
     mark(state, tl_op_result(op, position - 3));
   } else if (op->code == TL_OP_FOR || op->code == TL_OP_IF) {
-    for (uint32_t r = 0; r < op->num_regions; r++) {
-      if (!op->regions[r]) continue;
-      for (uint32_t a = 0; a < op->regions[r]->num_args; a++) mark(state, op->regions[r]->args[a]);
-      mark_local_stores(state, op->regions[r]);
-    }
-    mark_results(state, op);
+    mark_region(state, op);
   } else if (op->code == TL_OP_STORE) {
     if (is_local(tl_element_buffer(op)) && use->value != tl_element_buffer(op)) mark(state, tl_element_buffer(op));
   } else {
@@ -174,6 +181,7 @@ static void visit_control(uniform_state *state, tl_op *op) {
     if (uniform) tl_op_set_unit(state->context->module, op, TL_ATTR_UNIFORM);
   } else {
     for (uint32_t i = 0; i < 3; i++) uniform = uniform && is_uniform(state, tl_op_operand(op, i));
+    if (tl_op_has(op, TL_ATTR_WHILE)) uniform = uniform && is_uniform(state, op->regions[0]->args[1]);
   }
   const tl_op *outer = state->divergent;
   if (!uniform) state->divergent = op;

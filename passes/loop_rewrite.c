@@ -110,6 +110,7 @@ void tl_yield_append(tl_module *module, tl_op *yield, tl_value *const *values, u
 
 // Whether result `index` and, for a loop, the region argument behind it serve nothing but the carried value itself.
 static bool result_is_unused(const tl_op *op, uint32_t index) {
+  if (index == 0 && tl_op_has(op, TL_ATTR_WHILE)) return false;
   if (tl_op_result(op, index)->uses) return false;
   if (op->code != TL_OP_FOR) return true;
   const tl_op *yield = tl_block_terminator(op->regions[0]);

@@ -95,8 +95,20 @@ static void remark_overlapped(tl_pass_context *context, const tl_dependence *dep
   tl_strbuf_fini(&names);
 }
 
+static void leave_in_order(tl_op *loop) {
+  tl_op_remove_attr(loop, TL_ATTR_PIPELINED);
+  tl_op_remove_attr(loop, TL_ATTR_STAGES);
+}
+
 static void run_loop(tl_pass_context *context, tl_op *loop) {
   int64_t stages = stages_of(loop);
+  if (tl_op_has(loop, TL_ATTR_WHILE)) {
+    // Copies must not run ahead of a turn that may never come.
+    tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, loop->loc,
+                   "the pipelined loop runs in order: `break` or `exit` may end it before its last turn");
+    leave_in_order(loop);
+    return;
+  }
   tl_dependence dependence;
   tl_dependence_analyze(loop, &dependence);
   for (size_t p = 0; p < dependence.producers.len; p++) {
@@ -107,8 +119,7 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
     remark_overlapped(context, &dependence, stages);
     tl_pipeline_emit(context, &dependence, stages);
   } else {
-    tl_op_remove_attr(loop, TL_ATTR_PIPELINED);
-    tl_op_remove_attr(loop, TL_ATTR_STAGES);
+    leave_in_order(loop);
   }
   tl_dependence_fini(&dependence);
 }

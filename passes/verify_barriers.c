@@ -342,7 +342,14 @@ static void run_for(verifier *self, const tl_op *op) {
   for (uint32_t i = 3; i < op->num_operands; i++)
     tl_vec_push(&carried, *tl_run_env_at(&self->env, tl_op_operand(op, i)));
   int64_t jump_at = trips > WHOLE_LOOP_TRIPS + 4 * self->period ? 2 * self->period + 8 : -1;
+  bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
+  if (ends_itself) {
+    // A few turns show every pair of neighbours.
+    jump_at = -1;
+    if (trips > WHOLE_LOOP_TRIPS) trips = WHOLE_LOOP_TRIPS;
+  }
   for (int64_t i = 0; i < trips && !self->status && self->budget > 0; i++) {
+    if (ends_itself && carried.items[0].number == 0) break;
     // The middle of a long loop repeats with the period of its rings.
     if (i == jump_at) i += (trips - 2 * jump_at) / self->period * self->period;
     tl_run_env_set(&self->env, body->args[0], lower + i * step);
@@ -449,7 +456,8 @@ static void look_at(tl_op *op, void *user) {
   if (op->code == TL_OP_ALLOC || op->code == TL_OP_TENSOR) tl_vec_push(&self->roots, op);
   if (depth > 1 && depth <= MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   if (depth > self->max_depth) self->max_depth = depth;
-  if (op->code == TL_OP_IF && tl_op_enclosing(op, TL_OP_PARALLEL) == NULL) found->has_branch = true;
+  bool decides = op->code == TL_OP_IF || tl_op_has(op, TL_ATTR_WHILE);
+  if (decides && tl_op_enclosing(op, TL_OP_PARALLEL) == NULL) found->has_branch = true;
   if (op->code != TL_OP_FOR || tl_op_enclosing(op, TL_OP_PARALLEL)) return;
   const tl_value *upper = tl_op_operand(op, 1);
   int64_t constant;

@@ -97,7 +97,7 @@ START_TEST(limits_and_stops) {
   ck_assert_int_eq(count("// IR after"), 2);
   tl_strbuf_clear(&printed);
   ck_assert_ptr_null(run((tl_pass_options){.print_after = "all", .stop_after = "check-init", .pass_limit = -1}));
-  ck_assert_int_eq(count("// IR after"), 3);
+  ck_assert_int_eq(count("// IR after"), 4);
   tl_strbuf_clear(&printed);
   ck_assert_ptr_null(run((tl_pass_options){.print_after = "all", .pass_limit = 0}));
   ck_assert_int_eq(count("// IR after"), 0);
