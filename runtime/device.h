@@ -31,6 +31,9 @@ typedef struct tl_device_facts {
 } tl_device_facts;
 TL_MUST_USE tl_status tl_device_query_facts(tl_device *device, tl_device_facts *out);
 
+// Copies device memory on `stream` without waiting.
+TL_MUST_USE tl_status tl_device_copy_async(tl_device *device, void *to, const void *from, size_t bytes, void *stream);
+
 // Version of the driver's CUDA: 13000 is 13.0.
 TL_MUST_USE tl_status tl_device_driver_version(const tl_device *device, int *out_version);
 

@@ -19,3 +19,12 @@ tl_status tl_device_query_facts(tl_device *device, tl_device_facts *out) {
   tl_device_leave(device);
   return status;
 }
+
+tl_status tl_device_copy_async(tl_device *device, void *to, const void *from, size_t bytes, void *stream) {
+  if (bytes == 0) return TL_OK;
+  TL_TRY(tl_device_enter(device));
+  tl_status status = TL_CUDA_CALL(device->driver, memcpy_dtod_async, (tl_cu_pointer)(uintptr_t)to,
+                                  (tl_cu_pointer)(uintptr_t)from, bytes, stream);
+  tl_device_leave(device);
+  return status;
+}

@@ -8,7 +8,7 @@
 
 static const char usage[] =
     "Usage: tl-run [options] SPEC.yaml | KERNEL.ptx\n"
-    "Runs a kernel once, or with --check every case of its check section against the reference.\n\n"
+    "Runs a kernel once; with --check every case of its check section against the reference; with --bench times it.\n\n"
     "  --check                compile, run and compare every case\n"
     "  --case=N               only case N (from 1; repeatable)\n"
     "  --device=KIND          auto (default: the GPU when there is one), cuda, emu\n"
@@ -21,6 +21,9 @@ static const char usage[] =
     "  --landing=WHEN         late (default), early or both: asynchronous copies in the emulator\n"
     "  --threads=N            threads of the emulator (default: one a core)\n"
     "  --timeout=S            watchdog of one emulated launch in seconds (default 60)\n"
+    "  --bench                time every case of the bench section on the GPU\n"
+    "  --json[=FILE] --compare=OLD.json --fail-below=RATIO --peer=cublaslt --cublaslt=PATH\n"
+    "  --rounds=N --no-check  with --bench: see docs/cli.md\n"
     "  --dump-dir=DIR         with --check: write the arrays of failing cases there\n"
     "  --remarks[=json] --diagnostics=FORMAT --color=WHEN --explain CODE -W…\n"
     "  --version --help\n";
@@ -102,13 +105,14 @@ static void parse_option(tl_run_tool *t, int option) {
       t->dump_dir = optarg;
       break;
     default:
-      tl_cli_common_option(&t->cli, option, optarg);
+      if (!tl_run_bench_option(t, option, optarg)) tl_cli_common_option(&t->cli, option, optarg);
       break;
   }
 }
 
 static void parse_options(tl_run_tool *t, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
+                                          TL_RUN_BENCH_OPTIONS,
                                           {"check", no_argument, NULL, OPT_CHECK},
                                           {"case", required_argument, NULL, OPT_CASE},
                                           {"device", required_argument, NULL, OPT_DEVICE},
@@ -130,7 +134,10 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   }
   tl_cli_take_input(&t->cli, argc, argv, "the spec or PTX file");
   if (!t->cli.is_done && t->check && t->out.len > 0) tl_cli_usage_error(&t->cli, "--out goes without --check");
-  if (!t->cli.is_done && !t->check && t->cases.len > 0) tl_cli_usage_error(&t->cli, "--case goes with --check");
+  if (!t->cli.is_done && !t->check && !t->bench.wanted && t->cases.len > 0) {
+    tl_cli_usage_error(&t->cli, "--case goes with --check or --bench");
+  }
+  tl_run_bench_check_options(t);
   t->emu.seed = (uint32_t)t->seed;
 }
 
@@ -193,14 +200,18 @@ static tl_status run(tl_run_tool *t) {
   TL_TRY(tl_cli_target(&t->cli, &t->target));
   tl_str input = tl_str_from(t->cli.input);
   bool is_ptx = tl_str_ends_with(input, ".ptx");
+  if (is_ptx && t->bench.wanted) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--bench needs the spec: a PTX file has no bench section");
+  }
   if (is_ptx && t->check) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--check needs the spec: a PTX file has no reference");
   }
-  // A bare PTX file never runs in the emulator.
-  TL_TRY(
-      tl_run_device_open(is_ptx && t->device_kind == TL_RUN_AUTO ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
-  printf("device: %s\n", tl_run_device_describe(t->device));
+  // A bare PTX file never runs in the emulator, and nothing is timed there.
+  bool needs_gpu = (is_ptx || t->bench.wanted) && t->device_kind == TL_RUN_AUTO;
+  TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
+  if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", tl_run_device_describe(t->device));
   fflush(stdout);
+  if (t->bench.wanted) return tl_run_bench(t);
   return is_ptx ? tl_run_tool_ptx(t) : run_spec(t);
 }
 

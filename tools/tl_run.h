@@ -11,6 +11,18 @@ typedef struct tl_run_pair {
   const char *rest;
 } tl_run_pair;
 
+// Options that go with --bench.
+typedef struct tl_run_bench_options {
+  bool wanted;
+  bool json;              // --json; without a path to standard output, instead of text
+  const char *json_path;  // NULL: standard output
+  const char *compare_path, *cublaslt_path;
+  double fail_below;  // 0: never
+  bool cublaslt;      // --peer=cublaslt
+  bool no_check;
+  uint32_t rounds;  // of bursts; 0: the default
+} tl_run_bench_options;
+
 typedef struct tl_run_tool {
   tl_cli cli;
   bool check, both_landings;
@@ -22,10 +34,40 @@ typedef struct tl_run_tool {
   TL_VEC(tl_run_pair) out;
   TL_VEC(tl_named_expr) inputs;  // `in` as generators
   const char *dump_dir;
+  tl_run_bench_options bench;
   char *directory;  // Owned. Of the spec; NULL: the working directory.
   const tl_target *target;
   tl_run_device *device;  // Owned.
 } tl_run_tool;
+
+// Values of the long options of --bench.
+enum {
+  TL_RUN_OPT_BENCH = TL_OPT_TOOL + 100,
+  TL_RUN_OPT_JSON,
+  TL_RUN_OPT_COMPARE,
+  TL_RUN_OPT_FAIL_BELOW,
+  TL_RUN_OPT_PEER,
+  TL_RUN_OPT_CUBLASLT,
+  TL_RUN_OPT_ROUNDS,
+  TL_RUN_OPT_NO_CHECK
+};
+// Rows for the table of long options.
+#define TL_RUN_BENCH_OPTIONS                                                                                          \
+  {"bench", no_argument, NULL, TL_RUN_OPT_BENCH}, {"json", optional_argument, NULL, TL_RUN_OPT_JSON},                 \
+      {"compare", required_argument, NULL, TL_RUN_OPT_COMPARE},                                                       \
+      {"fail-below", required_argument, NULL, TL_RUN_OPT_FAIL_BELOW},                                                 \
+      {"peer", required_argument, NULL, TL_RUN_OPT_PEER}, {"cublaslt", required_argument, NULL, TL_RUN_OPT_CUBLASLT}, \
+      {"rounds", required_argument, NULL, TL_RUN_OPT_ROUNDS}, {                                                       \
+    "no-check", no_argument, NULL, TL_RUN_OPT_NO_CHECK                                                                \
+  }
+// Handles an option of --bench; false: it is not one.
+bool tl_run_bench_option(tl_run_tool *t, int option, const char *argument);
+// Usage errors of their combination, after all options.
+void tl_run_bench_check_options(tl_run_tool *t);
+// Whether standard output is to hold JSON and nothing else.
+bool tl_run_bench_is_json_only(const tl_run_tool *t);
+// Benches the kernels of the spec.
+TL_MUST_USE tl_status tl_run_bench(tl_run_tool *t);
 
 // Parses the --in options.
 TL_MUST_USE tl_status tl_run_tool_inputs(tl_run_tool *t);
