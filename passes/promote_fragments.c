@@ -555,6 +555,7 @@ static tl_status run_kernel(tl_pass_context *context, tl_op *kernel) {
     tl_fragment fragment = {.buffer = tl_op_result(op, 0)};
     tl_vec_push(&fragments.items, fragment);
   }
+  tl_fragments_unify_unit_dims(&fragments);
   tl_fragments_analyze(&fragments);
   for (size_t f = 0; f < fragments.items.len; f++) {
     if (fragments.items.items[f].demoted) demote_alloc(&fragments, &fragments.items.items[f]);

@@ -28,6 +28,9 @@ int tl_fragment_find_any(const tl_fragments *fragments, const tl_value *buffer);
 // dim of size 1. False when it names it in another way.
 bool tl_fragment_access_map(const tl_op *access, const tl_op *parallel, int32_t *out_map);
 
+// Gives accesses to dims of size 1 the index of a loop that runs once instead of the constant 0.
+void tl_fragments_unify_unit_dims(tl_fragments *fragments);
+
 // Decides which fragments stay and demotes the others (sets `demoted`).
 void tl_fragments_analyze(tl_fragments *fragments);
 // Whether a copy covers the whole of a fragment on that side: offsets 0, steps 1, no limits, full extents.

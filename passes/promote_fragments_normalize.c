@@ -134,6 +134,49 @@ static tl_status normalize_parallels(tl_fragments *fragments) {
   return status;
 }
 
+// ---- dims of size 1
+
+// In a dim of size 1 the subscript 0 and the index of a loop that runs once name the same element. Where a loop of the
+// parallel runs once and the access does not use it yet, its index takes the place of the 0, so that `x[0, j]` and
+// `x[i, j]` are seen to be one place.
+static void unify_access(tl_module *module, tl_op *access, const tl_op *parallel) {
+  int32_t num_loops = 0;
+  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_loops);
+  const tl_type *type = tl_element_buffer(access)->type;
+  uint32_t rank = tl_element_rank(access);
+  tl_value *indices[TL_MAX_RANK];
+  bool used[TL_MAX_RANK] = {false}, changed = false;
+  for (uint32_t d = 0; d < rank; d++) {
+    indices[d] = tl_element_index(access, d);
+    for (int32_t l = 0; l < num_loops; l++) used[l] |= indices[d] == parallel->regions[0]->args[l];
+  }
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t constant = -1;
+    if (type->dims[d] != 1 || !tl_value_const_int(indices[d], &constant) || constant != 0) continue;
+    int32_t loop = 0;
+    while (loop < num_loops && (used[loop] || extents[loop] != 1)) loop++;
+    if (loop == num_loops) continue;
+    used[loop] = true;
+    changed = true;
+    indices[d] = parallel->regions[0]->args[loop];
+  }
+  int group = access->code == TL_OP_LOAD ? TL_GROUP_LOAD_index : TL_GROUP_STORE_index;
+  if (changed) tl_op_set_group(module, access, group, indices, rank);
+}
+
+static void visit_unit_dims(tl_op *op, void *user) {
+  tl_fragments *fragments = user;
+  if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
+  const tl_op *parallel = tl_op_enclosing(op, TL_OP_PARALLEL);
+  if (parallel && tl_fragment_find_any(fragments, tl_element_buffer(op)) >= 0) {
+    unify_access(fragments->module, op, parallel);
+  }
+}
+
+void tl_fragments_unify_unit_dims(tl_fragments *fragments) {
+  tl_walk(fragments->kernel, visit_unit_dims, fragments);
+}
+
 // ---- copies of parts
 
 typedef struct copy_side {
