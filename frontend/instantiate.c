@@ -15,11 +15,14 @@ void tl_instantiate_leave(tl_sema *sema, tl_builder outer) {
   sema->builder = outer;
 }
 
+// Half of what int32 holds: a layout rounds every dim up to whole threads, and its coordinates must not wrap.
+#define TL_MAX_BLOCK_ELEMENTS (INT64_C(1) << 30)
+
 bool tl_instantiate_check_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc) {
   int64_t count = 1;
   for (int32_t i = 0; i < rank; ++i) {
-    if (!__builtin_mul_overflow(count, extents[i], &count) && count <= INT32_MAX) continue;
-    tl_diag_report(sema->diags, TL_DIAG_EXTENTS_RANGE, loc, "%s are more than 2^31 - 1 elements for one block",
+    if (!__builtin_mul_overflow(count, extents[i], &count) && count <= TL_MAX_BLOCK_ELEMENTS) continue;
+    tl_diag_report(sema->diags, TL_DIAG_EXTENTS_RANGE, loc, "%s are more than 2^30 elements for one block",
                    tl_sema_shape_text(sema->arena, extents, rank));
     return false;
   }

@@ -5,7 +5,7 @@
 #include "ir/layout.h"
 
 static int32_t ceil_div(int32_t a, int32_t b) {
-  return (a + b - 1) / b;
+  return (int32_t)(((int64_t)a + b - 1) / b);
 }
 
 static void add_mode(tl_layout *layout, tl_layout_axis axis, int32_t size, int32_t dim, int32_t stride) {

@@ -5,7 +5,8 @@
 
 #include "llvm_backend/lower.h"
 
-#define TL_MAX_SIDE 64
+// A thread holds at most as many accumulators as registers.
+#define TL_MAX_SIDE TL_MAX_REGISTERS_PER_THREAD
 
 // One operand: the coordinates along M or N that a thread's registers need.
 typedef struct tl_fma_operand {

@@ -407,6 +407,7 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_type_reductions(&graph);
   tl_walk(kernel, convert_uses, &graph);
   tl_split_reductions(context, kernel);
+  tl_check_registers(&graph);
   tl_vec_fini(&graph.nodes);
   tl_vec_fini(&graph.projections);
   free(graph.slots);

@@ -32,6 +32,7 @@ typedef struct tl_layout_graph {
   TL_VEC(tl_layout_projection) projections;
   int32_t *slots;  // Owned. Open addressing from value or op to node + 1.
   size_t num_slots;
+  bool over_registers;  // reported
 } tl_layout_graph;
 
 int32_t tl_layout_graph_root(tl_layout_graph *graph, int32_t node);
@@ -61,6 +62,9 @@ tl_value *tl_build_tile_load(tl_builder *builder, tl_value *buffer, const tl_typ
 // The tile with another layout, made before `before`.
 tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, const tl_layout *layout,
                           tl_op *before);
+
+// register_limit.c: an error when the tiles that must be held at once need more registers than a thread has.
+void tl_check_registers(tl_layout_graph *graph);
 
 // infer_layouts_reduce.c: reductions. Relates sources and results; gives the results their layouts once the sources
 // have theirs; and brings the warps together where several hold parts of one result.

@@ -32,8 +32,9 @@ typedef struct shared_tile {
 typedef struct shared_plan {
   tl_pass_context *context;
   tl_op *kernel;
-  TL_VEC(shared_tile) tiles;  // order of declaration
-  TL_VEC(int32_t) barriers;   // positions in the kernel's body
+  TL_VEC(shared_tile) tiles;   // order of declaration
+  TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
+  TL_VEC(int32_t) barriers;    // positions in the kernel's body
   int64_t total;
 } shared_plan;
 
@@ -105,11 +106,18 @@ static void find_lives(shared_plan *plan) {
   tl_vec_fini(&in_flight);
 }
 
+// Whether a barrier stands at a position between two others. The positions ascend.
 static bool barrier_between(const shared_plan *plan, int32_t after, int32_t before) {
-  for (size_t i = 0; i < plan->barriers.len; i++) {
-    if (plan->barriers.items[i] > after && plan->barriers.items[i] < before) return true;
+  size_t low = 0, high = plan->barriers.len;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (plan->barriers.items[middle] > after) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
   }
-  return false;
+  return low < plan->barriers.len && plan->barriers.items[low] < before;
 }
 
 static bool may_share(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
@@ -117,34 +125,43 @@ static bool may_share(const shared_plan *plan, const shared_tile *a, const share
   return barrier_between(plan, a->last, b->first) || barrier_between(plan, b->last, a->first);
 }
 
-// Lowest free offset: behind one of the tiles that must stay apart, or 0.
+// Lowest free offset. The placed tiles are visited from the lowest offset on, so one that does not fit behind what was
+// passed only moves the candidate up.
 static int64_t lowest_offset(const shared_plan *plan, const shared_tile *tile) {
-  int64_t best = INT64_MAX;
-  for (size_t i = 0; i <= plan->tiles.len; i++) {
-    const shared_tile *behind = i < plan->tiles.len ? &plan->tiles.items[i] : NULL;
-    if (behind && !behind->is_placed) continue;
-    int64_t offset = behind ? round_up(behind->offset + behind->bytes, tile->align) : 0;
-    bool is_free = true;
-    for (size_t j = 0; j < plan->tiles.len && is_free; j++) {
-      const shared_tile *other = &plan->tiles.items[j];
-      if (!other->is_placed || may_share(plan, tile, other)) continue;
-      is_free = offset + tile->bytes <= other->offset || other->offset + other->bytes <= offset;
-    }
-    if (is_free && offset < best) best = offset;
+  int64_t offset = 0;
+  for (size_t i = 0; i < plan->by_offset.len; i++) {
+    const shared_tile *other = &plan->tiles.items[plan->by_offset.items[i]];
+    if (offset + tile->bytes <= other->offset) break;
+    int64_t behind = round_up(other->offset + other->bytes, tile->align);
+    if (behind > offset && !may_share(plan, tile, other)) offset = behind;
   }
-  return best;
+  return offset;
+}
+
+static void place(shared_plan *plan, uint32_t index) {
+  shared_tile *tile = &plan->tiles.items[index];
+  tile->offset = lowest_offset(plan, tile);
+  tile->is_placed = true;
+  if (tile->offset + tile->bytes > plan->total) plan->total = tile->offset + tile->bytes;
+  tl_vec_push(&plan->by_offset, index);
+  for (size_t at = plan->by_offset.len - 1; at > 0; at--) {
+    uint32_t *here = &plan->by_offset.items[at];
+    if (plan->tiles.items[here[-1]].offset <= tile->offset) break;
+    *here = here[-1];
+    here[-1] = index;
+  }
 }
 
 static void place_tiles(shared_plan *plan) {
   static const int64_t aligns[] = {ALIGN_SWIZZLED, ALIGN_TILE, ALIGN_SMALL};
   plan->total = 0;
+  tl_vec_clear(&plan->by_offset);
   for (size_t a = 0; a < sizeof(aligns) / sizeof(aligns[0]); a++) {
     for (size_t i = 0; i < plan->tiles.len; i++) {
       shared_tile *tile = &plan->tiles.items[i];
       if (tile->align != aligns[a]) continue;
-      tile->offset = tile->last < 0 ? 0 : lowest_offset(plan, tile);
-      tile->is_placed = tile->last >= 0;
-      if (tile->is_placed && tile->offset + tile->bytes > plan->total) plan->total = tile->offset + tile->bytes;
+      tile->offset = 0;
+      if (tile->last >= 0) place(plan, (uint32_t)i);
     }
   }
 }
@@ -230,6 +247,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
   finish(&plan);
   if (target && plan.total > target->shared_max_bytes) report_limit(&plan, target);
   tl_vec_fini(&plan.tiles);
+  tl_vec_fini(&plan.by_offset);
   tl_vec_fini(&plan.barriers);
 }
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Inputs that are far too large or too deep are refused with a diagnostic, quickly. The limits here leave room for
+# sanitizers and busy machines; docs/performance.md holds the measured times.
+. "$(dirname "$0")/lib.sh"
+llc=$bin/tl-llc
+
+# refused NAME PATTERN [options]: exit 1 with a line that matches.
+refused() {
+  name=$1 pattern=$2
+  shift 2
+  expect 1 timeout 10 "$llc" "$work/$name.yaml" -o /dev/null "$@"
+  says "$pattern"
+}
+repeat() { head -c "$2" /dev/zero | tr '\0' "$1"; }
+
+repeat '[' 1000000 >"$work/brackets.yaml"
+refused brackets 'TL0102'
+seq 200000 | sed 's/.*/k&: 1/' >"$work/keys.yaml"
+refused keys 'TL0102'
+{ printf 'kernel: k\ndoc: ' && repeat a 100000000; } >"$work/scalar.yaml"
+refused scalar 'the limit is'
+rm "$work/scalar.yaml"
+{ printf 'kernel: k\nparams:\n  N: ' && repeat '(' 100000 && printf 1 && repeat ')' 100000; } >"$work/parens.yaml"
+refused parens 'TL0202'
+{ printf 'kernel: k\nparams:\n  N: 1' && repeat - 300000 && printf 1; } >"$work/minus.yaml"
+refused minus 'TL0202'
+
+spec() { printf 'kernel: k\nargs: {A: "in f32[%s]", B: "out f32[%s]"}\nthreads: 128\n%s\n' "$1" "$1" "$2"; }
+spec '2**40' 'body: [{copy: A -> B}]' >"$work/dim.yaml"
+refused dim 'TL0310'
+spec '2**31 - 1' 'body: [{copy: A -> B}]' >"$work/elements.yaml"
+refused elements 'TL0432'
+spec '2**22' 'fragment: {a: "f32[2**22]"}
+body: [{copy: A -> a}, {copy: a -> B}]' >"$work/fragment.yaml"
+refused fragment 'TL0641'
+says "make 'a' smaller, or use more threads"
+spec 4096 'body:
+  - unroll: u in 2**20
+    do:
+      - B[u % 4096] = A[0]' >"$work/unroll.yaml"
+refused unroll 'TL0427'
+cp kernels/matmul.yaml "$work/matmul.yaml"
+refused matmul 'TL0641' -D block_M=100000
+refused matmul 'TL0640' -D block_K=4096
+refused matmul 'TL0425' -D stages=1000
+refused matmul 'TL0641' -D block_M=256 -D block_N=256 -D block_K=16
+refused matmul 'TL0641' -D dtype=f32 -D block_M=1024 -D block_N=1024 -D block_K=1
+
+# Many shared tiles are placed in reasonable time.
+{
+  spec 4096 'shared:'
+  seq 3000 | sed 's/.*/  s&: f32[4]/'
+  echo 'body:'
+  seq 3000 | sed 's/.*/  - clear: s&/'
+  seq 3000 | sed 's/.*/  - copy: s& -> B[4 * (& % 1000)]/'
+} >"$work/tiles.yaml"
+expect 0 timeout 60 "$llc" "$work/tiles.yaml" --emit=scheduled -o /dev/null
+finish
