@@ -172,15 +172,11 @@ static tl_status make_copies(tl_bench_case *c, uint64_t free_bytes) {
   if (bytes > most) bytes = most;
   if (bytes > free_bytes / 4) bytes = free_bytes / 4;
   bytes = bytes / 256 * 256;
-  if (bytes == 0) return tl_status_make(TL_STATUS_LIMIT, "no memory is left for the copy");
+  if (bytes == 0) return TL_OK;  // the arguments take all memory: no copy beside them
   bool is_partly_cold;
   uint32_t num = tl_bench_num_sets(2 * bytes, c->machine->l2_bytes, free_bytes / 2, &is_partly_cold);
   c->result->copy_bytes = 2.0 * (double)bytes;
   return tl_bench_copies_init(&c->copies, c->options->device->gpu, bytes, num);
-}
-
-static tl_bench_time time_of(const tl_bench_contestant *contestant) {
-  return (tl_bench_time){contestant->burst, contestant->sustained};
 }
 
 static tl_status race(tl_bench_case *c) {
@@ -188,7 +184,8 @@ static tl_status race(tl_bench_case *c) {
   tl_bench_plan plan = c->options->plan;
   plan.progress = report_progress;
   plan.user = c;
-  tl_bench_contestant contestants[5] = {
+  enum { COLD, WARM, COPY, PEER_COLD, PEER_WARM, COUNT };
+  tl_bench_contestant all[COUNT] = {
       {.name = "cold", .launch = tl_bench_case_launch, .user = c, .num_sets = c->sets.num_sets},
       {.name = "warm", .launch = tl_bench_case_launch, .user = c, .num_sets = 1},
       // In a graph large copies go to an engine that is slower than what a stream uses.
@@ -199,15 +196,23 @@ static tl_status race(tl_bench_case *c) {
        .no_graph = true},
       {.name = "peer, cold", .launch = tl_bench_peer_launch, .user = c, .num_sets = c->sets.num_sets},
       {.name = "peer, warm", .launch = tl_bench_peer_launch, .user = c, .num_sets = 1}};
-  TL_TRY(tl_bench_race(gpu, &plan, contestants, c->peer ? 5 : 3));
-  c->result->cold = time_of(&contestants[0]);
-  c->result->warm = time_of(&contestants[1]);
-  c->result->copy = time_of(&contestants[2]);
-  c->result->used_graph = contestants[0].used_graph;
-  c->result->batch_launches = contestants[0].batch_launches;
-  if (!c->peer) return TL_OK;
-  c->result->peer_cold = time_of(&contestants[3]);
-  c->result->peer_warm = time_of(&contestants[4]);
+  tl_bench_time *times[COUNT] = {&c->result->cold, &c->result->warm, &c->result->copy, &c->result->peer_cold,
+                                 &c->result->peer_warm};
+  const bool runs[COUNT] = {true, true, c->copies.num > 0, c->peer != NULL, c->peer != NULL};
+  tl_bench_contestant racing[COUNT];
+  uint32_t len = 0;
+  for (int i = 0; i < COUNT; i++) {
+    if (runs[i]) racing[len++] = all[i];
+  }
+  TL_TRY(tl_bench_race(gpu, &plan, racing, len));
+  len = 0;
+  for (int i = 0; i < COUNT; i++) {
+    if (!runs[i]) continue;
+    *times[i] = (tl_bench_time){racing[len].burst, racing[len].sustained};
+    len++;
+  }
+  c->result->used_graph = racing[COLD].used_graph;
+  c->result->batch_launches = racing[COLD].batch_launches;
   return TL_OK;
 }
 

@@ -186,7 +186,7 @@ tl_cu_result cuPointerGetAttribute(void *value, tl_cu_pointer_attribute attribut
   return *(int *)value = attribute == TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? TL_CU_MEMORYTYPE_DEVICE : 0, 0;
 }
 tl_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
-  return *free_bytes = (size_t)64 << 20, *total_bytes = (size_t)128 << 20, 0;
+  return *free_bytes = (size_t)64 << 20, *total_bytes = (size_t)128 << 20, 0;  // little, so that tests are fast
 }
 
 #ifndef FAKE_CUDA_WITHOUT_GRAPHS
