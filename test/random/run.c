@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One process a spec: parse, compile, emulate, compare; the outcome comes back as text through a pipe.
+#include "test/random/run.h"
+
+#include <ctype.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/check.h"
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+// ---- in the child
+
+// Lines that start with this say what kind of failure it is.
+static const char kind_mark[] = "failure kind: ";
+
+typedef struct child {
+  tl_strbuf kind;
+} child;
+
+// A message without numbers and quoted names, so that reductions compare the kind of failure and not its place.
+static void append_kind(tl_strbuf *kind, const char *message) {
+  bool quoted = false;
+  for (const char *c = message; *c && *c != '\n' && kind->len < 80; c++) {
+    if (*c == '\'') quoted = !quoted;
+    if (!quoted && !isdigit((unsigned char)*c) && *c != '\'') tl_strbuf_append_char(kind, *c);
+  }
+}
+
+static void print_line(void *user, const char *line) {
+  child *c = user;
+  dprintf(STDERR_FILENO, "%s\n", line);
+  if (c->kind.len > 0) return;
+  static const char run_failed[] = "  FAILED: ", output_failed[] = "  FAILED ";
+  if (strncmp(line, run_failed, sizeof(run_failed) - 1) == 0) {
+    append_kind(&c->kind, line + sizeof(run_failed) - 1);
+  } else if (strncmp(line, output_failed, sizeof(output_failed) - 1) == 0) {
+    append_kind(&c->kind, "wrong result");
+  }
+}
+
+static void print_diagnostics(const tl_diags *diags, child *c) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_diags_print_text(diags, &text, false);
+  dprintf(STDERR_FILENO, "%s", tl_strbuf_c(&text));
+  for (size_t i = 0; i < diags->list.len && c->kind.len == 0; i++) {
+    const tl_diag *diag = diags->list.items[i];
+    if (diag->severity != TL_SEVERITY_ERROR) continue;
+    tl_strbuf_appendf(&c->kind, "%s ", tl_diag_code_text(diag->code));
+    append_kind(&c->kind, diag->text);
+  }
+  tl_strbuf_fini(&text);
+}
+
+static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *options, tl_sources *sources, tl_diags *diags,
+                       child *c) {
+  uint32_t source = tl_sources_add(sources, "random.yaml", tl_strbuf_view(text));
+  tl_spec *spec = tl_spec_parse(sources, source, diags);
+  if (!spec || tl_diags_has_errors(diags)) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the spec has errors");
+  tl_emu_options emu = {.threads = 1,
+                        .seed = 1,
+                        .timeout_s = options->timeout_s * 0.8,
+                        .landing = options->early ? TL_LANDING_EARLY : TL_LANDING_LATE};
+  tl_check_options request = {.seed = 1, .directory = ".", .print = print_line, .user = c};
+  if (options->target) request.target = tl_target_find(tl_str_from(options->target));
+  TL_TRY(tl_run_device_open(TL_RUN_EMU, &emu, &request.device));
+  tl_check_summary summary;
+  tl_compiled compiled;
+  tl_status status = tl_check_run(&spec->kernels[0], &request, sources, diags, &summary, &compiled);
+  tl_compiled_fini(&compiled);
+  tl_run_device_close(request.device);
+  tl_spec_destroy(spec);
+  return status;
+}
+
+// Never returns.
+static void run_child(const tl_strbuf *text, const tl_rspec_run_options *options) {
+  child c;
+  tl_sources sources;
+  tl_diags diags;
+  tl_strbuf_init(&c.kind);
+  tl_sources_init(&sources);
+  tl_diags_init(&diags, &sources);
+  tl_status status = check(text, options, &sources, &diags, &c);
+  print_diagnostics(&diags, &c);
+  if (!status) _exit(0);
+  if (c.kind.len == 0) {
+    tl_strbuf_appendf(&c.kind, "%s ", tl_status_code_name(tl_status_code_of(status)));
+    append_kind(&c.kind, tl_status_message(status));
+  }
+  dprintf(STDERR_FILENO, "%s\n%s%s\n", tl_status_message(status), kind_mark, tl_strbuf_c(&c.kind));
+  _exit(1);
+}
+
+// ---- in the parent
+
+void tl_rspec_start(const tl_strbuf *spec, const tl_rspec_run_options *options, tl_rspec_job *out) {
+  int ends[2];
+  *out = (tl_rspec_job){.process = -1, .pipe = -1, .deadline = now() + options->timeout_s};
+  tl_strbuf_init(&out->output);
+  fflush(NULL);
+  if (pipe(ends) != 0) return;
+  out->process = fork();
+  if (out->process == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    run_child(spec, options);
+  }
+  close(ends[1]);
+  out->pipe = ends[0];
+}
+
+static void set_kind(tl_rspec_outcome *out, int status, bool is_late) {
+  const char *text = tl_strbuf_c(&out->report), *mark = strstr(text, kind_mark);
+  out->failed = true;
+  if (is_late) {
+    snprintf(out->kind, sizeof(out->kind), "time is up");
+  } else if (WIFSIGNALED(status)) {
+    snprintf(out->kind, sizeof(out->kind), "signal %d", WTERMSIG(status));
+  } else if (WEXITSTATUS(status) == 0) {
+    out->failed = false;
+  } else if (mark) {
+    const char *kind = mark + sizeof(kind_mark) - 1;
+    snprintf(out->kind, sizeof(out->kind), "%.*s", (int)strcspn(kind, "\n"), kind);
+  } else {
+    snprintf(out->kind, sizeof(out->kind), "exit %d", WEXITSTATUS(status));
+  }
+}
+
+bool tl_rspec_poll(tl_rspec_job *job, double seconds, tl_rspec_outcome *out) {
+  double until = now() + seconds;
+  bool is_late = false;
+  while (job->pipe >= 0) {
+    double left = until - now();
+    struct pollfd wanted = {.fd = job->pipe, .events = POLLIN};
+    is_late = now() > job->deadline;
+    if (is_late && job->process > 0) kill(job->process, SIGKILL);
+    if (is_late) break;
+    if (poll(&wanted, 1, left > 0 ? (int)(left * 1000) : 0) <= 0) {
+      if (left <= 0) return false;
+      continue;
+    }
+    char bytes[4096];
+    ssize_t got = read(job->pipe, bytes, sizeof(bytes));
+    if (got <= 0) break;
+    if (job->output.len < 1 << 20) tl_strbuf_append(&job->output, (tl_str){bytes, (size_t)got});
+  }
+  int status = 256;
+  if (job->process > 0) waitpid(job->process, &status, 0);
+  if (job->pipe >= 0) close(job->pipe);
+  *out = (tl_rspec_outcome){.report = job->output};
+  set_kind(out, status, is_late);
+  return true;
+}
+
+void tl_rspec_run(const tl_strbuf *spec, const tl_rspec_run_options *options, tl_rspec_outcome *out) {
+  tl_rspec_job job;
+  tl_rspec_start(spec, options, &job);
+  while (!tl_rspec_poll(&job, 1, out)) {
+  }
+}
+
+void tl_rspec_outcome_fini(tl_rspec_outcome *outcome) {
+  tl_strbuf_fini(&outcome->report);
+}
