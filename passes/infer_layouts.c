@@ -137,6 +137,12 @@ static void prefer_operand(tl_op *op, void *user) {
   set_layout(graph, tl_layout_graph_node(graph, tl_op_arg(op, TL_GROUP_GEMM_a), NULL), &layout);
 }
 
+// A loop has one layout for what it carries: inside, and as its result. Tied before anything asks for a layout.
+static void tie_loops(tl_op *op, void *user) {
+  if (op->code != TL_OP_FOR) return;
+  for (uint32_t i = 0; i < op->num_results; i++) join_values(user, op->regions[0]->args[i + 1], tl_op_result(op, i));
+}
+
 static void fix_gemms(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
   if (op->code != TL_OP_GEMM || op->num_results == 0) return;
@@ -157,7 +163,6 @@ static void join_control(tl_op *op, void *user) {
     const tl_block *body = op->regions[0];
     const tl_op *yield = tl_block_terminator(body);
     for (uint32_t i = 0; i < op->num_results; i++) {
-      join_values(graph, body->args[i + 1], tl_op_result(op, i));
       join_values(graph, body->args[i + 1], tl_op_operand(yield, i));
       join_values(graph, body->args[i + 1], tl_op_group_at(op, TL_GROUP_FOR_inits, i));
     }
@@ -205,6 +210,8 @@ static void join_parallels(tl_op *op, void *user) {
   int32_t dims[TL_MAX_RANK] = {0};
   if (op->code == TL_OP_REDUCE) {
     tl_layout_relate_reduce(graph, op);
+  } else if (op->code == TL_OP_SCAN) {
+    join_values(graph, tl_op_arg(op, TL_GROUP_SCAN_src), tl_op_result(op, 0));
   } else if (op->code == TL_OP_PARALLEL) {
     tl_layout_graph_node(graph, NULL, op);
     for (uint32_t i = 0; i < op->num_results; i++) {
@@ -389,6 +396,8 @@ static void convert_uses(tl_op *op, void *user) {
         if (is_tile(tl_op_result(op, i))) require(graph, yield, i, tl_op_result(op, i)->type->layout, yield);
       }
     }
+  } else if (op->code == TL_OP_SCAN) {
+    require(graph, op, 0, tl_op_result(op, 0)->type->layout, op);
   } else if (op->code == TL_OP_EXTRACT) {
     require_extract(graph, op);
   }
@@ -399,6 +408,7 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   graph.threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128);
   tl_route_through_shared(context, kernel);
   tl_walk(kernel, split_free_tiles, context->module);
+  tl_walk(kernel, tie_loops, &graph);
   tl_walk(kernel, fix_gemms, &graph);
   tl_walk(kernel, join_control, &graph);
   tl_walk(kernel, join_parallels, &graph);
@@ -407,6 +417,7 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_type_reductions(&graph);
   tl_walk(kernel, convert_uses, &graph);
   tl_split_reductions(context, kernel);
+  tl_split_scans(context, kernel);
   tl_check_registers(&graph);
   tl_vec_fini(&graph.nodes);
   tl_vec_fini(&graph.projections);
