@@ -201,8 +201,9 @@ static void dump_case(const checker *c, uint32_t number, const tl_run_args *args
   }
 }
 
+// `label` stands before each output: which of several runs of the case it is of.
 static tl_status compare_outputs(const checker *c, const tl_case *one_case, const tl_env *env, const tl_run_args *args,
-                                 const tl_reference *reference, bool *out_failed) {
+                                 const tl_reference *reference, const char *label, bool *out_failed) {
   tl_strbuf line;
   tl_strbuf_init(&line);
   tl_status status = TL_OK;
@@ -221,7 +222,7 @@ static tl_status compare_outputs(const checker *c, const tl_case *one_case, cons
       tl_compare_int(&arg->array, buffer->values, rtol, atol, &result);
     }
     if (result.num_failed) *out_failed = true;
-    tl_strbuf_append_c(&line, result.num_failed ? "  FAILED " : "  ");
+    tl_strbuf_appendf(&line, "  %s%s", label, result.num_failed ? "FAILED " : "");
     tl_compare_print(&result, arg->name, &arg->array, &line);
     say(c, &line);
   }
@@ -239,12 +240,12 @@ typedef struct case_run {
 } case_run;
 
 // Outputs hold zeros and inout arguments their inputs again, for another run of the same case.
-static tl_status run_and_compare(checker *c, case_run *run, bool *out_failed) {
+static tl_status run_and_compare(checker *c, case_run *run, const char *label, bool *out_failed) {
   tl_mbinding *dynamics;
   size_t num_dynamics;
   tl_check_dynamics(&c->arena, &run->env, &dynamics, &num_dynamics);
   TL_TRY(tl_run_launch(c->options->device, c->loaded, &run->args, dynamics, num_dynamics));
-  TL_TRY(compare_outputs(c, run->one_case, &run->env, &run->args, &run->reference, out_failed));
+  TL_TRY(compare_outputs(c, run->one_case, &run->env, &run->args, &run->reference, label, out_failed));
   if (*out_failed && c->options->dump_dir) dump_case(c, run->number, &run->args, &run->reference);
   return TL_OK;
 }
@@ -281,15 +282,15 @@ static tl_status prepare(checker *c, case_run *run) {
 static tl_status run_case(checker *c, case_run *run, bool *out_failed) {
   TL_TRY(prepare(c, run));
   bool twice = c->options->both_landings && !tl_run_device_is_gpu(c->options->device);
-  if (!twice) return run_and_compare(c, run, out_failed);
+  if (!twice) return run_and_compare(c, run, "", out_failed);
   tl_run_args again;
   TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &again));
   tl_status status = copy_args(&run->args, &again);
   tl_run_device_set_landing(c->options->device, TL_LANDING_LATE);
-  if (!status) status = run_and_compare(c, run, out_failed);
+  if (!status) status = run_and_compare(c, run, "late: ", out_failed);
   tl_run_device_set_landing(c->options->device, TL_LANDING_EARLY);
   if (!status) status = copy_args(&again, &run->args);
-  if (!status) status = run_and_compare(c, run, out_failed);
+  if (!status) status = run_and_compare(c, run, "early: ", out_failed);
   tl_run_args_fini(&again);
   return status;
 }

@@ -298,8 +298,11 @@ static bool run_named(const generation *g, tl_str name) {
   for (size_t i = 0; i < sizeof generators / sizeof generators[0]; i++) {
     if (!tl_str_is(name, generators[i].name)) continue;
     if (given < generators[i].min_args || given > generators[i].max_args) {
-      return report(g, g->request->generator, "%s takes %u to %u arguments, given %u", generators[i].name,
-                    generators[i].min_args, generators[i].max_args, given);
+      char range[32];
+      snprintf(range, sizeof range, generators[i].min_args == generators[i].max_args ? "%u" : "%u to %u",
+               generators[i].min_args, generators[i].max_args);
+      return report(g, g->request->generator, "%s takes %s argument%s, given %u", generators[i].name, range,
+                    generators[i].max_args == 1 ? "" : "s", given);
     }
     switch (i) {
       case 0:

@@ -187,5 +187,5 @@ tl_status tl_npy_write(const char *path, const tl_array *array) {
   tl_status status = tl_npy_print(array, &bytes);
   if (!status) status = tl_file_write(path, tl_strbuf_view(&bytes));
   tl_strbuf_fini(&bytes);
-  return tl_status_annotate(status, "%s", path);
+  return status;
 }

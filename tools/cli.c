@@ -113,12 +113,15 @@ bool tl_cli_seconds(tl_cli *cli, const char *option, const char *text, double *o
   return false;
 }
 
-// One of the words of a table (ended by NULL); -1 with a usage error.
-static int one_of(tl_cli *cli, const char *option, const char *text, const char *const *words) {
+int tl_cli_one_of(tl_cli *cli, const char *option, const char *text, const char *const *words) {
   for (int i = 0; words[i]; i++) {
     if (strcmp(words[i], text) == 0) return i;
   }
-  tl_cli_usage_error(cli, "%s does not take '%s'", option, text);
+  tl_strbuf list;
+  tl_strbuf_init(&list);
+  for (int i = 0; words[i]; i++) tl_strbuf_appendf(&list, "%s%s", i ? ", " : "", words[i]);
+  tl_cli_usage_error(cli, "%s does not take '%s'; it takes one of %s", option, text, tl_strbuf_c(&list));
+  tl_strbuf_fini(&list);
   return -1;
 }
 
@@ -189,17 +192,17 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
       list_targets(cli);
       return true;
     case TL_OPT_DIAGNOSTICS:
-      cli->json_diagnostics = one_of(cli, "--diagnostics", argument, formats) == 1;
+      cli->json_diagnostics = tl_cli_one_of(cli, "--diagnostics", argument, formats) == 1;
       return true;
     case TL_OPT_EXPLAIN:
       explain(cli, argument);
       return true;
     case TL_OPT_REMARKS:
       cli->diags.keep_remarks = true;
-      if (argument && one_of(cli, "--remarks", argument, formats) == 1) cli->json_diagnostics = true;
+      if (argument && tl_cli_one_of(cli, "--remarks", argument, formats) == 1) cli->json_diagnostics = true;
       return true;
     case TL_OPT_COLOR:
-      cli->color = one_of(cli, "--color", argument, colors);
+      cli->color = tl_cli_one_of(cli, "--color", argument, colors);
       return true;
     case TL_OPT_VERSION:
       print_version(cli);
@@ -211,7 +214,9 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
       return true;
     case '?':
     case ':':
-      tl_cli_usage_error(cli, "the command line is not understood");
+      // getopt has said what is wrong.
+      if (!cli->is_done) fprintf(stderr, "Try '%s --help'.\n", cli->tool);
+      done(cli, TL_EXIT_USAGE);
       return true;
     default:
       return pass_option(cli, option, argument);
@@ -349,12 +354,21 @@ static int exit_code_of(tl_status_code code) {
   return TL_EXIT_FAILURE;
 }
 
+// What was printed must have arrived: a full disk or a closed pipe is a failure too.
+static int after_flush(const tl_cli *cli, int exit_code) {
+  bool failed = fflush(stdout) != 0;
+  const char *reason = failed ? strerror(errno) : "an earlier write failed";
+  if (!failed && !ferror(stdout)) return exit_code;
+  fprintf(stderr, "%s: cannot write the standard output: %s\n", cli->tool, reason);
+  return exit_code == TL_EXIT_OK ? TL_EXIT_FAILURE : exit_code;
+}
+
 int tl_cli_finish(tl_cli *cli, tl_status status) {
-  fflush(stdout);
   if (cli->is_done) {
     tl_status_free(status);
-    return cli->exit_code;
+    return after_flush(cli, cli->exit_code);
   }
+  fflush(stdout);
   fputs(tl_strbuf_c(&cli->pass_log), stderr);
   tl_strbuf text;
   tl_strbuf_init(&text);
@@ -371,7 +385,7 @@ int tl_cli_finish(tl_cli *cli, tl_status status) {
             tl_status_message(status));
   }
   tl_status_free(status);
-  return exit_code_of(code);
+  return after_flush(cli, exit_code_of(code));
 }
 
 static void print_quoted(const char *text) {

@@ -86,6 +86,8 @@ int tl_cli_usage_error(tl_cli *cli, const char *format, ...) TL_PRINTF_LIKE(2, 3
 void tl_cli_take_input(tl_cli *cli, int argc, char **argv, const char *what);
 // Parses a whole decimal number between `least` and `most`; a usage error otherwise.
 bool tl_cli_int(tl_cli *cli, const char *option, const char *text, long long least, long long most, long long *out);
+// Which word of a table (ended by NULL) `text` is; -1 with a usage error that lists them.
+int tl_cli_one_of(tl_cli *cli, const char *option, const char *text, const char *const *words);
 bool tl_cli_seconds(tl_cli *cli, const char *option, const char *text, double *out);
 
 // Reads and parses cli->input. NULL on failure (the status says why).

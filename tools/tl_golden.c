@@ -224,6 +224,17 @@ static bool is_wanted(const golden_tool *g, tl_str name) {
   return g->num_names == 0;
 }
 
+// Every name of the command line is on the list.
+static tl_status check_names(const golden_tool *g, const tl_goldens *goldens) {
+  for (int n = 0; n < g->num_names; n++) {
+    size_t at = 0;
+    while (at < goldens->len && !tl_str_is(goldens->items[at].name, g->names[n])) at++;
+    if (at == goldens->len)
+      return tl_status_make(TL_STATUS_NOT_FOUND, "%s has no golden '%s'", g->list_path, g->names[n]);
+  }
+  return TL_OK;
+}
+
 static tl_status run(golden_tool *g) {
   const char *ci = getenv("CI");
   if (g->mode == MODE_UPDATE && ci && *ci) {
@@ -238,13 +249,11 @@ static tl_status run(golden_tool *g) {
   tl_goldens goldens = {0};
   status = tl_file_read(g->list_path, &text);
   if (!status) status = tl_status_annotate(tl_goldens_parse(tl_strbuf_view(&text), &goldens), "%s", g->list_path);
-  uint32_t matched = 0;
+  if (!status) status = check_names(g, &goldens);
   for (size_t i = 0; !status && i < goldens.len; i++) {
-    if (!is_wanted(g, goldens.items[i].name)) continue;
-    matched++;
-    run_targets(g, &goldens.items[i]);
+    if (is_wanted(g, goldens.items[i].name)) run_targets(g, &goldens.items[i]);
   }
-  if (!status && matched == 0) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s has no such golden", g->list_path);
+  if (!status && goldens.len == 0) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s is empty", g->list_path);
   tl_goldens_fini(&goldens);
   tl_strbuf_fini(&text);
   return status;

@@ -43,8 +43,8 @@ typedef enum emit_kind {
   EMIT_CUBIN,
   EMIT_COUNT
 } emit_kind;
-static const char *const emit_names[EMIT_COUNT] = {"ast",      "tile", "scheduled", "llvm",
-                                                   "llvm-opt", "ptx",  "manifest",  "cubin"};
+static const char *const emit_names[EMIT_COUNT + 1] = {"ast", "tile",     "scheduled", "llvm", "llvm-opt",
+                                                       "ptx", "manifest", "cubin",     NULL};
 
 typedef struct llc {
   tl_cli cli;
@@ -55,13 +55,8 @@ typedef struct llc {
 } llc;
 
 static void parse_emit(llc *l, const char *text) {
-  for (int i = 0; i < EMIT_COUNT; i++) {
-    if (strcmp(text, emit_names[i]) == 0) {
-      l->emit = (emit_kind)i;
-      return;
-    }
-  }
-  tl_cli_usage_error(&l->cli, "--emit does not take '%s'", text);
+  int kind = tl_cli_one_of(&l->cli, "--emit", text, emit_names);
+  if (kind >= 0) l->emit = (emit_kind)kind;
 }
 
 static void parse_ptx_version(llc *l, const char *text) {

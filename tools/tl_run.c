@@ -2,9 +2,11 @@
 // tl-run: runs kernels and checks them.
 #include "tools/tl_run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
     "Usage: tl-run [options] SPEC.yaml | KERNEL.ptx\n"
@@ -53,23 +55,16 @@ static bool split(tl_run_tool *t, const char *option, const char *text, tl_run_p
 }
 
 static void parse_word(tl_run_tool *t, int option, const char *text) {
+  static const char *const devices[] = {[TL_RUN_AUTO] = "auto", [TL_RUN_CUDA] = "cuda", [TL_RUN_EMU] = "emu", NULL};
+  static const char *const landings[] = {"late", "early", "both", NULL};
   if (option == OPT_DEVICE) {
-    if (strcmp(text, "auto") == 0) {
-      t->device_kind = TL_RUN_AUTO;
-    } else if (strcmp(text, "cuda") == 0) {
-      t->device_kind = TL_RUN_CUDA;
-    } else if (strcmp(text, "emu") == 0) {
-      t->device_kind = TL_RUN_EMU;
-    } else {
-      tl_cli_usage_error(&t->cli, "--device does not take '%s'", text);
-    }
+    int kind = tl_cli_one_of(&t->cli, "--device", text, devices);
+    if (kind >= 0) t->device_kind = kind;
     return;
   }
-  t->both_landings = strcmp(text, "both") == 0;
-  t->emu.landing = strcmp(text, "early") == 0 ? TL_LANDING_EARLY : TL_LANDING_LATE;
-  if (!t->both_landings && strcmp(text, "early") != 0 && strcmp(text, "late") != 0) {
-    tl_cli_usage_error(&t->cli, "--landing does not take '%s'", text);
-  }
+  int landing = tl_cli_one_of(&t->cli, "--landing", text, landings);
+  t->both_landings = landing == 2;
+  t->emu.landing = landing == 1 ? TL_LANDING_EARLY : TL_LANDING_LATE;
 }
 
 static void parse_option(tl_run_tool *t, int option) {
@@ -132,6 +127,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
       parse_option(t, option);
     }
   }
+  if (!t->cli.is_done && !t->check && t->both_landings) tl_cli_usage_error(&t->cli, "--landing=both goes with --check");
   tl_cli_take_input(&t->cli, argc, argv, "the spec or PTX file");
   if (!t->cli.is_done && t->check && t->out.len > 0) tl_cli_usage_error(&t->cli, "--out goes without --check");
   if (!t->cli.is_done && !t->check && !t->bench.wanted && t->cases.len > 0) {
@@ -145,6 +141,11 @@ static void print_line(void *user, const char *line) {
   (void)user;
   printf("%s\n", line);
   fflush(stdout);
+}
+
+static const char *describe_device(const tl_run_tool *t) {
+  bool both = t->both_landings && !tl_run_device_is_gpu(t->device);
+  return both ? "the emulator (late and early landing)" : tl_run_device_describe(t->device);
 }
 
 static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
@@ -166,7 +167,7 @@ static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
   tl_status_code code = tl_status_code_of(status);
   if (code == TL_STATUS_OK || code == TL_STATUS_CHECK_FAILED) {
     printf("%.*s: %u of %u cases passed on %s\n", TL_STR_ARG(kernel->name), summary.num_cases - summary.num_failed,
-           summary.num_cases, tl_run_device_describe(t->device));
+           summary.num_cases, describe_device(t));
   }
   if (code == TL_STATUS_INTERNAL) tl_cli_report_internal(&t->cli, &compiled);
   tl_compiled_fini(&compiled);
@@ -182,9 +183,14 @@ static tl_status run_spec(tl_run_tool *t) {
   if (!status && t->check && !t->cli.kernel_name) {
     // Every kernel of the file that has a check section.
     uint32_t checked = 0;
-    for (uint32_t i = 0; !status && i < spec->num_kernels; i++) {
+    for (uint32_t i = 0; i < spec->num_kernels && (!status || tl_status_code_of(status) == TL_STATUS_CHECK_FAILED);
+         i++) {
       if (!spec->kernels[i].check.present) continue;
-      status = run_check(t, &spec->kernels[i]);
+      tl_status failed = run_check(t, &spec->kernels[i]);
+      if (failed) {
+        tl_status_free(status);
+        status = failed;
+      }
       checked++;
     }
     if (!status && !checked) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s has no check section", t->cli.input);
@@ -206,10 +212,12 @@ static tl_status run(tl_run_tool *t) {
   if (is_ptx && t->check) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--check needs the spec: a PTX file has no reference");
   }
+  if (is_ptx && access(t->cli.input, R_OK) != 0)
+    return tl_status_make(TL_STATUS_IO, "cannot open '%s': %s", t->cli.input, strerror(errno));
   // A bare PTX file never runs in the emulator, and nothing is timed there.
   bool needs_gpu = (is_ptx || t->bench.wanted) && t->device_kind == TL_RUN_AUTO;
   TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
-  if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", tl_run_device_describe(t->device));
+  if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);
   return is_ptx ? tl_run_tool_ptx(t) : run_spec(t);

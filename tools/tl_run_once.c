@@ -130,7 +130,7 @@ static tl_status shapes_of_manifest(const tl_run_tool *t, const tl_manifest_kern
     if (param->kind != TL_MPARAM_TENSOR) continue;
     tl_array file;
     TL_TRY(read_input(t, param->name, &file));
-    for (int32_t d = 0; file.data && d < param->rank && d < file.rank; d++) {
+    for (int32_t d = 0; file.data && param->rank == file.rank && d < param->rank; d++) {
       const char *name = tl_mexpr_as_name(param->dims[d]);
       bool is_packed = tl_dtype_bits(param->dtype) == 4 && d == param->rank - 1;
       if (name) add_name(shapes, name, file.shape[d] * (is_packed ? 2 : 1));
@@ -156,7 +156,14 @@ static tl_status bind_shapes(tl_run_tool *t, const tl_kernel_spec *kernel) {
     const char *name = tl_arena_copy_bytes(&t->cli.arena, arg->name.data, arg->name.len);
     tl_array file;
     TL_TRY(read_input(t, name, &file));
-    for (uint32_t d = 0; file.data && d < arg->num_dims && d < (uint32_t)file.rank; d++) {
+    if (file.data && arg->num_dims != (uint32_t)file.rank) {
+      tl_status status =
+          tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--in %s: the argument has %u dim%s, the file has %d", name,
+                         arg->num_dims, arg->num_dims == 1 ? "" : "s", (int)file.rank);
+      tl_array_fini(&file);
+      return status;
+    }
+    for (uint32_t d = 0; file.data && d < arg->num_dims; d++) {
       if (arg->dims[d]->kind != TL_EXPR_NAME || !is_dynamic(kernel, arg->dims[d]->text)) continue;
       bool is_bound = false;
       for (size_t b = 0; b < t->cli.bindings.len; b++) {
@@ -172,8 +179,33 @@ static tl_status bind_shapes(tl_run_tool *t, const tl_kernel_spec *kernel) {
   return TL_OK;
 }
 
+// Every dynamic param has a value, and every --in an argument.
+static tl_status check_spec_names(const tl_run_tool *t, const tl_kernel_spec *kernel) {
+  for (size_t i = 0; i < t->in.len; i++) {
+    bool is_known = false;
+    for (uint32_t a = 0; a < kernel->num_args; a++)
+      is_known = is_known || tl_str_equal(kernel->args[a].name, t->in.items[i].name);
+    if (!is_known)
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--in %.*s: the kernel has no such argument",
+                            TL_STR_ARG(t->in.items[i].name));
+  }
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    tl_str name = kernel->params[i].name;
+    bool is_bound = kernel->params[i].kind != TL_PARAM_DYNAMIC;
+    for (size_t b = 0; b < t->cli.bindings.len; b++)
+      is_bound = is_bound || tl_str_equal(t->cli.bindings.items[b].name, name);
+    if (!is_bound)
+      return tl_status_make(
+          TL_STATUS_INVALID_ARGUMENT,
+          "the dynamic param '%.*s' has no value: give -D %.*s=… or an input file whose shape tells it",
+          TL_STR_ARG(name), TL_STR_ARG(name));
+  }
+  return TL_OK;
+}
+
 tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel) {
   TL_TRY(bind_shapes(t, kernel));
+  TL_TRY(check_spec_names(t, kernel));
   tl_bindings base = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len}, compile, all;
   tl_check_case_bindings(&t->cli.arena, kernel, base, NULL, &compile, &all);
   tl_env env;

@@ -31,6 +31,9 @@ expect 1 "$golden" check --list="$work/list.txt"
 says '^va sm_80: changed: facts'
 expect 2 "$golden" check --require-ptxas --ptxas=/no/such/ptxas --list="$work/list.txt"
 
+expect 2 "$golden" check --list="$work/list.txt" va misspelt
+says "has no golden 'misspelt'"
+
 # Without ptxas: its checks are skipped and counted.
 expect 0 "$golden" update --list="$work/list.txt"
 expect 2 env TL_PTXAS=/no/such/ptxas "$golden" check --require-ptxas --list="$work/list.txt"

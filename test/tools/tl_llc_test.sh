@@ -50,6 +50,12 @@ head -1 "$work/a.ptx" | grep -q '^// {$' || fail "the PTX does not begin with it
 "$llc" - --emit=manifest -o - <kernels/matmul.yaml | grep -q '"abi": 1' || fail "standard input to standard output"
 expect 1 "$llc" - -o "$work/untouched"
 [ -e "$work/untouched" ] && fail "a failed compile wrote its output"
+expect 2 "$llc" kernels/matmul.yaml --emit=asm
+says 'it takes one of ast, tile, scheduled'
+if [ -c /dev/full ]; then
+  "$llc" --help >/dev/full 2>/dev/null && fail "--help to a full disk succeeded"
+  "$llc" kernels/vector_add.yaml >/dev/full 2>/dev/null && fail "PTX to a full disk succeeded"
+fi
 expect 0 "$llc" kernels/matmul.yaml -o /dev/null
 [ -c /dev/null ] || fail "/dev/null was replaced"
 ln -s "$work/real.ptx" "$work/link.ptx"

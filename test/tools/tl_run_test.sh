@@ -15,7 +15,13 @@ expect 2 "$run" --in A kernels/vector_add.yaml
 expect 0 "$run" --check --device=emu --case=1 --case=3 --threads=2 kernels/vector_add.yaml
 says '^device: the emulator (late landing)$'
 says 'vector_add: 2 of 2 cases passed'
+expect 2 "$run" --landing=both -D N=9 kernels/vector_add.yaml
+expect 1 "$run" "$work/none.ptx"
+says 'none.ptx'
 expect 0 "$run" --check --device=emu --landing=both --case=2 kernels/matmul.yaml
+says '^device: the emulator (late and early landing)$'
+says '^  late: C: '
+says '^  early: C: '
 expect 1 "$run" --check --device=emu --case=9 kernels/vector_add.yaml
 says 'there is no such case: the spec has 3'
 
@@ -38,6 +44,15 @@ says '^C: f32\[100\], min 3, max 3, mean 3$'
 expect 0 "$run" --device=emu --in "A=$work/c.npy" --in B=arange kernels/vector_add.yaml
 says '^C: f32\[100\], min 3, max 102, mean 52.5$'
 expect 1 "$run" --device=emu --in A=ones kernels/vector_add.yaml
+says "the dynamic param 'N' has no value: give -D N="
+expect 1 "$run" --device=emu --in "C=$work/c.npy" --in Q=ones kernels/vector_add.yaml
+says 'Q: the kernel has no such argument'
+expect 1 "$run" --device=emu --in "A=$work/c.npy" kernels/matmul_dynamic.yaml
+says '--in A: the argument has 2 dims, the file has 1'
+expect 1 "$run" --device=emu -D N=9 --in 'A=const' kernels/vector_add.yaml
+says 'const takes 1 argument, given 0'
+expect 1 "$run" --device=emu -D N=9 --out C=/dev/full kernels/vector_add.yaml
+says "^tl-run: cannot write '/dev/full'"
 expect 1 "$run" --device=emu -D N=100 --in Q=ones kernels/vector_add.yaml
 says 'no such argument'
 expect 1 "$run" --device=emu -D N=100 --in "A=$work/none.npy" kernels/vector_add.yaml
