@@ -79,8 +79,9 @@ static tl_status prepare(const race *r, runner *run) {
   double once = 0;
   TL_TRY(estimate(r, contestant, &once));
   double wanted = ceil(r->plan->batch_s / once);
-  uint32_t count = wanted > MAX_BATCH ? MAX_BATCH : (uint32_t)wanted;
-  if (count < contestant->num_sets) count = contestant->num_sets;
+  uint32_t count = wanted > MAX_BATCH ? MAX_BATCH : (uint32_t)wanted, sets = contestant->num_sets;
+  // Whole turns, so that the next batch does not begin with a set that has just been used.
+  count = (count + sets - 1) / sets * sets;
   contestant->batch_launches = count;
   contestant->used_graph = !contestant->no_graph && tl_graph_is_available(r->device);
   if (!contestant->used_graph) return TL_OK;

@@ -18,7 +18,7 @@ typedef struct tl_bench_contestant {
   // Puts one launch on `stream`; launch i of a batch gets set i % num_sets.
   tl_status (*launch)(void *user, uint32_t set, void *stream);
   void *user;
-  uint32_t num_sets;  // at least 1; a batch has at least that many launches
+  uint32_t num_sets;  // at least 1; a batch has a multiple of that many launches
   bool no_graph;      // launches one by one
   // Results, in seconds for one launch.
   tl_bench_stats burst, sustained;

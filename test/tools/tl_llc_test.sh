@@ -79,4 +79,15 @@ if command -v ptxas >/dev/null || [ -x /usr/local/cuda/bin/ptxas ]; then
   [ -s "$work/m.cubin" ] && grep -q '"abi": 1' "$work/m.json" || fail "cubin or its manifest is missing"
 fi
 expect 1 "$llc" kernels/matmul.yaml --emit=cubin --ptxas=/no/such/ptxas -o "$work/n.cubin"
+# Targets.
+expect 0 "$llc" --list-targets
+says '^sm_80 .* run '
+says '^sm_120 .* assembled only '
+expect 2 "$llc" --target=sm_75 kernels/matmul.yaml
+says 'sm_75 is refused: it has no mma.sync.m16n8k16, no cp.async and no bf16'
+expect 2 "$llc" --target=sm_1 kernels/matmul.yaml
+says 'unknown target'
+sed 's/^kernel: matmul$/&\ntarget: sm_75/' kernels/matmul.yaml >"$work/old.yaml"
+expect 1 "$llc" "$work/old.yaml" -o "$work/old.ptx"
+says 'refused target `sm_75`: it has no'
 finish
