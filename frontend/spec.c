@@ -213,18 +213,25 @@ static void read_rasterize(tl_spec_reader *reader, const tl_yaml_node *node, tl_
   }
 }
 
+// PTX ISA, "Identifiers": `_` alone is none, and the only predefined identifier without a leading `%` is WARP_SZ.
+static bool is_ptx_name(tl_str name) {
+  return tl_expr_is_identifier(name) && !tl_str_is(name, "_") && !tl_str_is(name, "WARP_SZ");
+}
+
 static void read_kernel_name(tl_spec_reader *reader, const tl_yaml_node *node, tl_kernel_spec *kernel) {
   if (!tl_spec_want(reader, node, TL_YAML_SCALAR, TL_STR("kernel"))) return;
   tl_str name = tl_str_trim(node->text.text);
   kernel->loc = node->loc;
-  if (tl_expr_is_identifier(name)) {
+  if (is_ptx_name(name)) {
     kernel->name = name;
     return;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, node->loc, "`%.*s` is not a usable kernel name",
                                  tl_expr_shown(name), name.data);
-  tl_diag_add_hint(reader->diags, diag,
-                   "it becomes the PTX entry's name: letters, digits and `_`, starting with no digit");
+  tl_diag_add_hint(
+      reader->diags, diag,
+      "it becomes the PTX entry's name: letters, digits and `_`, starting with no digit, and neither `_` nor "
+      "`WARP_SZ`");
 }
 
 // A section of the document. `entry`'s key is known and compiled.

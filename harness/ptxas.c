@@ -15,6 +15,8 @@
 
 #include "harness/file.h"
 
+enum { MAX_LOG_BYTES = 1 << 20 };
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -34,7 +36,8 @@ static bool drain(int fd, double deadline, tl_strbuf *out) {
     ssize_t got = read(fd, chunk, sizeof chunk);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
-    tl_strbuf_append(out, (tl_str){chunk, (size_t)got});
+    // What a child floods us with beyond this is of no use to anybody.
+    if (out->len < MAX_LOG_BYTES) tl_strbuf_append(out, (tl_str){chunk, (size_t)got});
   }
 }
 
@@ -104,7 +107,7 @@ tl_status tl_ptxas_find(const char *path, tl_ptxas *out) {
   *out = (tl_ptxas){.timeout_s = 120};
   static const char usual[] = "/usr/local/cuda/bin/ptxas";
   if (!path) path = getenv("TL_PTXAS");
-  if (path) {
+  if (path && *path) {
     out->path = strdup(path);
   } else {
     out->path = find_in_path();
@@ -155,6 +158,8 @@ static tl_status assemble_in(const tl_ptxas *ptxas, const char *directory, const
   if (!status && code != 0) {
     status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "ptxas failed with %d:\n%s", code, tl_strbuf_c(&log));
   }
+  if (!status && access(output, F_OK) != 0)
+    status = tl_status_make(TL_STATUS_IO, "'%s' ended with 0 but wrote no cubin", ptxas->path);
   if (!status) status = tl_file_read(output, out_cubin);
   if (!status && out_usage) read_usage(tl_strbuf_c(&log), out_usage);
   tl_strbuf_fini(&log);

@@ -2,6 +2,7 @@
 #include "tools/cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 enum { MAX_SPEC_BYTES = 16 << 20 };
 
 void tl_cli_init(tl_cli *cli, const char *tool, const char *usage) {
+  // A file that reaches the size limit is a failed write, reported as such, and leaves no temporary file.
+  signal(SIGXFSZ, SIG_IGN);
   *cli = (tl_cli){.tool = tool, .usage = usage, .passes = {.pass_limit = -1}};
   tl_arena_init(&cli->arena);
   tl_sources_init(&cli->sources);
@@ -132,7 +135,11 @@ static bool pass_option(tl_cli *cli, int option, char *argument) {
       cli->passes.passes = pass_names(cli, "--passes", argument, false);
       return true;
     case TL_OPT_STOP_AFTER:
-      cli->passes.stop_after = pass_names(cli, "--stop-after", argument, false);
+      if (tl_pass_find(tl_str_from(argument))) {
+        cli->passes.stop_after = argument;
+      } else {
+        tl_cli_usage_error(cli, "--stop-after takes one pass, not '%s' (see --list-passes)", argument);
+      }
       return true;
     case TL_OPT_PASS_LIMIT:
       if (tl_cli_int(cli, "--pass-limit", argument, 0, 1000000, &number)) cli->passes.pass_limit = (int)number;

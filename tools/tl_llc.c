@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "harness/file.h"
 #include "harness/ptxas.h"
@@ -106,6 +107,9 @@ static void parse_options(llc *l, int argc, char **argv) {
   tl_cli_take_input(&l->cli, argc, argv, "the spec");
   if (!l->cli.is_done && l->emit == EMIT_CUBIN && !l->cli.output)
     tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
+  size_t len = l->cli.output ? strlen(l->cli.output) : 0;
+  if (!l->cli.is_done && l->emit == EMIT_CUBIN && len >= 5 && strcmp(l->cli.output + len - 5, ".json") == 0)
+    tl_cli_usage_error(&l->cli, "--emit=cubin: '%s' is where the manifest goes", l->cli.output);
 }
 
 // "dir/x.cubin" → "dir/x.json".
@@ -115,6 +119,12 @@ static char *manifest_path(const char *path) {
   char *out = NULL;
   if (asprintf(&out, "%.*s.json", (int)len, path) < 0) abort();
   return out;
+}
+
+// The manifest lies beside a cubin that is a file; a pipe or device has no place beside it.
+static bool has_manifest_file(const char *output) {
+  struct stat info;
+  return strcmp(output, "-") != 0 && (stat(output, &info) != 0 || S_ISREG(info.st_mode));
 }
 
 static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
@@ -128,7 +138,7 @@ static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
   if (!status) status = tl_ptxas_assemble(&ptxas, compiled->target->name, tl_strbuf_view(&ptx), out, NULL);
   const tl_manifest *manifest = NULL;
   if (!status) status = tl_backend_manifest(compiled->backend, &manifest);
-  if (!status && strcmp(l->cli.output, "-") != 0) {
+  if (!status && has_manifest_file(l->cli.output)) {
     tl_manifest_write(manifest, NULL, &json);
     char *path = manifest_path(l->cli.output);
     status = tl_file_write(path, tl_strbuf_view(&json));

@@ -90,4 +90,39 @@ says 'unknown target'
 sed 's/^kernel: matmul$/&\ntarget: sm_75/' kernels/matmul.yaml >"$work/old.yaml"
 expect 1 "$llc" "$work/old.yaml" -o "$work/old.ptx"
 says 'refused target `sm_75`: it has no'
+
+# Text that cannot be written is no success.
+for option in --help --version --list-passes; do
+  "$llc" $option >/dev/full 2>"$work/err" && fail "$option on a full device"
+done
+"$llc" kernels/vector_add.yaml >/dev/full 2>"$work/err" && fail "PTX on a full device"
+(ulimit -f 1 && "$llc" kernels/matmul.yaml -o "$work/limited.ptx" 2>"$work/err") && fail "a file over the size limit"
+ls "$work"/limited.ptx* 2>/dev/null && fail "a temporary file was left"
+expect 2 "$llc" --stop-after=canonicalize,check-init kernels/matmul.yaml
+expect 2 "$llc" --stop-after= kernels/matmul.yaml
+expect 2 "$llc" --emit=cubin -o "$work/x.json" kernels/matmul.yaml
+
+# An assembler that misbehaves.
+fake() {
+  printf '#!/bin/sh\n[ "$1" = --version ] && { echo "Cuda compilation tools, release 13.0, V13.0.88"; exit 0; }\n%s\n' "$1" >"$work/ptxas"
+  chmod +x "$work/ptxas"
+}
+cubin() { expect 1 timeout 60 "$llc" --emit=cubin --ptxas="$work/ptxas" "$@" -o "$work/x.cubin" kernels/vector_add.yaml; }
+cubin # there is none yet
+says 'ptxas'
+fake 'echo "ptxas error: no" >&2; exit 255'
+cubin
+says 'ptxas error: no'
+fake 'sleep 1000'
+cubin --ptxas-timeout=0.2
+says 'did not end within 0.2 s'
+fake yes
+cubin --ptxas-timeout=0.2
+says 'did not end within 0.2 s'
+fake 'exit 0'
+cubin
+says 'wrote no cubin'
+fake 'kill -SEGV $$'
+cubin
+[ -e "$work/x.cubin" ] && fail "a cubin although the assembler failed"
 finish
