@@ -93,6 +93,13 @@ void tl_lower_op_EXTRACT(tl_lower *l, tl_op *op) {
   tl_lower_set(l, tl_op_result(op, 0), out, parallel->width);
 }
 
+// Whether a register lies past the tile's edge in every thread.
+static bool is_padding(const tl_layout *layout, const int32_t *coord) {
+  for (int32_t d = 0; d < layout->rank; d++)
+    if (coord[d] >= layout->shape[d]) return true;
+  return false;
+}
+
 // Register renaming only: what moves between threads has become a store and a load of a shared tile before.
 void tl_lower_op_CONVERT_LAYOUT(tl_lower *l, tl_op *op) {
   tl_value *tile = tl_op_arg(op, TL_GROUP_CONVERT_LAYOUT_tile), *result = tl_op_result(op, 0);
@@ -103,11 +110,11 @@ void tl_lower_op_CONVERT_LAYOUT(tl_lower *l, tl_op *op) {
     int32_t coord[TL_MAX_DIMS];
     tl_layout_axis_coord(result->type->layout, TL_AXIS_REGISTER, r, coord);
     int32_t reg = tl_lower_tile_register(tile->type->layout, coord);
-    if (reg < 0) {
+    if (reg < 0 && !is_padding(result->type->layout, coord)) {
       tl_lower_internal(l, op, "the layouts hold different elements in a thread");
       return;
     }
-    items[r] = tl_lower_get(l, tile, reg);
+    items[r] = reg < 0 ? tl_lower_zero(l, result->type->dtype) : tl_lower_get(l, tile, reg);
   }
   tl_lower_set(l, result, items, n);
 }
