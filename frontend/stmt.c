@@ -300,8 +300,9 @@ static tl_stmt *read_known(tl_spec_reader *reader, const tl_schema_stmt *schema,
 static bool report_cut_assignment(tl_spec_reader *reader, const tl_yaml_node *key) {
   tl_str name = key->text.text;
   int open = 0;
-  bool assigns = false;
+  bool assigns = false, chooses = false;
   for (size_t i = 0; i < name.len; i++) {
+    chooses = chooses || (name.data[i] == '?' && i > 0 && name.data[i - 1] == ' ');
     open += name.data[i] == '[' ? 1 : name.data[i] == ']' ? -1 : 0;
     assigns = assigns || name.data[i] == '=';
   }
@@ -310,7 +311,11 @@ static bool report_cut_assignment(tl_spec_reader *reader, const tl_yaml_node *ke
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_YAML_COLON, colon,
                                  open > 0 ? "a slice has no space after its colon: YAML takes this for a key"
                                           : "YAML takes the text before this `: ` for a key");
-  if (open > 0) tl_diag_add_hint(reader->diags, diag, "write `lo:hi`");
+  if (open > 0) {
+    tl_diag_add_hint(reader->diags, diag, "write `lo:hi`");
+  } else if (chooses) {
+    tl_diag_add_hint(reader->diags, diag, "a choice is written `a if c else b`");
+  }
   return true;
 }
 

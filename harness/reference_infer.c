@@ -83,6 +83,8 @@ static void take_dim(dim_search *search, int64_t extent, tl_loc loc) {
                                    "index `%.*s` stands for a dim of %lld here and of %lld elsewhere",
                                    TL_STR_ARG(search->name), (long long)extent, (long long)search->extent);
     tl_diag_add_note(search->code->reference->diags, diag, search->loc, "a dim of %lld", (long long)search->extent);
+    tl_diag_add_hint(search->code->reference->diags, diag,
+                     "say which range is meant where it stands first: `%.*s in 0:n`", TL_STR_ARG(search->name));
   }
 }
 
