@@ -245,6 +245,32 @@ START_TEST(generators_make_what_they_say) {
 }
 END_TEST
 
+// Several threads make large arrays; elements depend on their index alone, also where two share a byte.
+START_TEST(large_arrays_are_those_of_one_thread) {
+  tl_array large, small;
+  static const struct {
+    const char *generator;
+    tl_dtype dtype;
+  } cases[] = {{"normal(1, 2)", TL_DTYPE_F16}, {"uniform(-1, 1)", TL_DTYPE_F32}, {"ints(-8, 7)", TL_DTYPE_I4}};
+  const int64_t count = 5 * (1 << 18) + 3, few = 1 << 17;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    ck_assert(generate(cases[i].generator, cases[i].dtype, count, &large));
+    ck_assert(generate(cases[i].generator, cases[i].dtype, few, &small));
+    ck_assert_int_eq(memcmp(large.data, small.data, small.bytes), 0);
+    // No piece is left out: nowhere is there a run of zeros.
+    const unsigned char *bytes = large.data;
+    int zeros = 0, most = 0;
+    for (uint64_t b = 0; b < large.bytes; b++) {
+      zeros = bytes[b] ? 0 : zeros + 1;
+      if (zeros > most) most = zeros;
+    }
+    ck_assert_int_lt(most, 16);
+    tl_array_fini(&large);
+    tl_array_fini(&small);
+  }
+}
+END_TEST
+
 START_TEST(wrong_generators_are_diagnosed) {
   static const struct {
     const char *text;
@@ -282,6 +308,7 @@ int main(void) {
   tcase_add_test(tests, compares_by_the_rule);
   tcase_add_test(tests, names_the_worst_element);
   tcase_add_test(tests, generators_make_what_they_say);
+  tcase_add_test(tests, large_arrays_are_those_of_one_thread);
   tcase_add_test(tests, wrong_generators_are_diagnosed);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
