@@ -66,7 +66,7 @@ tl_status tl_backend_create(const tl_module *module, const tl_target *target, co
 
 void tl_backend_destroy(tl_backend *backend) {
   if (!backend) return;
-  if (backend->optimised) LLVMDisposeModule(backend->optimised);
+  if (backend->optimised && !backend->session.is_abandoned) LLVMDisposeModule(backend->optimised);
   tl_session_fini(&backend->session);
   tl_arena_fini(&backend->arena);
   free(backend);

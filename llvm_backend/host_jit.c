@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "llvm_backend/guard.h"
 #include "llvm_backend/host_libcalls.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
@@ -118,6 +119,14 @@ static LLVMCodeGenOptLevel codegen_level(int level) {
   return level == 2 ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelAggressive;
 }
 
+typedef struct emission {
+  LLVMModuleRef module;
+  const char *passes;
+  int level;
+  LLVMMemoryBufferRef *out_object;
+  tl_status status;  // out
+} emission;
+
 // Verifies, optimises and emits. `*out_object` is owned by the caller.
 static tl_status emit_object(LLVMModuleRef module, const char *passes, int level, LLVMMemoryBufferRef *out_object) {
   char *message = NULL;
@@ -145,6 +154,11 @@ static tl_status emit_object(LLVMModuleRef module, const char *passes, int level
   }
   LLVMDisposeTargetMachine(machine);
   return status;
+}
+
+static void call_emit_object(void *user) {
+  emission *e = user;
+  e->status = emit_object(e->module, e->passes, e->level, e->out_object);
 }
 
 static bool module_defines(LLVMModuleRef module, const char *name) {
@@ -289,18 +303,26 @@ tl_status tl_host_jit_create(void *llvm_module, const char *passes, int level, c
   tl_host_jit *made = tl_xcalloc(1, sizeof *made);
   symbol_vec linked = {0};
   LLVMMemoryBufferRef object = NULL;
+  bool gave_up = false;
   tl_status status = tl_host_jit_prepare_module(module);
   if (!status) {
     gather_symbols(module, symbols, num_symbols, &linked);
-    status = emit_object(module, passes, level, &object);
+    emission call = {module, passes, level, &object, TL_OK};
+    status = tl_guard_run("host code generation", call_emit_object, &call);
+    gave_up = status != TL_OK;
+    if (!status) status = call.status;
   }
   if (!status) gather_functions(module, made);
   if (!status && diagnostics.len) {
     status = tl_status_make(TL_STATUS_INTERNAL, "host code generation failed: %s", tl_strbuf_c(&diagnostics));
     LLVMDisposeMemoryBuffer(object);
   }
-  LLVMDisposeModule(module);
-  LLVMContextDispose(context);
+  if (gave_up) {
+    tl_guard_abandon(context);
+  } else {
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+  }
   tl_strbuf_fini(&diagnostics);
   if (!status) {
     pthread_mutex_lock(&jit.mutex);

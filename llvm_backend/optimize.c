@@ -8,14 +8,30 @@
 
 #include "llvm_backend/backend_internal.h"
 
+typedef struct passes_call {
+  LLVMModuleRef module;
+  LLVMTargetMachineRef machine;
+  const char *passes;
+  LLVMPassBuilderOptionsRef options;
+  LLVMErrorRef error;  // out
+} passes_call;
+
+static void call_passes(void *user) {
+  passes_call *call = user;
+  call->error = LLVMRunPasses(call->module, call->passes, call->machine, call->options);
+}
+
 static tl_status run_passes(tl_session *session, LLVMModuleRef module, const char *passes) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   // The lowering vectorises memory accesses itself; a GPU thread has no other vectors.
   LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
   LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
   LLVMPassBuilderOptionsSetLoopInterleaving(options, 0);
-  LLVMErrorRef error = LLVMRunPasses(module, passes, session->machine, options);
+  passes_call call = {module, session->machine, passes, options, NULL};
+  tl_status gave_up = tl_session_guard(session, passes, call_passes, &call);
   LLVMDisposePassBuilderOptions(options);
+  if (gave_up) return gave_up;
+  LLVMErrorRef error = call.error;
   if (!error) return tl_session_take_errors(session, passes);
   char *message = LLVMGetErrorMessage(error);
   tl_status status = tl_status_make(TL_STATUS_INTERNAL, "%s: LLVM: %s", passes, message);
@@ -31,7 +47,7 @@ tl_status tl_backend_optimise(tl_backend *backend) {
   int level = session->opt_level < 0 ? 0 : session->opt_level > 3 ? 3 : session->opt_level;
   tl_status status = run_passes(session, module, pipelines[level]);
   if (status) {
-    LLVMDisposeModule(module);
+    if (!session->is_abandoned) LLVMDisposeModule(module);
     return status;
   }
   backend->optimised = module;
@@ -65,17 +81,30 @@ tl_status tl_backend_device_bitcode(tl_backend *backend, char **out_bytes, size_
   return TL_OK;
 }
 
+typedef struct emit_call {
+  LLVMTargetMachineRef machine;
+  LLVMModuleRef module;
+  LLVMMemoryBufferRef buffer;  // out
+  char *message;               // out
+  LLVMBool failed;             // out
+} emit_call;
+
+static void call_emit(void *user) {
+  emit_call *call = user;
+  call->failed =
+      LLVMTargetMachineEmitToMemoryBuffer(call->machine, call->module, LLVMAssemblyFile, &call->message, &call->buffer);
+}
+
 static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
   tl_session *session = &backend->session;
   tl_session_fill_asm(session, module);
   TL_TRY(run_passes(session, module, "always-inline,globaldce"));
   TL_TRY(tl_session_verify(session, module, "code generation"));
-  LLVMMemoryBufferRef buffer = NULL;
-  char *message = NULL;
-  if (LLVMTargetMachineEmitToMemoryBuffer(session->machine, module, LLVMAssemblyFile, &message, &buffer))
-    return tl_session_message_status("code generation", message);
-  tl_strbuf_append(out, (tl_str){LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer)});
-  LLVMDisposeMemoryBuffer(buffer);
+  emit_call call = {.machine = session->machine, .module = module};
+  TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));
+  if (call.failed) return tl_session_message_status("code generation", call.message);
+  tl_strbuf_append(out, (tl_str){LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer)});
+  LLVMDisposeMemoryBuffer(call.buffer);
   return tl_session_take_errors(session, "code generation");
 }
 
@@ -85,6 +114,6 @@ tl_status tl_backend_emit_ptx(tl_backend *backend, tl_strbuf *out) {
   tl_strbuf_append_c(out, "\n");
   LLVMModuleRef module = LLVMCloneModule(backend->optimised);
   tl_status status = emit_module(backend, module, out);
-  LLVMDisposeModule(module);
+  if (!backend->session.is_abandoned) LLVMDisposeModule(module);
   return status;
 }

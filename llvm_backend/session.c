@@ -65,11 +65,23 @@ tl_status tl_session_init(tl_session *session, const tl_target *target, int opt_
 }
 
 void tl_session_fini(tl_session *session) {
-  if (session->module) LLVMDisposeModule(session->module);
-  if (session->machine) LLVMDisposeTargetMachine(session->machine);
-  if (session->context) LLVMContextDispose(session->context);
+  if (!session->is_abandoned) {
+    if (session->module) LLVMDisposeModule(session->module);
+    if (session->machine) LLVMDisposeTargetMachine(session->machine);
+    if (session->context) LLVMContextDispose(session->context);
+  }
   tl_strbuf_fini(&session->errors);
   memset(session, 0, sizeof *session);
+}
+
+tl_status tl_session_guard(tl_session *session, const char *where, tl_guarded_call *call, void *user) {
+  if (session->is_abandoned) return tl_status_make(TL_STATUS_INTERNAL, "%s: LLVM gave up before", where);
+  tl_status status = tl_guard_run(where, call, user);
+  if (status) {
+    session->is_abandoned = true;
+    tl_guard_abandon(session->context);
+  }
+  return status;
 }
 
 tl_status tl_session_message_status(const char *where, char *message) {

@@ -8,6 +8,7 @@
 
 #include "ir/target.h"
 #include "llvm_backend/device_ops.h"
+#include "llvm_backend/guard.h"
 #include "support/dtype.h"
 #include "support/status.h"
 #include "support/strbuf.h"
@@ -22,12 +23,17 @@ typedef struct tl_session {
   int machine_ptx;               // PTX version `machine` was made for
   int opt_level;
   const tl_target *target;  // Borrowed (static).
+  bool is_abandoned;        // LLVM gave up: its objects are neither used nor disposed of any more
   tl_strbuf errors;         // errors that LLVM reported through its diagnostic handler
   LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64, global_ptr, shared_ptr;
   LLVMTypeRef v2f16, v2bf16;
   LLVMValueRef device_functions[TL_DEVOP_COUNT];  // NULL until used
   LLVMTypeRef device_types[TL_DEVOP_COUNT];
 } tl_session;
+
+// Runs `call(user)`, which calls LLVM on this session's objects. When LLVM gives up (guard.h), the session is
+// abandoned: INTERNAL from then on, for every guarded call.
+TL_MUST_USE tl_status tl_session_guard(tl_session *session, const char *where, tl_guarded_call *call, void *user);
 
 // Registers the NVPTX target once a process; thread-safe.
 void tl_session_initialize_llvm(void);
