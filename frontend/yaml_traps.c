@@ -106,6 +106,15 @@ static bool report_colon(const failure *fail) {
   }
   tl_diag *diag =
       tl_diag_report(fail->diags, TL_DIAG_YAML_COLON, loc, "YAML takes the text before this `: ` for a key");
+  uint32_t text = fail->line_start;
+  while (text < fail->offset && fail->text.data[text] == ' ') text++;
+  // A list item right below `key: value`: libyaml reads it as more of the value.
+  bool is_item = fail->text.data[text] == '-' && text + 1 < fail->text.len && fail->text.data[text + 1] == ' ';
+  if (is_item) {
+    tl_diag_add_hint(fail->diags, diag,
+                     "this line continues the value above it: is a key such as `do:` missing between?");
+    return true;
+  }
   tl_diag_add_hint(fail->diags, diag, "%s",
                    is_c_conditional(fail->text, fail->line_start, fail->offset)
                        ? "a choice is written `a if c else b`"

@@ -36,8 +36,13 @@ static void report_past(tl_pass_context *context, const tl_op *op, const tl_valu
                                  dim, tl_buffer_name(buffer), loop_name(term->loop), first);
   tl_diag_add_note(context->diags, diag, term->loop->loc, "the loop");
   long long move = term->coefficient * term->step;
-  tl_diag_add_hint(context->diags, diag, "each iteration moves by %lld: is ceildiv(…, %lld) meant as trip count?", move,
-                   move);
+  if (term->step > 1 && term->coefficient == term->step) {
+    tl_diag_add_hint(context->diags, diag, "%s already moves by %lld and is multiplied by it again",
+                     loop_name(term->loop), (long long)term->step);
+  } else {
+    tl_diag_add_hint(context->diags, diag, "each iteration moves by %lld: is ceildiv(…, %lld) meant as trip count?",
+                     move, move);
+  }
 }
 
 // Constant dims: the first iteration for which even the smallest index lies past the end.
