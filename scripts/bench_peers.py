@@ -235,6 +235,77 @@ def row_w4a16(target):
     report(f"matmul_w4a16 {m}x{n}x{k} {target}, peer cuBLAS f16", "GFLOP/s", 2.0 * m * n * k * 1e3 / 1e3, results, "cuBLAS")
 
 
+def rate_rows(title, spec, target, work, sets, peer, reference, tolerance, **bindings):
+    """One row of a bandwidth kernel beside a copy and torch.compile. sets: (inputs, output) per rotation."""
+    kernel = Kernel(spec, target, **bindings)
+    inputs, out = sets[0]
+    out.fill_(float("nan"))
+    kernel.launch([*inputs, out])
+    close(out, reference(*inputs), tolerance)
+    compiled = torch.compile(peer)
+    compiled(*inputs)
+    results = race({
+        "copy kernel": [lambda x=i[0]: torch.neg(x) for i, _ in sets],
+        "torch.compile": [lambda i=i: compiled(*i) for i, _ in sets],
+        "tl-llc": [lambda i=i, o=o: kernel.launch([*i, o]) for i, o in sets],
+    })
+    label = " ".join(f"{k}={v}" for k, v in bindings.items())
+    report(f"{title} {target} {label}", "MB/s", work, results, "torch.compile")
+
+
+def row_rms_norm(target):
+    def rms(x, w):
+        wide = x.float()
+        return (wide * torch.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-6) * w.float()).to(x.dtype)
+
+    for m, n in ((8192, 4096), (8192, 8192), (65536, 768)):
+        weight = torch.randn(n, device="cuda", dtype=torch.bfloat16)
+        xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+        sets = [((x, weight), torch.empty_like(x)) for x in xs]
+        rate_rows(f"rms_norm {m}x{n} bf16", "rms_norm", target, 4.0 * m * n, sets, rms, rms, 1e-2, M=m, N=n)
+
+
+def row_softmax(target):
+    for spec, m, n, extra in (("online_softmax", 8192, 8192, {}), ("softmax", 8192, 8192, {}),
+                              ("online_softmax", 4096, 32768, {}), ("softmax", 4096, 32768, {"threads_per_row": 1024})):
+        xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+        sets = [((x,), torch.empty_like(x)) for x in xs]
+        rate_rows(f"{spec} {m}x{n} bf16", spec, target, 4.0 * m * n, sets, lambda x: torch.softmax(x, -1),
+                  lambda x: torch.softmax(x.float(), -1), 1e-2, M=m, N=n, **extra)
+
+
+def row_row_sum(target):
+    m = n = 8192
+    xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(4)]
+    sets = [((x,), torch.empty(m, device="cuda")) for x in xs]
+    rate_rows(f"row_sum {m}x{n} bf16", "row_sum", target, 2.0 * m * n, sets, lambda x: x.float().sum(-1),
+              lambda x: x.float().sum(-1), 1e-3, M=m, N=n)
+
+
+def row_flash_attention(target):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    for b, h, s, d, causal in ((4, 16, 4096, 128, False), (4, 16, 4096, 128, True), (8, 32, 2048, 64, False)):
+        sets = [tuple(torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in range(3)) for _ in range(2)]
+        outs = [(torch.empty_like(q), torch.empty(b, h, s, device="cuda")) for q, _, _ in sets]
+        kernel = Kernel("flash_attention", target, B=b, H=h, H_kv=h, S=s, D=d, causal=str(causal).lower())
+        kernel.launch([*sets[0], *outs[0]])
+
+        def attention(q, k, v, backend):
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(
+                    q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=causal)
+
+        close(outs[0][0].transpose(1, 2), attention(*sets[0], SDPBackend.CUDNN_ATTENTION), 1e-2)
+        results = race({
+            "cuDNN": [lambda i=i: attention(*i, SDPBackend.CUDNN_ATTENTION) for i in sets],
+            "FA2": [lambda i=i: attention(*i, SDPBackend.FLASH_ATTENTION) for i in sets],
+            "tl-llc": [lambda i=i, o=o: kernel.launch([*i, *o]) for i, o in zip(sets, outs)],
+        })
+        work = 4.0 * b * h * s * s * d / (2 if causal else 1)
+        report(f"flash_attention {b},{h},{s},{d} {'causal' if causal else 'full'} bf16 {target}", "GFLOP/s", work, results, "cuDNN")
+
+
 ROWS = {
     "matmul": lambda: row_matmul(8192, "sm_80"),
     "matmul4096": lambda: row_matmul(4096, "sm_80"),
@@ -243,6 +314,10 @@ ROWS = {
     "vector_add": lambda: row_vector_add("sm_80"),
     "softplus": lambda: row_softplus("sm_80"),
     "w4a16": lambda: row_w4a16("sm_80"),
+    "rms_norm": lambda: row_rms_norm("sm_90a"),
+    "softmax": lambda: row_softmax("sm_90a"),
+    "row_sum": lambda: row_row_sum("sm_90a"),
+    "flash_attention": lambda: row_flash_attention("sm_90a"),
 }
 
 if __name__ == "__main__":
