@@ -257,11 +257,23 @@ static tl_value *fold_binary(tl_builder *builder, tl_op *op) {
 
 // ---- other ops
 
+// Not of a comparison of integers, or of an equality, is the opposite comparison.
+static tl_value *fold_not(tl_builder *builder, const tl_op *compare) {
+  static const int opposite[TL_CMP_COUNT] = {[TL_CMP_EQ] = TL_CMP_NE, [TL_CMP_NE] = TL_CMP_EQ, [TL_CMP_LT] = TL_CMP_GE,
+                                             [TL_CMP_LE] = TL_CMP_GT, [TL_CMP_GT] = TL_CMP_LE, [TL_CMP_GE] = TL_CMP_LT};
+  int pred = (int)tl_op_int(compare, TL_ATTR_CMP, 0);
+  tl_value *a = compare->operands[0].value, *b = compare->operands[1].value;
+  // For a NaN both of `<` and `>=` are false.
+  if (pred != TL_CMP_EQ && pred != TL_CMP_NE && is_float_type(a->type)) return NULL;
+  return tl_build_cmp(builder, opposite[pred], a, b);
+}
+
 static tl_value *fold_unary(tl_builder *builder, tl_op *op) {
   tl_value *a = op->operands[0].value;
   const tl_type *type = op->results[0].type;
   // -(-x), not not x
   if (a->def && a->def->code == op->code) return a->def->operands[0].value;
+  if (op->code == TL_OP_NOT && a->def && a->def->code == TL_OP_CMP) return fold_not(builder, a->def);
   constant x;
   if (!const_of(a, &x)) return NULL;
   if (is_float_type(type)) return op->code == TL_OP_NEG ? tl_build_const_float(builder, type, -x.f) : NULL;
@@ -351,11 +363,25 @@ static tl_value *fold_cmp(tl_builder *builder, tl_op *op) {
   return known < 0 ? NULL : tl_build_bool(builder, known != 0);
 }
 
-static tl_value *fold_select(tl_op *op) {
-  int64_t condition;
-  tl_value *a = op->operands[1].value, *b = op->operands[2].value;
-  if (tl_value_const_int(op->operands[0].value, &condition)) return condition ? a : b;
-  return a == b ? a : NULL;
+// A choice between bools, one of them constant, is a logical operation.
+static tl_value *fold_bool_select(tl_builder *builder, tl_value *condition, tl_value *a, tl_value *b) {
+  int64_t x, y;
+  bool a_known = tl_value_const_int(a, &x), b_known = tl_value_const_int(b, &y);
+  if (a_known && b_known) return x ? condition : tl_build_unary(builder, TL_OP_NOT, condition);
+  if (a_known && x) return tl_build_binary(builder, TL_OP_OR, condition, b);
+  if (b_known && !y) return tl_build_binary(builder, TL_OP_AND, condition, a);
+  if (!a_known && !b_known) return NULL;
+  tl_value *opposite = tl_build_unary(builder, TL_OP_NOT, condition);
+  return tl_build_binary(builder, a_known ? TL_OP_AND : TL_OP_OR, opposite, a_known ? b : a);
+}
+
+static tl_value *fold_select(tl_builder *builder, tl_op *op) {
+  int64_t truth;
+  tl_value *condition = op->operands[0].value, *a = op->operands[1].value, *b = op->operands[2].value;
+  if (tl_value_const_int(condition, &truth)) return truth ? a : b;
+  if (a == b) return a;
+  bool is_bool = a->type->kind == TL_TYPE_SCALAR && a->type->dtype == TL_DTYPE_BOOL;
+  return is_bool ? fold_bool_select(builder, condition, a, b) : NULL;
 }
 
 // Float to integer truncates and saturates; NaN gives 0.
@@ -502,7 +528,7 @@ tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
     case TL_OP_CMP:
       return fold_cmp(builder, op);
     case TL_OP_SELECT:
-      return fold_select(op);
+      return fold_select(builder, op);
     case TL_OP_CAST:
       return fold_cast(builder, op);
     case TL_OP_BITCAST:

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ir/affine.h"
+#include "passes/memory_access.h"
 
 // ---- simplification of single ops
 
@@ -84,6 +85,23 @@ static void drop_unused_before(tl_op *op, const tl_op *first_kept) {
   }
 }
 
+// in_bounds as comparisons of what is not proven: then a branch on it is a proof for the accesses inside.
+static tl_value *expand_in_bounds(tl_builder *builder, const tl_op *op) {
+  tl_value *buffer = tl_op_arg(op, TL_GROUP_IN_BOUNDS_buffer), *inside = NULL;
+  for (int32_t d = 0; d < buffer->type->rank; d++) {
+    tl_value *index = tl_op_group_at(op, TL_GROUP_IN_BOUNDS_index, (uint32_t)d);
+    tl_value *limit = tl_buffer_dim_value(buffer, d);
+    if (!limit) limit = tl_build_index(builder, buffer->type->dims[d]);
+    tl_value *tests[2] = {NULL, NULL};
+    if (!tl_prove_nonnegative(index)) tests[0] = tl_build_cmp(builder, TL_CMP_GE, index, tl_build_index(builder, 0));
+    if (!tl_prove_lt(index, limit)) tests[1] = tl_build_cmp(builder, TL_CMP_LT, index, limit);
+    for (int t = 0; t < 2; t++) {
+      if (tests[t]) inside = inside ? tl_build_binary(builder, TL_OP_AND, inside, tests[t]) : tests[t];
+    }
+  }
+  return inside ? inside : tl_build_bool(builder, true);
+}
+
 static bool simplify_op(tl_pass_context *context, tl_op *op) {
   if (op->num_results != 1 || op->num_regions > 0 || op->code == TL_OP_CONST) return false;
   int flags = tl_op_info_of(op->code)->flags;
@@ -94,6 +112,7 @@ static bool simplify_op(tl_pass_context *context, tl_op *op) {
   const tl_op *first_kept = op->prev;
   tl_value *result = tl_op_result(op, 0);
   tl_value *simple = tl_fold_op(&builder, op);
+  if (!simple && op->code == TL_OP_IN_BOUNDS) simple = expand_in_bounds(&builder, op);
   if (!simple && op->code == TL_OP_CMP) {
     int truth = decide_compare(op);
     if (truth >= 0) simple = tl_build_bool(&builder, truth != 0);

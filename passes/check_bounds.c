@@ -9,6 +9,7 @@
 #include "passes/check_bounds.h"
 
 #include "ir/affine.h"
+#include "passes/known_conditions.h"
 
 // ---- one index against one dim
 
@@ -31,39 +32,11 @@ static bool proven_not_negative(tl_value *index, int64_t offset) {
   return range.lo != INT64_MIN && range.lo >= -offset;
 }
 
-// A condition `a < b` that holds where `op` stands because an `if` around it says so, and that implies index < limit.
-static bool guarded_below(const tl_value *condition, tl_value *index, const tl_value *limit) {
-  const tl_op *op = condition->def;
-  if (!op) return false;
-  if (op->code == TL_OP_AND) {
-    return guarded_below(tl_op_operand(op, 0), index, limit) || guarded_below(tl_op_operand(op, 1), index, limit);
-  }
-  if (op->code != TL_OP_CMP || tl_op_operand(op, 0)->type->kind != TL_TYPE_INDEX) return false;
-  tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
-  int64_t pred = tl_op_int(op, TL_ATTR_CMP, 0);
-  if (pred == TL_CMP_GT) {
-    tl_value *swap = a;
-    a = b;
-    b = swap;
-  } else if (pred != TL_CMP_LT) {
-    return false;
-  }
-  return limit && tl_prove_le(index, a) && (b == limit || tl_prove_le(b, (tl_value *)limit));
-}
-
-static bool guarded(const tl_op *op, tl_value *index, const tl_value *limit) {
-  for (const tl_op *inner = op; inner->parent && inner->parent->parent; inner = inner->parent->parent) {
-    const tl_op *up = inner->parent->parent;
-    if (up->code != TL_OP_IF || inner->parent != up->regions[0]) continue;
-    if (guarded_below(tl_op_arg(up, TL_GROUP_IF_condition), index, limit)) return true;
-  }
-  return false;
-}
-
 static int64_t bits_for(const tl_op *op, tl_value *index, int64_t lo, int64_t hi, tl_value *limit, int64_t constant) {
   int64_t bits = 0;
-  if (!proven_not_negative(index, lo)) bits |= TL_CHECK_LOWER;
-  if (!proven_below(index, hi, limit, constant) && !(hi == 0 && guarded(op, index, limit))) bits |= TL_CHECK_UPPER;
+  if (!proven_not_negative(index, lo) && !tl_known_not_negative(op, index, lo)) bits |= TL_CHECK_LOWER;
+  if (!proven_below(index, hi, limit, constant) && !tl_known_below(op, index, hi, limit, constant))
+    bits |= TL_CHECK_UPPER;
   return bits;
 }
 
@@ -75,6 +48,7 @@ static bool ends_occur(const tl_op *op, const tl_affine *affine) {
     const tl_value *symbol = affine->terms[i].symbol;
     const tl_op *loop = symbol->block ? symbol->block->parent : NULL;
     if (!loop || (loop->code != TL_OP_PARALLEL && loop->code != TL_OP_FOR)) return false;
+    if (tl_op_has(loop, TL_ATTR_WHILE)) return false;
     int64_t bound = 0;
     if (loop->code == TL_OP_FOR && (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &bound) ||
                                     !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &bound) ||

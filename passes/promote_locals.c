@@ -77,9 +77,39 @@ static void mark_written(const promotion *self, const tl_block *block, bool *out
   }
 }
 
+// Whether a region sets `scalar` before anything in it can read it: its first access is a store of its own list.
+static bool sets_first(const tl_block *block, const tl_value *scalar, bool is_top, bool *out_found) {
+  for (const tl_op *op = block->first; op && !*out_found; op = op->next) {
+    bool accesses = (op->code == TL_OP_LOAD || op->code == TL_OP_STORE) && tl_element_buffer(op) == scalar;
+    if (accesses) {
+      *out_found = true;
+      return is_top && op->code == TL_OP_STORE;
+    }
+    for (uint32_t r = 0; r < op->num_regions && !*out_found; r++) sets_first(op->regions[r], scalar, false, out_found);
+  }
+  return !*out_found;
+}
+
+// Whether what `op` leaves in `scalar` is read nowhere: every read is inside, after a write of the same turn. So are
+// the flags of inner loops.
+static bool is_contained(const tl_op *op, const tl_value *scalar) {
+  for (const tl_use *use = scalar->uses; use; use = use->next) {
+    if (use->owner->code == TL_OP_LOAD && !tl_op_is_inside(use->owner, op)) return false;
+  }
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    bool found = false;
+    if (!sets_first(op->regions[r], scalar, true, &found)) return false;
+  }
+  return true;
+}
+
+// The scalars that `op` writes and that must be passed on.
 static bool *written_inside(promotion *self, const tl_op *op) {
   bool *written = TL_NEW_ARRAY(&self->context->scratch, bool, self->scalars.len + 1);
   for (uint32_t r = 0; r < op->num_regions; r++) mark_written(self, op->regions[r], written);
+  for (size_t i = 0; i < self->scalars.len; i++) {
+    written[i] = written[i] && !is_contained(op, self->scalars.items[i]);
+  }
   return written;
 }
 
