@@ -68,7 +68,8 @@ static void expand_turn(tl_builder *builder, const tl_op *op, tl_value_map *map,
   tl_op *turn = tl_build(builder, TL_OP_IF, &group, types, op->num_results);
   tl_builder inside;
   tl_builder_at_end(&inside, builder->module, turn->regions[0]);
-  for (const tl_op *inner = op->regions[0]->first; inner != yield; inner = inner->next) tl_op_clone(&inside, inner, map);
+  for (const tl_op *inner = op->regions[0]->first; inner != yield; inner = inner->next)
+    tl_op_clone(&inside, inner, map);
   tl_value *next[MAX_CARRIED];
   for (uint32_t i = 0; i < op->num_results; i++) next[i] = tl_value_map_get(map, tl_op_operand(yield, i));
   inside.loc = op->loc;
@@ -200,8 +201,7 @@ static bool merge_stores(tl_pass_context *context, tl_op *op, int limit) {
 
 static bool convert_if(tl_pass_context *context, tl_op *op) {
   enum { MAX_OPS = 8 };
-  bool in_parallel =
-      tl_op_enclosing(op->parent->parent, TL_OP_PARALLEL) || op->parent->parent->code == TL_OP_PARALLEL;
+  bool in_parallel = tl_op_enclosing(op->parent->parent, TL_OP_PARALLEL) || op->parent->parent->code == TL_OP_PARALLEL;
   if (in_parallel && merge_stores(context, op, MAX_OPS)) return true;
   // Branches of the block stay, except those that only choose between values.
   int limit = in_parallel ? MAX_OPS : 2;
