@@ -34,6 +34,17 @@ static void find_own_stack(tl_emu_worker *worker) {
 }
 #endif
 
+// Short blocks never reach a poll, so the watchdog looks between blocks too.
+static bool is_late(tl_emu_worker *worker, uint64_t num_begun) {
+  const tl_emu_launch_state *launch = worker->launch;
+  if (tl_emu_now_ns() <= launch->deadline_ns) return false;
+  worker->failed = true;
+  worker->block_index = num_begun;
+  tl_strbuf_appendf(&worker->report, "%llu of %llu blocks were begun within %g s: the launch takes longer\n",
+                    (unsigned long long)num_begun, (unsigned long long)launch->num_blocks, launch->timeout_s);
+  return true;
+}
+
 static void *run_job(void *argument) {
   job *j = argument;
   tl_emu_launch_state *launch = j->launch;
@@ -64,7 +75,7 @@ static void *run_job(void *argument) {
   tl_emu_self = worker;
   while (!worker->failed && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) {
     uint64_t i = __atomic_fetch_add(&launch->next_block, 1, __ATOMIC_RELAXED);
-    if (i >= launch->num_blocks) break;
+    if (i >= launch->num_blocks || is_late(worker, i)) break;
     // num_blocks < 2^32 or the launch would never end: the product cannot overflow.
     tl_emu_run_block(worker, (launch->block_start + i * launch->block_step) % launch->num_blocks);
   }

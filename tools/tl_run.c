@@ -174,6 +174,13 @@ static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
   return status;
 }
 
+// A check has printed what went wrong in its cases; a single launch has not.
+static tl_status told(const tl_run_tool *t, tl_status status) {
+  if (tl_status_code_of(status) == TL_STATUS_CHECK_FAILED)
+    fprintf(stderr, "%s: %s\n", t->cli.tool, tl_status_message(status));
+  return status;
+}
+
 static tl_status run_spec(tl_run_tool *t) {
   tl_spec *spec = NULL;
   const tl_kernel_spec *kernel = NULL;
@@ -196,7 +203,7 @@ static tl_status run_spec(tl_run_tool *t) {
     if (!status && !checked) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s has no check section", t->cli.input);
   } else if (!status) {
     status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
-    if (!status) status = t->check ? run_check(t, kernel) : tl_run_tool_spec(t, kernel);
+    if (!status) status = t->check ? run_check(t, kernel) : told(t, tl_run_tool_spec(t, kernel));
   }
   if (spec) tl_spec_destroy(spec);
   return status;
@@ -220,7 +227,7 @@ static tl_status run(tl_run_tool *t) {
   if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);
-  return is_ptx ? tl_run_tool_ptx(t) : run_spec(t);
+  return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_spec(t);
 }
 
 int main(int argc, char **argv) {

@@ -70,4 +70,21 @@ case $? in
 *) fail "running a PTX file" ;;
 esac
 expect 1 "$run" --check "$work/v.ptx"
+
+# The watchdog ends one long block, and a launch of too many short ones; what went wrong is said without --check too.
+endless() {
+  printf 'kernel: endless\nargs: {B: "inout i32[128]"}\nthreads: 128\n%s\n' "$1" >"$work/endless.yaml"
+  expect 1 timeout 60 "$run" "$work/endless.yaml" --device=emu --timeout=0.3
+}
+endless 'body:
+  - for: u in 2000000000
+    do:
+      - parallel: i in 128
+        do: B[i] = B[i] * 3 + u'
+says 'still running after 0.3 s'
+endless 'grid: {bx: 2**31 - 1}
+body:
+  - parallel: i in 128
+    do: B[i] = i'
+says 'blocks were begun within 0.3 s'
 finish
