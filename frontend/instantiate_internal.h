@@ -43,8 +43,28 @@ void tl_instantiate_reduce(tl_sema *sema, const tl_stmt *stmt);
 bool tl_instantiate_has_reduction(const tl_expr *expr);
 // Afterwards tl_sema_find_reduction gives the tile behind each; the caller sets sema->reductions back to its length before.
 void tl_instantiate_reductions(tl_sema *sema, const tl_expr *expr);
+// What reductions and scans share. A fragment of our own, declared at the head of the kernel.
+tl_value *tl_instantiate_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,
+                                  tl_loc loc);
+// An expression of tiles as a fragment: the one it names, or a new one that its elements are computed into. NULL after
+// errors.
+tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand);
+// From now on `expr` stands for the fragment `value` (NULL: poison) in tile assignments.
+void tl_instantiate_stand_for(tl_sema *sema, const tl_expr *expr, tl_value *value);
+// Whether the target has the very shape of what `call` stands for; reports.
+bool tl_instantiate_check_result(tl_sema *sema, const tl_expr *target, const tl_expr *call);
+// A flag that must be known at compile time; an axis of a tile, negative ones from the end. False after a report.
+bool tl_instantiate_flag(tl_sema *sema, const tl_expr *value, const char *name, bool *out);
+bool tl_instantiate_axis(tl_sema *sema, const tl_expr *value, const tl_type *tile, int32_t *out);
 
-// instantiate_assign.c: element and tile assignments, atomics.
+// instantiate_scan.c
+void tl_instantiate_scan(tl_sema *sema, const tl_stmt *stmt);
+
+// instantiate_atomic.c
+void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_wait_until(tl_sema *sema, const tl_stmt *stmt);
+
+// instantiate_assign.c: element and tile assignments.
 void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
 // An assignment to one target.
 void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign);

@@ -82,8 +82,8 @@ static bool add_shape(tl_sema *sema, const tl_expr *expr, tl_tile_context *tile)
 // ---- tiles of our own
 
 // A fragment declared at the head of the kernel.
-static tl_value *new_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,
-                              tl_loc loc) {
+tl_value *tl_instantiate_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,
+                                  tl_loc loc) {
   tl_builder builder;
   tl_builder_before(&builder, sema->module, tl_module_kernel(sema->module)->regions[0]->first);
   builder.loc = loc;
@@ -105,13 +105,13 @@ static tl_symbol *new_symbol(tl_sema *sema, const tl_expr *expr, tl_value *value
   return symbol;
 }
 
-static void remember(tl_sema *sema, const tl_expr *expr, tl_symbol *symbol) {
-  tl_sema_reduction reduction = {expr, symbol};
+void tl_instantiate_stand_for(tl_sema *sema, const tl_expr *expr, tl_value *value) {
+  tl_sema_reduction reduction = {expr, new_symbol(sema, expr, value)};
   tl_vec_push(&sema->reductions, reduction);
 }
 
 // The operand of a reduction as a fragment: the tile it names, or a new one that its elements are computed into.
-static tl_value *operand_tile(tl_sema *sema, const tl_expr *operand) {
+tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
   bool names_tile = operand->kind == TL_EXPR_NAME || tl_sema_find_reduction(sema, operand);
   if (names_tile && tl_sema_has_tile(sema, operand)) {
     const tl_symbol *symbol = tl_sema_buffer(sema, operand);
@@ -122,7 +122,7 @@ static tl_value *operand_tile(tl_sema *sema, const tl_expr *operand) {
   if (!add_shape(sema, operand, &tile)) return NULL;
   if (tile.rank == 0) {
     if (tl_sema_expr(sema, operand).kind == TL_SEMA_POISON) return NULL;
-    tl_diag_report(sema->diags, TL_DIAG_REDUCTION, operand->loc, "a tile is reduced, `%s` is a single value",
+    tl_diag_report(sema->diags, TL_DIAG_REDUCTION, operand->loc, "a tile is needed here, `%s` is a single value",
                    tl_sema_expr_text(sema, operand));
     return NULL;
   }
@@ -137,7 +137,7 @@ static tl_value *operand_tile(tl_sema *sema, const tl_expr *operand) {
     const tl_type *type = value.value->type;
     tl_dtype dtype = type->kind == TL_TYPE_INDEX ? TL_DTYPE_I64 : type->dtype;
     tl_value *element = tl_sema_to_dtype(sema, &value, dtype, operand->loc);
-    fragment = new_fragment(sema, "operand", dtype, tile.extents, tile.rank, operand->loc);
+    fragment = tl_instantiate_fragment(sema, "operand", dtype, tile.extents, tile.rank, operand->loc);
     sema->builder.loc = operand->loc;
     tl_group groups[3] = {TL_GROUP_OF(element), TL_GROUP_OF(fragment), {tile.indices, (uint32_t)tile.rank}};
     tl_build(&sema->builder, TL_OP_STORE, groups, NULL, 0);
@@ -148,7 +148,7 @@ static tl_value *operand_tile(tl_sema *sema, const tl_expr *operand) {
 
 // ---- the call
 
-static bool read_flag(tl_sema *sema, const tl_expr *value, const char *name, bool *out) {
+bool tl_instantiate_flag(tl_sema *sema, const tl_expr *value, const char *name, bool *out) {
   tl_sema_value flag = tl_sema_condition(sema, value);
   if (flag.kind == TL_SEMA_CONST) *out = flag.constant.i != 0;
   if (flag.kind == TL_SEMA_VALUE) {
@@ -157,7 +157,7 @@ static bool read_flag(tl_sema *sema, const tl_expr *value, const char *name, boo
   return flag.kind == TL_SEMA_CONST;
 }
 
-static bool read_axis(tl_sema *sema, const tl_expr *value, const tl_type *tile, reduction_request *request) {
+bool tl_instantiate_axis(tl_sema *sema, const tl_expr *value, const tl_type *tile, int32_t *out) {
   int64_t axis;
   if (!tl_sema_const_int(sema, value, "an axis", &axis)) return false;
   if (axis < -tile->rank || axis >= tile->rank) {
@@ -165,7 +165,7 @@ static bool read_axis(tl_sema *sema, const tl_expr *value, const tl_type *tile, 
                    tl_sema_shape_text(sema->arena, tile->dims, tile->rank), (long long)axis);
     return false;
   }
-  request->reduced[axis < 0 ? axis + tile->rank : axis] = true;
+  *out = (int32_t)(axis < 0 ? axis + tile->rank : axis);
   return true;
 }
 
@@ -175,9 +175,14 @@ static bool read_keywords(tl_sema *sema, const tl_expr *expr, const tl_type *til
     const tl_keyword *keyword = &expr->keywords[i];
     if (tl_str_is(keyword->name, "axis")) {
       has_axis = keyword->value->kind != TL_EXPR_NONE;
-      if (has_axis) ok = read_axis(sema, keyword->value, tile, request) && ok;
+      int32_t axis = 0;
+      if (has_axis && tl_instantiate_axis(sema, keyword->value, tile, &axis)) {
+        request->reduced[axis] = true;
+      } else if (has_axis) {
+        ok = false;
+      }
     } else if (tl_str_is(keyword->name, "keepdims")) {
-      ok = read_flag(sema, keyword->value, "keepdims", &request->keepdims) && ok;
+      ok = tl_instantiate_flag(sema, keyword->value, "keepdims", &request->keepdims) && ok;
     } else {
       tl_diag_report(sema->diags, TL_DIAG_FUNCTION_ARGS, keyword->loc, "`%.*s` takes no argument `%.*s=`",
                      TL_STR_ARG(expr->text), TL_STR_ARG(keyword->name));
@@ -199,8 +204,8 @@ static void build_reduce(tl_sema *sema, const tl_expr *expr, tl_value *source, c
   const char *name = tl_ir_enum_text(TL_IR_ENUM_REDUCTION, request->reduction);
   tl_dtype dtype = tl_reduction_dtype(request->reduction, type->dtype);
   uint32_t count = tl_reduction_is_arg(request->reduction) ? 2 : 1;
-  out_values[0] = new_fragment(sema, count == 2 ? "best" : name, dtype, dims, rank, expr->loc);
-  if (count == 2) out_values[1] = new_fragment(sema, name, TL_DTYPE_I32, dims, rank, expr->loc);
+  out_values[0] = tl_instantiate_fragment(sema, count == 2 ? "best" : name, dtype, dims, rank, expr->loc);
+  if (count == 2) out_values[1] = tl_instantiate_fragment(sema, name, TL_DTYPE_I32, dims, rank, expr->loc);
   sema->builder.loc = expr->loc;
   tl_group groups[2] = {TL_GROUP_OF(source), {out_values, count}};
   tl_op *op = tl_build(&sema->builder, TL_OP_REDUCE, groups, NULL, 0);
@@ -220,7 +225,7 @@ static bool emit_reduction(tl_sema *sema, const tl_expr *expr, reduction_request
     tl_diag_add_hint(sema->diags, diag, "it is written `%.*s(x, axis=1)`", TL_STR_ARG(expr->text));
     return false;
   }
-  tl_value *source = operand_tile(sema, expr->operands[0]);
+  tl_value *source = tl_instantiate_operand(sema, expr->operands[0]);
   if (!source || !read_keywords(sema, expr, source->type, &request)) return false;
   if (!tl_reduction_takes(request.reduction, source->type->dtype)) {
     tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, expr->loc, "`%.*s` takes integers, `%s` is %s",
@@ -239,7 +244,7 @@ void tl_instantiate_reductions(tl_sema *sema, const tl_expr *expr) {
   tl_value *values[2] = {NULL, NULL};
   bool ok = emit_reduction(sema, expr, (reduction_request){0}, values);
   tl_value *result = !ok ? NULL : values[1] ? values[1] : values[0];
-  remember(sema, expr, new_symbol(sema, expr, result));
+  tl_instantiate_stand_for(sema, expr, result);
 }
 
 // ---- the statement
@@ -322,8 +327,8 @@ static bool accumulate(tl_sema *sema, const reduction_request *request, tl_assig
 }
 
 // The target of a statement must have the result's very shape.
-static bool check_target(tl_sema *sema, const tl_expr *target, const tl_symbol *result, const tl_expr *call) {
-  const tl_type *type = result->value->type;
+bool tl_instantiate_check_result(tl_sema *sema, const tl_expr *target, const tl_expr *call) {
+  const tl_type *type = tl_sema_find_reduction(sema, call)->value->type;
   int64_t shape[TL_MAX_RANK] = {1};
   int32_t rank = 1;
   if (!tl_sema_is_element(target)) {
@@ -351,9 +356,9 @@ static bool read_options(tl_sema *sema, const tl_stmt *stmt, reduction_request *
   for (uint32_t i = 0; i < stmt->num_options; ++i) {
     const tl_option *option = &stmt->options[i];
     if (tl_str_is(option->name, "accumulate")) {
-      ok = read_flag(sema, option->value, "accumulate", accumulates) && ok;
+      ok = tl_instantiate_flag(sema, option->value, "accumulate", accumulates) && ok;
     } else if (tl_str_is(option->name, "keepdims")) {
-      ok = read_flag(sema, option->value, "keepdims", &request->keepdims) && ok;
+      ok = tl_instantiate_flag(sema, option->value, "keepdims", &request->keepdims) && ok;
     } else if (tl_str_is(option->name, "nan")) {
       request->propagates_nan = tl_str_is(option->value->text, "propagate");
     }
@@ -368,10 +373,10 @@ static void assign_results(tl_sema *sema, const tl_assign *from, const reduction
   for (uint32_t i = 0; i < count; ++i) {
     tl_expr *node = TL_NEW(sema->arena, tl_expr);
     *node = *from->value;
-    remember(sema, node, new_symbol(sema, node, is_arg && count == 1 ? values[1] : values[i]));
+    tl_instantiate_stand_for(sema, node, is_arg && count == 1 ? values[1] : values[i]);
     tl_assign assign = {
         .targets = &from->targets[i], .num_targets = 1, .op = from->op, .value = node, .loc = from->loc};
-    if (!check_target(sema, from->targets[i], tl_sema_find_reduction(sema, node), node)) continue;
+    if (!tl_instantiate_check_result(sema, from->targets[i], node)) continue;
     if (accumulates && tl_str_is(from->op, "=") && !accumulate(sema, request, &assign)) continue;
     tl_instantiate_assign_one(sema, &assign);
   }

@@ -295,6 +295,9 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
     case TL_STMT_ASSIGN:
       tl_instantiate_assign(sema, stmt);
       break;
+    case TL_STMT_SCAN:
+      tl_instantiate_scan(sema, stmt);
+      break;
     case TL_STMT_REDUCE:
       tl_instantiate_reduce(sema, stmt);
       break;

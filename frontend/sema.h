@@ -148,6 +148,8 @@ tl_sema_value tl_sema_min_max(tl_sema *sema, bool is_max, tl_sema_value a, tl_se
 tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr);
 // Whether the call reduces a tile: any of the reductions, of max and min those with one operand or a keyword.
 bool tl_sema_is_reduction(const tl_expr *expr);
+// The tl_reduction behind a function that scans: SUM for cumsum, PROD, MAX, MIN. -1 for other functions.
+int tl_sema_scan_kind(tl_str function);
 // The tile that a reduction of the current statement has become; NULL for other expressions.
 tl_symbol *tl_sema_find_reduction(const tl_sema *sema, const tl_expr *expr);
 // Checks the function's name and number of arguments; reports. NONE on errors.

@@ -360,6 +360,14 @@ bool tl_sema_is_reduction(const tl_expr *expr) {
   return tl_function_parse(expr->text) == TL_FUNCTION_NONE || expr->num_operands == 1 || expr->num_keywords > 0;
 }
 
+int tl_sema_scan_kind(tl_str function) {
+  if (tl_str_is(function, "cumsum")) return TL_REDUCTION_SUM;
+  if (tl_str_is(function, "cumprod")) return TL_REDUCTION_PROD;
+  if (tl_str_is(function, "cummax")) return TL_REDUCTION_MAX;
+  if (tl_str_is(function, "cummin")) return TL_REDUCTION_MIN;
+  return -1;
+}
+
 tl_symbol *tl_sema_find_reduction(const tl_sema *sema, const tl_expr *expr) {
   for (size_t i = 0; i < sema->reductions.len; ++i) {
     if (sema->reductions.items[i].expr == expr) return sema->reductions.items[i].symbol;
@@ -373,6 +381,12 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_REDUCTION, expr->loc,
                                    "the reduction `%.*s` of a tile cannot stand here", TL_STR_ARG(expr->text));
     tl_diag_add_hint(sema->diags, diag, "it stands in `reduce:` or on the right side of a tile assignment");
+    return tl_sema_poison();
+  }
+  if (tl_sema_scan_kind(expr->text) >= 0) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_REDUCTION, expr->loc,
+                                   "the scan `%.*s` of a tile cannot stand here", TL_STR_ARG(expr->text));
+    tl_diag_add_hint(sema->diags, diag, "it is a statement: `scan: c = %.*s(x, axis=0)`", TL_STR_ARG(expr->text));
     return tl_sema_poison();
   }
   tl_function function = tl_sema_check_call(sema->diags, expr);

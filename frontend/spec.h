@@ -76,6 +76,7 @@ typedef enum tl_stmt_kind {
   TL_STMT_ATOMIC,     // from, to; options op into order
   TL_STMT_VIEW,       // view
   TL_STMT_ASSIGN,     // assign
+  TL_STMT_SCAN,       // assign: c = cumsum(x, axis=0); options reverse exclusive
   TL_STMT_REDUCE,     // assign: m = max(S, axis=1); options accumulate keepdims nan
   TL_STMT_SYNC
 } tl_stmt_kind;

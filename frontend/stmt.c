@@ -76,6 +76,16 @@ static bool read_reduce(tl_spec_reader *reader, const tl_schema_stmt *schema, co
   return fail_form(reader, call->loc, schema, "`reduce` takes one reduction of a tile");
 }
 
+static bool read_scan(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
+  if (!tl_expr_parse_assign(reader->arena, reader->diags, value->text, &stmt->assign)) return false;
+  const tl_expr *call = stmt->assign.value;
+  if (call->kind != TL_EXPR_CALL || tl_sema_scan_kind(call->text) < 0) {
+    return fail_form(reader, call->loc, schema, "`scan` takes cumsum, cumprod, cummax or cummin of a tile");
+  }
+  if (stmt->assign.num_targets == 1) return true;
+  return fail_form(reader, stmt->assign.targets[1]->loc, schema, "`scan` has one result");
+}
+
 static bool read_loop(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
   if (!tl_expr_parse_in(reader->arena, reader->diags, value->text, &stmt->in)) return false;
   const tl_in_clause *in = &stmt->in;
@@ -144,6 +154,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
       return read_atomic(reader, schema, value, stmt);
     case TL_STMT_VIEW:
       return read_view(reader, schema, value, stmt);
+    case TL_STMT_SCAN:
+      return read_scan(reader, schema, value, stmt);
     case TL_STMT_REDUCE:
       return read_reduce(reader, schema, value, stmt);
     case TL_STMT_ASSIGN:

@@ -68,6 +68,9 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_ASSIGN:
       tl_spec_print_assign(&stmt->assign, text);
       return NULL;
+    case TL_STMT_SCAN:
+      tl_spec_print_assign(&stmt->assign, text);
+      return "scan";
     case TL_STMT_REDUCE:
       tl_spec_print_assign(&stmt->assign, text);
       return "reduce";

@@ -123,3 +123,58 @@ tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, b
   add_kept_modes(&result, layout, new_dims, -1);
   return result;
 }
+
+// ---- scans
+
+bool tl_reduction_scans(int reduction) {
+  return reduction == TL_REDUCTION_SUM || reduction == TL_REDUCTION_PROD || reduction == TL_REDUCTION_MAX ||
+         reduction == TL_REDUCTION_MIN;
+}
+
+int32_t tl_scan_run(const tl_layout *layout, int32_t axis) {
+  // The digits below a mode's stride count its elements without gaps.
+  int32_t run = 0;
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    const tl_layout_mode *mode = &layout->modes[m];
+    if (mode->axis != TL_AXIS_WARP || mode->dim != axis || mode->size == 1) continue;
+    if (run == 0 || mode->stride < run) run = mode->stride;
+  }
+  return run > 0 ? run : tl_layout_padded(layout, axis);
+}
+
+int32_t tl_scan_num_runs(const tl_layout *layout, int32_t axis) {
+  int32_t run = tl_scan_run(layout, axis);
+  return (layout->shape[axis] + run - 1) / run;
+}
+
+static tl_layout runs_layout(const tl_layout *layout, int32_t axis, bool gather) {
+  int32_t run = tl_scan_run(layout, axis);
+  tl_layout result = *layout;
+  result.shape[axis] = tl_scan_num_runs(layout, axis);
+  result.num_modes = 0;
+  if (gather) {
+    result.modes[result.num_modes++] =
+        (tl_layout_mode){.axis = TL_AXIS_REGISTER, .size = result.shape[axis], .dim = axis, .stride = 1};
+  }
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    tl_layout_mode mode = layout->modes[m];
+    bool drops = mode.dim == axis && (gather || mode.stride < run);
+    if (drops && mode.axis == TL_AXIS_REGISTER) continue;
+    if (drops) {
+      mode.dim = TL_DIM_NONE;
+      mode.stride = 0;
+    } else if (mode.dim == axis) {
+      mode.stride /= run;
+    }
+    result.modes[result.num_modes++] = mode;
+  }
+  return result;
+}
+
+tl_layout tl_layout_scan_totals(const tl_layout *layout, int32_t axis) {
+  return runs_layout(layout, axis, false);
+}
+
+tl_layout tl_layout_scan_gather(const tl_layout *layout, int32_t axis) {
+  return runs_layout(layout, axis, true);
+}

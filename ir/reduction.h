@@ -33,4 +33,16 @@ tl_layout tl_layout_reduce(const tl_layout *layout, const bool *reduced, bool ke
 // consecutive registers. `*out_axis` is the dim of the parts.
 tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, bool keep, int32_t *out_axis);
 
+// ---- scans
+// Whether a scan of this kind exists: sum, prod, max, min.
+bool tl_reduction_scans(int reduction);
+// Neighbouring elements along `axis` that one warp holds in a run, and how many runs the axis has. Without a warp that
+// moves along the axis there is one run.
+int32_t tl_scan_run(const tl_layout *layout, int32_t axis);
+int32_t tl_scan_num_runs(const tl_layout *layout, int32_t axis);
+// The layout of the totals of a partial scan (the axis has one element a run), and the one in which every thread holds
+// the totals of all runs, in consecutive registers.
+tl_layout tl_layout_scan_totals(const tl_layout *layout, int32_t axis);
+tl_layout tl_layout_scan_gather(const tl_layout *layout, int32_t axis);
+
 #endif

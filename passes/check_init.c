@@ -108,6 +108,10 @@ static void visit_op(init_state *state, const tl_op *op) {
       for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
         write_buffer(state, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
       return;
+    case TL_OP_SCAN:
+      read_buffer(state, op, tl_op_arg(op, TL_GROUP_SCAN_src));
+      write_buffer(state, tl_op_arg(op, TL_GROUP_SCAN_dst));
+      return;
     case TL_OP_LOAD:
       read_buffer(state, op, tl_element_buffer(op));
       return;

@@ -150,6 +150,8 @@ static const char *tile_operation(const tl_op *op) {
       return "gemm";
     case TL_OP_REDUCE:
       return "reduction";
+    case TL_OP_SCAN:
+      return "scan";
     case TL_OP_PARALLEL:
       return "parallel";
     case TL_OP_BARRIER:

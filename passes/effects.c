@@ -62,6 +62,10 @@ void tl_effects_of(tl_op *op, tl_effect_list *out) {
       for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
         add(out, TL_EFFECT_WRITE, op, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
       return;
+    case TL_OP_SCAN:
+      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_SCAN_src));
+      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_SCAN_dst));
+      return;
     case TL_OP_GEMM:
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_a));
       add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_b));

@@ -72,5 +72,11 @@ void tl_layout_relate_reduce(tl_layout_graph *graph, tl_op *reduce);
 tl_layout tl_layout_of_reduce(const tl_op *reduce, const tl_layout *source);
 void tl_type_reductions(tl_layout_graph *graph);
 void tl_split_reductions(tl_pass_context *context, tl_op *kernel);
+// Registers that the parts which one thread reads from other warps may take.
+enum { TL_MAX_GATHERED_REGISTERS = 64 };
+// A shared tile, plain row-major, through which warps exchange.
+tl_value *tl_exchange_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, tl_loc loc);
+// infer_layouts_scan.c: the same for scans.
+void tl_split_scans(tl_pass_context *context, tl_op *kernel);
 
 #endif

@@ -85,6 +85,9 @@ static void visit_written(tl_op *op, void *user) {
       for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
         mark(walk, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
       break;
+    case TL_OP_SCAN:
+      mark(walk, tl_op_arg(op, TL_GROUP_SCAN_dst));
+      break;
     case TL_OP_STORE:
       mark(walk, tl_op_arg(op, TL_GROUP_STORE_buffer));
       break;
@@ -306,6 +309,26 @@ static void promote_reduce(promotion *self, tl_op *op, tl_value **state) {
   tl_op_erase(op);
 }
 
+static void promote_scan(promotion *self, tl_op *op, tl_value **state) {
+  tl_value *src = tl_op_arg(op, TL_GROUP_SCAN_src), *dst = tl_op_arg(op, TL_GROUP_SCAN_dst);
+  if (dst == NULL) return;
+  tl_builder builder;
+  tl_builder_before(&builder, self->module, op);
+  builder.loc = op->loc;
+  int from = tl_fragment_find(self->fragments, src), to = tl_fragment_find(self->fragments, dst);
+  tl_value *tile = from >= 0 ? current(self, state, (size_t)from, op) : load_whole(&builder, src);
+  const tl_type *type = tl_type_tile(self->module, dst->type->dtype, dst->type->dims, dst->type->rank, NULL);
+  tl_group groups[] = {TL_GROUP_OF(tile), TL_GROUP_EMPTY};
+  tl_op *scan = tl_build(&builder, TL_OP_SCAN, groups, &type, 1);
+  tl_op_copy_attrs(self->module, scan, op);
+  if (to >= 0) {
+    set_current(self, state, to, tl_op_result(scan, 0));
+  } else {
+    store_whole(&builder, tl_op_result(scan, 0), dst);
+  }
+  tl_op_erase(op);
+}
+
 // ---- elements
 
 // The element of tile `tile` that `access` names.
@@ -491,6 +514,9 @@ static void promote_block(promotion *self, tl_block *block, tl_value **state) {
         break;
       case TL_OP_REDUCE:
         promote_reduce(self, op, state);
+        break;
+      case TL_OP_SCAN:
+        promote_scan(self, op, state);
         break;
       case TL_OP_LOAD:
         promote_load(self, op, state);

@@ -248,6 +248,7 @@ static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
     case TL_OP_FILL:
     case TL_OP_IN_BOUNDS:
     case TL_OP_REDUCE:
+    case TL_OP_SCAN:
       return;
     case TL_OP_COPY: {
       const tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src);
