@@ -10,10 +10,10 @@
 // elements. A loop with `while` keeps its condition as the first carried value.
 //
 // Needs the tile level. Local arrays stay buffers, private to each element of a parallel.
+#include "passes/promote_locals.h"
+
 #include "passes/loop_rewrite.h"
 #include "passes/memory_access.h"
-#include "passes/passes.h"
-#include "support/vec.h"
 
 typedef struct promotion {
   tl_pass_context *context;
@@ -232,6 +232,7 @@ static void promote_kernel(tl_pass_context *context, tl_op *kernel) {
     tl_prune_unused(context->module, kernel->regions[0]);
   }
   tl_vec_fini(&self.scalars);
+  tl_place_local_arrays(context, kernel);
 }
 
 tl_status tl_pass_promote_locals(tl_pass_context *context) {
