@@ -82,6 +82,12 @@ static int64_t shape_of_node(const tl_layout_node *node, int32_t *out_shape, int
   return elements;
 }
 
+// With fewer vectors than threads, narrower ones put more threads to work, as long as that saves registers.
+static bool narrower_is_better(int64_t elements, int32_t vec, int32_t threads) {
+  int64_t half = elements / (vec / 2);
+  return elements / vec < threads && (half + threads - 1) / threads < 2;
+}
+
 tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
   int32_t shape[TL_MAX_RANK], rank = 0;
   int64_t elements = shape_of_node(&graph->nodes.items[root], shape, &rank);
@@ -97,7 +103,7 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
     if (vote.weight[d] > vote.weight[fast]) fast = d;
   }
   int32_t vec = vote.global[fast] > 0 ? vote.global[fast] : vote.other[fast] > 0 ? vote.other[fast] : 1;
-  while (vec > 1 && (elements / vec < graph->threads || shape[fast] % vec != 0)) vec /= 2;
+  while (vec > 1 && (shape[fast] % vec != 0 || narrower_is_better(elements, vec, graph->threads))) vec /= 2;
   int32_t order[TL_MAX_RANK];
   int32_t len = 0;
   order[len++] = fast;
