@@ -307,13 +307,23 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
   }
 }
 
+// The rest of a list after a statement that may leave it is a level of nesting of its own.
+enum { MAX_RESTS = 200 };
+
 void tl_instantiate_stmts(tl_sema *sema, const tl_stmt_list *list) {
   for (uint32_t i = 0; i < list->len; ++i) {
     emit_stmt(sema, list->items[i]);
     tl_builder outer;
     if (i + 1 == list->len || !tl_instantiate_begin_rest(sema, list->items[i], &outer)) continue;
     tl_stmt_list rest = {list->items + i + 1, list->len - i - 1};
-    tl_instantiate_stmts(sema, &rest);
+    bool deep = ++sema->num_rests > MAX_RESTS;
+    if (deep) {
+      tl_diag_report(sema->diags, TL_DIAG_STMT_PLACE, rest.items[0]->loc,
+                     "more than %d statements before this one may have left it out", MAX_RESTS);
+    } else {
+      tl_instantiate_stmts(sema, &rest);
+    }
+    --sema->num_rests;
     tl_instantiate_leave(sema, outer);
     return;
   }

@@ -85,6 +85,7 @@ typedef struct tl_sema {
   const tl_tile_context *tile;
   TL_VEC(tl_sema_reduction) reductions;
   tl_flow *flow;    // innermost loop, or NULL
+  int num_rests;    // conditions around the current statement that skip it after `break`, `continue` or `exit`
   tl_value *alive;  // local bool: the block has not left by `exit`; NULL without one
   bool in_parallel;
   bool launch_only;     // translating something that the launcher evaluates

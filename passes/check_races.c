@@ -4,15 +4,21 @@
 //
 //   parallel i in 64 { store(load(%s[i + 1]), %s[i]) }      error: element [0] reads %s[1], which element [1] writes
 //
-// Looks at accesses that every element makes (no condition around them inside the parallel) at indices that are sums
-// of loop indices, and tries pairs of elements at the corners of the box and as far apart as the indices' constants
-// say. What it cannot show is left to the emulator. Atomics may meet. Changes nothing.
+// Looks at accesses that every element makes (at most loops with constant bounds around them inside the parallel) at
+// indices that are sums of loop indices, and tries pairs of elements at the corners of the box and as far apart as the
+// indices' constants say. What it cannot show is left to the emulator. Atomics may meet. Changes nothing.
 #include "ir/affine.h"
 #include "passes/memory_access.h"
 #include "passes/passes.h"
 #include "support/vec.h"
 
-enum { MAX_SAMPLES = 10, MAX_PAIRS = 1 << 20 };
+enum { MAX_SAMPLES = 10, MAX_PAIRS = 1 << 18, MAX_VARIABLES = 2 * TL_MAX_RANK };
+
+// An index that an access may use: of the parallel, or of a loop inside of it.
+typedef struct variable {
+  const tl_value *index;
+  int64_t lower, extent;
+} variable;
 
 // An access whose place is known for every element.
 typedef struct element_access {
@@ -24,28 +30,49 @@ typedef struct element_access {
 typedef struct race_search {
   tl_pass_context *context;
   const tl_op *parallel;
-  int32_t loops;
-  const int64_t *extents;
+  int32_t loops;  // indices of the parallel: the first of the variables
+  variable variables[MAX_VARIABLES];
+  int32_t num_variables;
   TL_VEC(element_access) accesses;
-  int64_t samples[TL_MAX_RANK][MAX_SAMPLES];  // values of each loop index that are tried
-  int32_t num_samples[TL_MAX_RANK];
+  int64_t samples[MAX_VARIABLES][MAX_SAMPLES];  // values of each variable that are tried
+  int32_t num_samples[MAX_VARIABLES];
 } race_search;
 
-// Whether the form is made of the parallel's own indices and of values from outside of it.
+static bool is_variable(const race_search *search, const tl_value *symbol) {
+  for (int32_t v = 0; v < search->num_variables; v++) {
+    if (search->variables[v].index == symbol) return true;
+  }
+  return false;
+}
+
+// Whether the form is made of variables and of values from outside of the parallel.
 static bool is_simple(const race_search *search, const tl_affine *form) {
   if (!form->valid) return false;
   for (int32_t i = 0; i < form->num_terms; i++) {
     const tl_value *symbol = form->terms[i].symbol;
-    if (symbol->block == search->parallel->regions[0]) continue;
+    if (is_variable(search, symbol)) continue;
     const tl_op *home = symbol->def ? symbol->def : symbol->block->parent;
     if (tl_op_is_inside(home, search->parallel)) return false;
   }
   return true;
 }
 
-// Collects the accesses that every element makes: not inside branches or loops.
-static void collect(race_search *search) {
-  for (tl_op *op = search->parallel->regions[0]->first; op; op = op->next) {
+// A loop that certainly runs through all of its range, as a variable.
+static bool add_loop(race_search *search, const tl_op *loop) {
+  int64_t lower, upper, step, extent;
+  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) && step == 1;
+  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || search->num_variables == MAX_VARIABLES) return false;
+  if (__builtin_sub_overflow(upper, lower, &extent) || extent < 1) return false;
+  search->variables[search->num_variables++] = (variable){loop->regions[0]->args[0], lower, extent};
+  return true;
+}
+
+// Collects the accesses that every element makes: not inside branches.
+static void collect(race_search *search, const tl_block *block) {
+  for (tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_FOR && add_loop(search, op)) collect(search, op->regions[0]);
     if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) continue;
     if (tl_element_buffer(op)->type->scope == TL_SCOPE_LOCAL) continue;
     element_access access = {.op = op, .rank = (int32_t)tl_element_rank(op)};
@@ -58,47 +85,51 @@ static void collect(race_search *search) {
   }
 }
 
-static void add_sample(race_search *search, int32_t loop, int64_t value) {
-  if (value < 0 || value >= search->extents[loop]) return;
-  for (int32_t i = 0; i < search->num_samples[loop]; i++) {
-    if (search->samples[loop][i] == value) return;
+// `offset` from the variable's first value.
+static void add_sample(race_search *search, int32_t v, int64_t offset) {
+  if (offset < 0 || offset >= search->variables[v].extent) return;
+  int64_t value = search->variables[v].lower + offset;
+  for (int32_t i = 0; i < search->num_samples[v]; i++) {
+    if (search->samples[v][i] == value) return;
   }
-  if (search->num_samples[loop] < MAX_SAMPLES) search->samples[loop][search->num_samples[loop]++] = value;
+  if (search->num_samples[v] < MAX_SAMPLES) search->samples[v][search->num_samples[v]++] = value;
 }
 
-// The indices to try for two accesses: the ends, and what brings them together.
+// The values to try for two accesses: the ends, and what brings them together.
 static void choose_samples(race_search *search, const element_access *a, const element_access *b) {
-  for (int32_t loop = 0; loop < search->loops; loop++) {
-    const tl_value *index = search->parallel->regions[0]->args[loop];
-    search->num_samples[loop] = 0;
-    add_sample(search, loop, 0);
-    add_sample(search, loop, 1);
+  for (int32_t v = 0; v < search->num_variables; v++) {
+    bool used = v < search->loops;
+    search->num_samples[v] = 0;
+    add_sample(search, v, 0);
     for (int32_t d = 0; d < a->rank; d++) {
       int64_t apart = a->index[d].constant - b->index[d].constant;
-      int64_t step = tl_affine_coefficient(&a->index[d], index);
-      if (step == 0) step = tl_affine_coefficient(&b->index[d], index);
+      int64_t step = tl_affine_coefficient(&a->index[d], search->variables[v].index);
+      if (step == 0) step = tl_affine_coefficient(&b->index[d], search->variables[v].index);
+      used = used || step != 0;
       if (step == 0 || step == INT64_MIN || apart == INT64_MIN || apart % step != 0) continue;
       int64_t distance = apart / step;
-      add_sample(search, loop, distance < 0 ? -distance : distance);
+      add_sample(search, v, distance < 0 ? -distance : distance);
     }
-    add_sample(search, loop, search->extents[loop] - 1);
+    if (!used) continue;
+    add_sample(search, v, 1);
+    add_sample(search, v, search->variables[v].extent - 1);
   }
 }
 
 // The next combination of samples, like the digits of a number; false after the last.
 static bool advance(const race_search *search, int32_t *digits) {
-  for (int32_t loop = search->loops - 1; loop >= 0; loop--) {
-    if (++digits[loop] < search->num_samples[loop]) return true;
-    digits[loop] = 0;
+  for (int32_t v = search->num_variables - 1; v >= 0; v--) {
+    if (++digits[v] < search->num_samples[v]) return true;
+    digits[v] = 0;
   }
   return false;
 }
 
-// Part of an index that the loop indices make.
+// Part of an index that the variables make.
 static int64_t own_part(const race_search *search, const tl_affine *form, const int32_t *digits) {
   int64_t sum = form->constant;
-  for (int32_t loop = 0; loop < search->loops; loop++) {
-    sum += tl_affine_coefficient(form, search->parallel->regions[0]->args[loop]) * search->samples[loop][digits[loop]];
+  for (int32_t v = 0; v < search->num_variables; v++) {
+    sum += tl_affine_coefficient(form, search->variables[v].index) * search->samples[v][digits[v]];
   }
   return sum;
 }
@@ -108,7 +139,7 @@ static bool same_outside(const race_search *search, const tl_affine *a, const tl
   tl_affine difference = tl_affine_sub(a, b);
   if (!difference.valid) return false;
   for (int32_t i = 0; i < difference.num_terms; i++) {
-    if (difference.terms[i].symbol->block != search->parallel->regions[0]) return false;
+    if (!is_variable(search, difference.terms[i].symbol)) return false;
   }
   return true;
 }
@@ -147,10 +178,10 @@ static bool meet(race_search *search, const element_access *a, const element_acc
     if (!same_outside(search, &a->index[d], &b->index[d])) return false;
   }
   choose_samples(search, a, b);
-  int32_t p[TL_MAX_RANK] = {0};
+  int32_t p[MAX_VARIABLES] = {0};
   int64_t budget = MAX_PAIRS;
   do {
-    int32_t q[TL_MAX_RANK] = {0};
+    int32_t q[MAX_VARIABLES] = {0};
     do {
       bool differ = false, same_place = true;
       for (int32_t loop = 0; loop < search->loops; loop++) differ = differ || p[loop] != q[loop];
@@ -168,8 +199,10 @@ static bool meet(race_search *search, const element_access *a, const element_acc
 static void check_parallel(tl_op *op, void *user) {
   if (op->code != TL_OP_PARALLEL) return;
   race_search search = {.context = user, .parallel = op};
-  search.extents = tl_op_ints(op, TL_ATTR_EXTENTS, &search.loops);
-  collect(&search);
+  const int64_t *extents = tl_op_ints(op, TL_ATTR_EXTENTS, &search.loops);
+  for (int32_t v = 0; v < search.loops; v++) search.variables[v] = (variable){op->regions[0]->args[v], 0, extents[v]};
+  search.num_variables = search.loops;
+  collect(&search, op->regions[0]);
   for (size_t s = 0; s < search.accesses.len; s++) {
     const element_access *store = &search.accesses.items[s];
     if (store->op->code != TL_OP_STORE) continue;
