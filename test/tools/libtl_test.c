@@ -95,6 +95,13 @@ static void test_mistakes(void) {
   tl_compilation_destroy(compilation);
   expect_code(tl_compiler_compile_file(compiler, "kernels/none.yaml", &compilation), TL_STATUS_NOT_FOUND, "no file");
   expect(compilation == NULL, "no compilation");
+  size_t bytes = 1;
+  expect(tl_compilation_ptx(NULL, &bytes) == NULL && bytes == 0, "no compilation has no PTX");
+  expect(tl_compilation_manifest(NULL, NULL) == NULL, "and no manifest");
+  expect(strcmp(tl_compilation_diagnostics(NULL, TL_DIAGNOSTICS_JSON), "[]") == 0, "and no diagnostics");
+  expect(tl_compilation_num_errors(NULL) == 0 && tl_compilation_num_warnings(NULL) == 0, "not one");
+  expect_code(tl_compiler_compile_file(compiler, NULL, &compilation), TL_STATUS_INVALID_ARGUMENT, "no path");
+  expect_code(tl_compiler_set_target(compiler, "sm_75"), TL_STATUS_INVALID_ARGUMENT, "refused target");
   tl_compiler_clear_bindings(compiler);
   tl_compiler_set_kernel(compiler, "other");
   expect_code(tl_compiler_compile_file(compiler, "kernels/softplus.yaml", &compilation), TL_STATUS_NOT_FOUND,

@@ -83,7 +83,11 @@ tl_status tl_compiler_bind(tl_compiler *compiler, const char *name, const char *
 
 tl_status tl_compiler_set_target(tl_compiler *compiler, const char *target) {
   const tl_target *found = target ? tl_target_find(tl_str_from(target)) : NULL;
-  if (target && !found) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown target '%s'", target);
+  if (target && !found) {
+    const char *reason = tl_target_refusal(tl_str_from(target));
+    if (reason) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "target %s is refused: %s", target, reason);
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown target '%s'", target);
+  }
   compiler->target = found;
   return TL_OK;
 }
@@ -254,6 +258,8 @@ tl_status tl_compiler_compile(tl_compiler *compiler, const char *name, const cha
 }
 
 tl_status tl_compiler_compile_file(tl_compiler *compiler, const char *path, tl_compilation **out_compilation) {
+  *out_compilation = NULL;
+  if (!path) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the path is NULL");
   return compile(compiler, path, NULL, 0, out_compilation);
 }
 
@@ -269,19 +275,20 @@ void tl_compilation_destroy(tl_compilation *compilation) {
 }
 
 const char *tl_compilation_ptx(const tl_compilation *compilation, size_t *out_bytes) {
-  if (out_bytes) *out_bytes = compilation->ptx_bytes;
-  return compilation->ptx;
+  if (out_bytes) *out_bytes = compilation ? compilation->ptx_bytes : 0;
+  return compilation ? compilation->ptx : NULL;
 }
 const char *tl_compilation_manifest(const tl_compilation *compilation, size_t *out_bytes) {
-  if (out_bytes) *out_bytes = compilation->manifest_bytes;
-  return compilation->manifest;
+  if (out_bytes) *out_bytes = compilation ? compilation->manifest_bytes : 0;
+  return compilation ? compilation->manifest : NULL;
 }
 const char *tl_compilation_diagnostics(const tl_compilation *compilation, tl_diagnostics_format format) {
+  if (!compilation) return format == TL_DIAGNOSTICS_JSON ? "[]" : "";
   return format == TL_DIAGNOSTICS_JSON ? compilation->json : compilation->text;
 }
 size_t tl_compilation_num_errors(const tl_compilation *compilation) {
-  return compilation->num_errors;
+  return compilation ? compilation->num_errors : 0;
 }
 size_t tl_compilation_num_warnings(const tl_compilation *compilation) {
-  return compilation->num_warnings;
+  return compilation ? compilation->num_warnings : 0;
 }
