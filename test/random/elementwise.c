@@ -3,15 +3,17 @@
 // parallels, loops and conditions over tiles; outputs.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "test/random/expr.h"
 #include "test/random/families.h"
 #include "test/random/shape.h"
 
-enum { MAX_TILES = 3 };
+enum { MAX_TILES = 3, MAX_REDUCED = 2 };
 
 typedef struct tile {
   char name[8];
+  uint32_t mask;         // the dims it has
   tl_rspec_value value;  // its dtype, and what is known of the content; `body` is not used
 } tile;
 
@@ -22,6 +24,8 @@ typedef struct chain {
   int num_inputs;
   tile tiles[MAX_TILES];
   int num_tiles;
+  tile reduced[MAX_REDUCED];  // tiles that lack a dim
+  int num_reduced;
   int num_results;   // R0 …: intermediate references
   int num_counters;  // loop indices and lets
 } chain;
@@ -36,8 +40,16 @@ static void collect(chain *c, bool is_tile_form, bool with_indices, tl_rspec_val
   for (int i = 0; i < c->num_tiles; i++) {
     tl_rspec_value value = c->tiles[i].value;
     value.body = is_tile_form
-                     ? c->tiles[i].name
+                     ? tl_rspec_text(c->spec, "%s", c->tiles[i].name)
                      : tl_rspec_text(c->spec, "%s[%s]", c->tiles[i].name, tl_rspec_tile_element(c->spec, &c->shape));
+    tl_rspec_add_value(out, value);
+  }
+  for (int i = 0; i < c->num_reduced; i++) {
+    tile *t = &c->reduced[i];
+    tl_rspec_value value = t->value;
+    value.body = is_tile_form
+                     ? tl_rspec_text(c->spec, "%s%s", t->name, tl_rspec_broadcast(c->spec, &c->shape, t->mask))
+                     : tl_rspec_text(c->spec, "%s[%s]", t->name, tl_rspec_tile_places(c->spec, &c->shape, t->mask));
     tl_rspec_add_value(out, value);
   }
   for (int i = 0; i < c->num_inputs; i++) {
@@ -176,56 +188,150 @@ static void compound(chain *c) {
   define(c, t, r);
 }
 
-// `for: k in n: t += e(k)`; the reference is a sum.
+// How a loop is written, and over which of its indices the reference adds up.
+typedef struct loop {
+  const char *name;
+  int first, count, step;
+  const char *kept;  // a condition of the reference, or NULL
+} loop;
+
+// Opens a loop; the body's indentation is that of its statements then.
+static loop open_loop(chain *c) {
+  tl_rspec *spec = c->spec;
+  loop l = {.name = tl_rspec_text(spec, "k%d", c->num_counters++), .step = 1};
+  uint32_t kind = tl_rspec_choose(spec->choices, 7);
+  l.count = (int)tl_rspec_pick(spec->choices, 2, 1, 3, 4, 0);
+  if (kind < 3) {
+    static const char *const words[] = {"for", "unroll", "pipelined"};
+    tl_rspec_body(spec, "- %s: %s in %d", words[kind], l.name, l.count);
+  } else if (kind == 3) {
+    l.step = 2;
+    l.first = 1;
+    tl_rspec_body(spec, "- for: %s in range(1, %d, 2)", l.name, 1 + l.count * 2);
+    l.kept = tl_rspec_text(spec, "%s %% 2 == 1", l.name);
+  } else if (kind == 4) {
+    tl_rspec_line(spec, TL_RSPEC_LOCAL, "%s: i32", l.name);
+    tl_rspec_body(spec, "- %s = 0", l.name);
+    tl_rspec_body(spec, "- while: %s < %d", l.name, l.count);
+  } else {
+    tl_rspec_body(spec, "- for: %s in %d", l.name, l.count + 2);
+  }
+  tl_rspec_body(spec, "  do:");
+  spec->body_indent += 2;
+  if (kind == 5) {
+    tl_rspec_body(spec, "- if: %s == %d", l.name, l.count);
+    tl_rspec_body(spec, "  then:");
+    tl_rspec_body(spec, "    - break:");
+  } else if (kind == 6) {
+    l.count += 2;
+    tl_rspec_body(spec, "- if: (%s + g0) %% 2 == 1", l.name);
+    tl_rspec_body(spec, "  then:");
+    tl_rspec_body(spec, "    - continue:");
+    l.kept = tl_rspec_text(spec, tl_rspec_is_tiled(&c->shape, 0) ? "(%s + n0 // B0) %% 2 == 0" : "(%s + n0) %% 2 == 0",
+                           l.name);
+  }
+  return l;
+}
+
+// A loop that adds to a tile; the reference is a sum.
 static void accumulate(chain *c) {
-  static const char *const kinds[] = {"for", "unroll", "pipelined"};
+  tl_rspec *spec = c->spec;
   tl_rspec_values leaves;
-  tile *t = &c->tiles[tl_rspec_choose(c->spec->choices, (uint32_t)c->num_tiles)];
-  tile copy = *t;
+  int at = (int)tl_rspec_choose(spec->choices, (uint32_t)c->num_tiles);
+  tile copy = c->tiles[at];
   bool in_parallel = maybe(c, 50);
-  int count = (int)tl_rspec_pick(c->spec->choices, 2, 1, 3, 4, 0), step = (int)tl_rspec_pick(c->spec->choices, 1, 2);
-  const char *kind = kinds[tl_rspec_choose(c->spec->choices, 3)];
-  int first = step == 1 ? 0 : 1, number = c->num_counters++;
-  t->value.reference = NULL;
+  loop l = open_loop(c);
+  bool is_while = strstr(tl_strbuf_c(&spec->sections[TL_RSPEC_LOCAL]), l.name) != NULL;
   // The tile itself changes in the loop: it is no operand.
-  int at = (int)(t - c->tiles);
-  c->tiles[at] = c->tiles[c->num_tiles - 1];
-  c->num_tiles--;
+  c->tiles[at] = c->tiles[--c->num_tiles];
   collect(c, !in_parallel, false, &leaves);
   c->tiles[c->num_tiles++] = c->tiles[at];
   c->tiles[at] = copy;
-  const char *name = tl_rspec_text(c->spec, "k%d", number);
-  double last = first + (count - 1) * step;
-  tl_rspec_add_value(&leaves, tl_rspec_exact(name, name, TL_DTYPE_I32, 0, fmax(last, 0), true));
-  tl_rspec_value value = tl_rspec_expression(c->spec, &leaves, 3), r = copy.value, sum;
-  if (!tl_rspec_add(c->spec, copy.value, value, false, &sum) || !fits(t, &value)) return;
-  for (int i = 0; i < count; i++) {
+  double last = fmax(l.first + (l.count - 1) * l.step, 0);
+  tl_rspec_add_value(&leaves, tl_rspec_exact(l.name, l.name, TL_DTYPE_I32, 0, last, true));
+  tl_rspec_value value = tl_rspec_expression(spec, &leaves, 3), r = copy.value, sum;
+  bool fine = fits(&copy, &value);
+  for (int i = 0; fine && i < l.count; i++) {
     // An error bound that grows as the sum does.
-    if (!tl_rspec_add(c->spec, r, value, false, &sum)) return;
-    sum.reference = "";
-    sum.body = "";
-    r = tl_rspec_stored(sum, copy.value.dtype);
+    fine = tl_rspec_add(spec, r, value, false, &sum) && fits(&copy, &sum);
+    if (fine) r = tl_rspec_stored(sum, copy.value.dtype);
   }
-  if (!fits(t, &r)) return;
-  r.reference = tl_rspec_text(c->spec, "%s + sum[%s in 0:%d](%s)", copy.value.reference, name, count, value.reference);
-  if (step == 1) {
-    tl_rspec_body(c->spec, "- %s: %s in %d", kind, name, count);
-  } else {
-    tl_rspec_body(c->spec, "- %s: %s in range(%d, %d, %d)", kind, name, first, first + count * step, step);
-    // The index of the reference counts iterations.
-    r.reference = tl_rspec_text(c->spec, "%s + sum[%s in %d:%d](%s if %s %% %d == %d else 0)", copy.value.reference,
-                                name, first, first + count * step, value.reference, name, step, first % step);
+  if (!fine) {
+    // The loop stands there already: it does nothing that counts.
+    value = tl_rspec_exact("0", "0", copy.value.dtype, 0, 0, true);
+    r = copy.value;
+  } else if (l.count > 0) {
+    r.lo = fmin(r.lo, copy.value.lo);
+    r.hi = fmax(r.hi, copy.value.hi);
   }
-  tl_rspec_body(c->spec, "  do:");
-  c->spec->body_indent += 2;
+  const char *term = l.kept ? tl_rspec_text(spec, "(%s if %s else 0)", value.reference, l.kept) : value.reference;
+  r.reference = tl_rspec_text(spec, "%s + sum[%s in %d:%d](%s)", copy.value.reference, l.name, l.first,
+                              l.first + l.count * l.step, term);
   if (in_parallel) {
-    tl_rspec_body(c->spec, "- parallel: %s", tl_rspec_parallel(c->spec, &c->shape));
-    tl_rspec_body(c->spec, "  do: %s[%s] += %s", t->name, tl_rspec_tile_element(c->spec, &c->shape), value.body);
+    tl_rspec_body(spec, "- parallel: %s", tl_rspec_parallel(spec, &c->shape));
+    tl_rspec_body(spec, "  do: %s[%s] += %s", copy.name, tl_rspec_tile_element(spec, &c->shape), value.body);
   } else {
-    tl_rspec_body(c->spec, "- %s += %s", t->name, value.body);
+    tl_rspec_body(spec, "- %s += %s", copy.name, value.body);
   }
-  c->spec->body_indent -= 2;
-  define(c, t, r);
+  if (is_while) tl_rspec_body(spec, "- %s += 1", l.name);
+  spec->body_indent -= 2;
+  define(c, &c->tiles[at], r);
+}
+
+// Whether the blocks of a dim cover it exactly in every case.
+static bool divides(const tl_rspec_shape *shape, int dim) {
+  for (int i = 0; i < shape->num_cases; i++) {
+    if (shape->size[i][dim] % shape->block[dim] != 0) return false;
+  }
+  return true;
+}
+
+// `reduce: r = max(t, axis=1)` over the tile's part of a dim.
+static void reduce(chain *c) {
+  static const char *const kinds[] = {"sum", "max", "min", "absmax", "abssum"};
+  tl_rspec *spec = c->spec;
+  tl_rspec_shape *shape = &c->shape;
+  tile *t = &c->tiles[tl_rspec_choose(spec->choices, (uint32_t)c->num_tiles)];
+  uint32_t kind = tl_rspec_choose(spec->choices, 5);
+  int axis = (int)tl_rspec_choose(spec->choices, (uint32_t)shape->tile_rank);
+  int dim = shape->rank - shape->tile_rank + axis;
+  bool is_float = tl_dtype_is_float(t->value.dtype), is_expression = maybe(c, 30);
+  if (shape->tile_rank < 2 || c->num_reduced == MAX_REDUCED || !divides(shape, dim)) return;
+  tl_rspec_value from = t->value;
+  bool is_abs = kind >= 3;
+  if (is_abs) {
+    from.hi = tl_rspec_max_abs(&from);
+    from.lo = 0;
+    from.reference = tl_rspec_text(spec, "abs(%s)", from.reference);
+  }
+  double count = (double)shape->block[dim];
+  tl_rspec_value r = from;
+  r.dtype = !is_float ? t->value.dtype : t->value.dtype == TL_DTYPE_F64 ? TL_DTYPE_F64 : TL_DTYPE_F32;
+  if (kind == 0 || kind == 4) {
+    r.lo *= count;
+    r.hi *= count;
+    r.err = from.err * count;
+    if (!r.is_whole || from.err > 0) r.err += count * tl_rspec_rounding(r.dtype, tl_rspec_max_abs(&r), false);
+    if (tl_rspec_max_abs(&r) > (is_float ? 1000 : 0x1p30)) return;
+  }
+  tile *out = &c->reduced[c->num_reduced];
+  snprintf(out->name, sizeof(out->name), "r%d", c->num_reduced++);
+  out->mask = tl_rspec_tile_mask(shape) & ~(1u << dim);
+  out->value.dtype = r.dtype;
+  tl_rspec_line(spec, TL_RSPEC_FRAGMENT, "%s: %s[%s]", out->name, tl_dtype_name(r.dtype),
+                tl_rspec_tile_dims(spec, shape, out->mask));
+  tl_rspec_body(spec, is_expression ? "- %s = %s(%s, axis=%d)" : "- reduce: %s = %s(%s, axis=%d)", out->name,
+                kinds[kind], t->name, axis);
+  // The source as an intermediate that can be read at other places.
+  int number = c->num_results++;
+  tl_rspec_line(spec, TL_RSPEC_REFERENCE, "- R%d[%s] = %s", number, tl_rspec_ranges(spec, shape), from.reference);
+  const char *places = "";
+  for (int k = 0; k < shape->rank; k++) {
+    places = tl_rspec_text(spec, k == dim ? "%s%sn%d // B%d * B%d + q" : "%s%sn%d", places, k ? ", " : "", k, k, k);
+  }
+  const char *word = kind == 0 || kind == 4 ? "sum" : kind == 2 ? "min" : "max";
+  r.reference = tl_rspec_text(spec, "%s[q in 0:B%d](R%d[%s])", word, dim, number, places);
+  define(c, out, r);
 }
 
 // An assignment under a condition that is the same for the whole block.
@@ -278,7 +384,7 @@ void tl_rspec_make_elementwise(tl_rspec *spec) {
   assign(&c);
   uint32_t stages = tl_rspec_choose(spec->choices, 7);
   for (uint32_t i = 0; i < stages; i++) {
-    switch (tl_rspec_choose(spec->choices, 6)) {
+    switch (tl_rspec_choose(spec->choices, 8)) {
       case 0:
         assign(&c);
         break;
@@ -293,6 +399,10 @@ void tl_rspec_make_elementwise(tl_rspec *spec) {
         break;
       case 4:
         assign_if(&c);
+        break;
+      case 5:
+      case 6:
+        reduce(&c);
         break;
       default:
         assign(&c);

@@ -170,8 +170,7 @@ bool tl_rspec_load_input(tl_rspec *spec, const tl_rspec_shape *shape, tl_rspec_i
   return true;
 }
 
-// "[:, None]": a tile of some of the tiled dims beside full tiles.
-static const char *broadcast(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask) {
+const char *tl_rspec_broadcast(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask) {
   const char *text = "";
   bool is_suffix = true, seen = false, is_full = true;
   for (int k = shape->rank - shape->tile_rank; k < shape->rank; k++) {
@@ -185,7 +184,8 @@ static const char *broadcast(tl_rspec *spec, const tl_rspec_shape *shape, uint32
   return tl_rspec_text(spec, "[%s]", text);
 }
 
-static const char *tile_subscripts(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask) {
+const char *tl_rspec_tile_places(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask) {
+  mask &= tl_rspec_tile_mask(shape);
   const char *text = "";
   for (int k = 0; k < shape->rank; k++) {
     if (!(mask >> k & 1)) continue;
@@ -219,8 +219,8 @@ bool tl_rspec_input_value(tl_rspec *spec, const tl_rspec_shape *shape, const tl_
   bool use_tile = input->has_tile && (is_tile_form || tl_rspec_choose(spec->choices, 4) != 3);
   if (use_tile) {
     *out = tl_rspec_stored(*out, input->tile_dtype);
-    out->body = is_tile_form ? tl_rspec_text(spec, "%s%s", input->tile, broadcast(spec, shape, input->mask))
-                             : tl_rspec_text(spec, "%s[%s]", input->tile, tile_subscripts(spec, shape, tiled));
+    out->body = is_tile_form ? tl_rspec_text(spec, "%s%s", input->tile, tl_rspec_broadcast(spec, shape, input->mask))
+                             : tl_rspec_text(spec, "%s[%s]", input->tile, tl_rspec_tile_places(spec, shape, tiled));
     return true;
   }
   if (is_tile_form && tiled) return false;

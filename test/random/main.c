@@ -117,7 +117,7 @@ static void report_failure(tool *t, uint64_t seed, const tl_rspec_run_options *o
   tl_strbuf_init(&r.best);
   make_spec(t, seed, &choices, &r.best);
   printf("FAILED: seed %llu (%s, %s landing): %s\n%s", (unsigned long long)seed,
-         options->target ? options->target : "sm_80", options->early ? "early" : "late", outcome->kind,
+         options->target ? options->target : "its target", options->early ? "early" : "late", outcome->kind,
          tl_strbuf_c(&outcome->report));
   if (t->failures) write_file(t->failures, "random_%llu.yaml", seed, tl_strbuf_c(&r.best));
   if (t->tries > 0) {
@@ -148,11 +148,10 @@ static void start(tool *t, slot *s, uint64_t seed) {
   make_spec(t, seed, &choices, &text);
   s->busy = true;
   s->seed = seed;
-  s->options = (tl_rspec_run_options){.target = t->target  ? t->target
-                                                : seed % 2 ? "sm_90a"
-                                                           : "sm_80",
-                                      .early = seed / 2 % 2,
-                                      .timeout_s = t->timeout_s};
+  s->options = (tl_rspec_run_options){.early = seed / 2 % 2, .timeout_s = t->timeout_s};
+  // A spec that names a target needs at least that one.
+  bool names_target = strstr(tl_strbuf_c(&text), "\ntarget: ") != NULL;
+  s->options.target = t->target ? t->target : seed % 2 ? "sm_90a" : names_target ? NULL : "sm_80";
   tl_rspec_start(&text, &s->options, &s->job);
   tl_vec_fini(&choices);
   tl_strbuf_fini(&text);

@@ -84,7 +84,7 @@ static void write_result(tl_rspec_gemm *g, const char *tile, tl_rspec_value valu
   const char *lead = g->is_batched ? "2, " : "", *at = g->is_batched ? "bb, " : "";
   const char *index = g->is_batched ? "b0, " : "";
   if (g->split > 1) {
-    tl_rspec_line(spec, TL_RSPEC_ARGS, "C: inout f32[%sM, N]", lead);
+    tl_rspec_line(spec, TL_RSPEC_ARGS, "C: inout %s[%sM, N]", tl_rspec_gemm_is_int(g) ? "i32" : "f32", lead);
     tl_rspec_line(spec, TL_RSPEC_INPUTS, "C: %s", maybe(g, 50) ? "zeros" : "ints(-3, 3)");
     tl_rspec_line(spec, TL_RSPEC_REFERENCE, "- C[%sm, n] = C[%sm, n] + %s", index, index, value.reference);
     tl_rspec_tolerance(spec, "C", 0, value.is_whole ? 0 : value.err * 2 + 1e-6);
@@ -92,6 +92,7 @@ static void write_result(tl_rspec_gemm *g, const char *tile, tl_rspec_value valu
     return;
   }
   tl_dtype dtype = dtypes[tl_rspec_choose(spec->choices, 3)];
+  if (tl_rspec_gemm_is_int(g)) dtype = TL_DTYPE_I32;
   const char *name = tl_dtype_name(dtype);
   uint32_t road = tl_rspec_choose(spec->choices, 6);
   bool transposes = road == 4 && !g->is_batched;
@@ -121,6 +122,6 @@ void tl_rspec_make_matmul(tl_rspec *spec) {
   tl_rspec_draw_gemm(spec, &g);
   tl_rspec_write_gemm_loop(&g);
   tl_rspec_value value = tl_rspec_gemm_value(&g);
-  if (g.split == 1) write_epilogue(&g, &value);
+  if (g.split == 1 && !tl_rspec_gemm_is_int(&g)) write_epilogue(&g, &value);
   write_result(&g, "acc", value);
 }

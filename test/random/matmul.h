@@ -34,6 +34,9 @@ typedef struct tl_rspec_gemm {
   tl_rspec_operand a, b;
 } tl_rspec_gemm;
 
+// tf32 and 8-bit types: their tiles are copied as they are, and hold small integers, so that sums are exact.
+bool tl_rspec_gemm_is_special(const tl_rspec_gemm *g);
+bool tl_rspec_gemm_is_int(const tl_rspec_gemm *g);
 // Draws sizes, dtype, operands; writes params, args, grid, tiles and options.
 void tl_rspec_draw_gemm(tl_rspec *spec, tl_rspec_gemm *g);
 // Writes the loop over K that leaves the product in `acc`.

@@ -12,6 +12,14 @@ double tl_rspec_sum_bound(int64_t count, double each) {
   return fmin((double)count, 8 * sqrt((double)count) + 8) * each;
 }
 
+bool tl_rspec_gemm_is_special(const tl_rspec_gemm *g) {
+  return g->dtype != TL_DTYPE_F16 && g->dtype != TL_DTYPE_BF16 && g->dtype != TL_DTYPE_F32;
+}
+
+bool tl_rspec_gemm_is_int(const tl_rspec_gemm *g) {
+  return g->dtype == TL_DTYPE_I8 || g->dtype == TL_DTYPE_U8;
+}
+
 static int64_t draw_size(tl_rspec_gemm *g, int64_t block, int64_t most) {
   int64_t whole = tl_rspec_pick(g->spec->choices, 1, 2, 0), rest = tl_rspec_pick(g->spec->choices, 0, 8, 1, 3, 16, 37);
   int64_t size = block * whole + rest % block;
@@ -20,9 +28,11 @@ static int64_t draw_size(tl_rspec_gemm *g, int64_t block, int64_t most) {
 }
 
 static void draw_sizes(tl_rspec_gemm *g) {
-  static const tl_dtype dtypes[] = {TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_F16, TL_DTYPE_F32};
+  static const tl_dtype dtypes[] = {TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_F16,    TL_DTYPE_F32,
+                                    TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_F16,    TL_DTYPE_TF32,
+                                    TL_DTYPE_I8,  TL_DTYPE_U8,   TL_DTYPE_F8E4M3, TL_DTYPE_F8E5M2};
   tl_rspec_choices *choices = g->spec->choices;
-  g->dtype = dtypes[tl_rspec_choose(choices, 4)];
+  g->dtype = dtypes[tl_rspec_choose(choices, 12)];
   g->bm = tl_rspec_pick(choices, 64, 32, 16, 128, 48, 80, 8, 17, 33);
   g->bn = tl_rspec_pick(choices, 64, 32, 128, 16, 8, 40, 96, 20, 24, 33);
   g->bk = tl_rspec_pick(choices, 32, 16, 64, 8, 24, 40, 48, 128, 12, 7);
@@ -48,6 +58,11 @@ static void draw_operand(tl_rspec_gemm *g, tl_rspec_operand *o, const char *name
   if (kind == 11) o->load = TL_RSPEC_LOAD_DEQUANT;
   if (kind == 12) o->load = TL_RSPEC_LOAD_CONVERT;
   if (kind == 13) o->load = TL_RSPEC_LOAD_MODIFY;
+  if (tl_rspec_gemm_is_special(g)) {
+    o->load = TL_RSPEC_LOAD_COPY;
+    o->is_whole = true;
+    o->max_abs = g->dtype == TL_DTYPE_U8 ? 4 : 2;
+  }
   if (o->load == TL_RSPEC_LOAD_DEQUANT) o->max_abs = 2, o->is_whole = false;
 }
 
@@ -98,7 +113,7 @@ static void write_operand(tl_rspec_gemm *g, const tl_rspec_operand *o, bool is_a
   if (o->load == TL_RSPEC_LOAD_DEQUANT) {
     tl_rspec_line(spec, TL_RSPEC_INPUTS, "%s: ints(-8, 7)", o->name);
   } else if (o->is_whole) {
-    tl_rspec_line(spec, TL_RSPEC_INPUTS, "%s: ints(-2, 2)", o->name);
+    tl_rspec_line(spec, TL_RSPEC_INPUTS, g->dtype == TL_DTYPE_U8 ? "%s: ints(0, 4)" : "%s: ints(-2, 2)", o->name);
   } else {
     tl_rspec_line(spec, TL_RSPEC_INPUTS, "%s: uniform(-1, 1)", o->name);
   }
@@ -129,7 +144,10 @@ void tl_rspec_draw_gemm(tl_rspec *spec, tl_rspec_gemm *g) {
   if (g->split > 1) tl_rspec_line(spec, TL_RSPEC_GRID, "bz: %lld", (long long)g->split);
   tl_rspec_line(spec, TL_RSPEC_OPTIONS, "threads: %lld", (long long)g->threads);
   if (maybe(g, 12)) tl_rspec_line(spec, TL_RSPEC_OPTIONS, "rasterize: {panel: 2, order: row}");
-  tl_rspec_line(spec, TL_RSPEC_FRAGMENT, "acc: f32[bm, bn]");
+  tl_rspec_line(spec, TL_RSPEC_FRAGMENT, "acc: %s[bm, bn]", tl_rspec_gemm_is_int(g) ? "i32" : "f32");
+  if (tl_dtype_is_float(g->dtype) && tl_dtype_bits(g->dtype) == 8) {
+    tl_rspec_line(spec, TL_RSPEC_HEAD, "target: sm_89");
+  }
 }
 
 // The subscripts of an operand: its corner in iteration `ko`, or (element) of tile place i, j.
@@ -255,7 +273,8 @@ tl_rspec_value tl_rspec_gemm_value(tl_rspec_gemm *g) {
   double each = g->a.max_abs * g->b.max_abs, bound = tl_rspec_sum_bound(count, each);
   // Modified values are no longer centred at zero.
   if (g->a.load == TL_RSPEC_LOAD_MODIFY || g->b.load == TL_RSPEC_LOAD_MODIFY) bound = (double)count * each;
-  tl_rspec_value value = tl_rspec_exact("acc", reference, TL_DTYPE_F32, -bound, bound, false);
+  tl_rspec_value value =
+      tl_rspec_exact("acc", reference, tl_rspec_gemm_is_int(g) ? TL_DTYPE_I32 : TL_DTYPE_F32, -bound, bound, false);
   bool is_exact = g->a.is_whole && g->b.is_whole;
   is_exact = is_exact && g->a.load != TL_RSPEC_LOAD_MODIFY && g->b.load != TL_RSPEC_LOAD_MODIFY;
   is_exact = is_exact && g->a.load != TL_RSPEC_LOAD_GATHER && g->b.load != TL_RSPEC_LOAD_GATHER;

@@ -51,6 +51,10 @@ const char *tl_rspec_tile_element(tl_rspec *spec, const tl_rspec_shape *shape);
 // "dtype[B1, B2]" of the tiled dims in a mask.
 const char *tl_rspec_tile_dims(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask);
 uint32_t tl_rspec_tile_mask(const tl_rspec_shape *shape);
+// "[:, None]": a tile of some of the tiled dims beside full tiles; "" where none is needed.
+const char *tl_rspec_broadcast(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask);
+// "i1, i2" for the tiled dims of a mask.
+const char *tl_rspec_tile_places(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask);
 
 // Draws an input named X<number>, writes its argument and generator.
 void tl_rspec_make_input(tl_rspec *spec, const tl_rspec_shape *shape, int number, tl_rspec_input *out);
