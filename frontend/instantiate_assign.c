@@ -151,7 +151,9 @@ static void assign_tile(tl_sema *sema, const tl_assign *assign) {
 
 // `n = …` for a local scalar; `t = value` for a whole local array inside `parallel`.
 static void assign_local(tl_sema *sema, const tl_assign *assign, const tl_symbol *symbol) {
-  tl_sema_value value = tl_sema_expr(sema, assign->value);
+  bool reduces = !sema->in_parallel && tl_sema_is_local_scalar(symbol) && tl_instantiate_has_reduction(assign->value);
+  tl_sema_value value =
+      reduces ? tl_instantiate_reduced_scalar(sema, assign->value) : tl_sema_expr(sema, assign->value);
   if (value.kind == TL_SEMA_POISON) return;
   tl_loc target = assign->targets[0]->loc;
   if (tl_sema_is_local_scalar(symbol)) {

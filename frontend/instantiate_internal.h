@@ -31,7 +31,10 @@ void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
 
-// instantiate_local.c: every element of a local array, or a local scalar.
+// instantiate_local.c
+// A scalar of the block made of reductions of whole tiles: it goes through shared memory to every thread.
+tl_sema_value tl_instantiate_reduced_scalar(tl_sema *sema, const tl_expr *expr);
+// Sets every element of a local array, or a local scalar.
 void tl_instantiate_fill_local(tl_sema *sema, const tl_symbol *symbol, const tl_sema_value *value, tl_loc target,
                                tl_loc loc);
 

@@ -29,3 +29,46 @@ void tl_instantiate_fill_local(tl_sema *sema, const tl_symbol *symbol, const tl_
   sema->builder.loc = target;
   store_everywhere(sema, symbol, element);
 }
+
+// The element's type as memory holds it.
+static tl_value *store_in_shared(tl_sema *sema, const tl_sema_value *value, tl_value *index, tl_loc loc) {
+  tl_dtype dtype = TL_DTYPE_F32;
+  if (value->kind == TL_SEMA_VALUE) {
+    dtype = value->value->type->kind == TL_TYPE_INDEX ? TL_DTYPE_I64 : value->value->type->dtype;
+  }
+  tl_value *element = tl_sema_to_dtype(sema, value, dtype, loc);
+  if (!element) return NULL;
+  tl_builder builder;
+  tl_builder_before(&builder, sema->module, tl_module_kernel(sema->module)->regions[0]->first);
+  builder.loc = loc;
+  int64_t one = 1;
+  const tl_type *type = tl_type_buffer(sema->module, TL_SCOPE_SHARED, dtype, &one, 1);
+  tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
+  tl_op_set_str(sema->module, alloc, TL_ATTR_NAME, TL_STR("result"));
+  tl_value *shared = tl_op_result(alloc, 0);
+  shared->name = tl_module_intern(sema->module, TL_STR("result"));
+  sema->builder.loc = loc;
+  tl_group groups[3] = {TL_GROUP_OF(element), TL_GROUP_OF(shared), TL_GROUP_OF(index)};
+  tl_build(&sema->builder, TL_OP_STORE, groups, NULL, 0);
+  return shared;
+}
+
+tl_sema_value tl_instantiate_reduced_scalar(tl_sema *sema, const tl_expr *expr) {
+  size_t mark = sema->reductions.len;
+  tl_instantiate_reductions(sema, expr);
+  tl_tile_context tile = {.rank = 1, .extents = {1}};
+  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, 1, NULL, expr->loc);
+  tile.indices[0] = scope.op->regions[0]->args[0];
+  sema->tile = &tile;
+  tl_sema_value value = tl_sema_expr(sema, expr);
+  sema->tile = NULL;
+  tl_value *shared = value.kind == TL_SEMA_POISON ? NULL : store_in_shared(sema, &value, tile.indices[0], expr->loc);
+  tl_instantiate_end_parallel(sema, &scope);
+  sema->reductions.len = mark;
+  if (!shared) return tl_sema_poison();
+  sema->builder.loc = expr->loc;
+  tl_value *zero = tl_build_index(&sema->builder, 0);
+  const tl_type *type = tl_type_scalar(sema->module, shared->type->dtype);
+  tl_group groups[3] = {TL_GROUP_OF(shared), TL_GROUP_OF(zero), TL_GROUP_EMPTY};
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, groups, &type, 1), 0));
+}

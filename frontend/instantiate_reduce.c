@@ -331,7 +331,8 @@ bool tl_instantiate_check_result(tl_sema *sema, const tl_expr *target, const tl_
   const tl_type *type = tl_sema_find_reduction(sema, call)->value->type;
   int64_t shape[TL_MAX_RANK] = {1};
   int32_t rank = 1;
-  if (!tl_sema_is_element(target)) {
+  const tl_symbol *symbol = target->kind == TL_EXPR_NAME ? tl_strmap_get(&sema->names, target->text) : NULL;
+  if (!tl_sema_is_element(target) && !tl_sema_is_local_scalar(symbol)) {
     tl_sema_region region;
     if (!tl_sema_parse_region(sema, target, &region)) return false;
     rank = region.num_axes;

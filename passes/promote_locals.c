@@ -19,6 +19,7 @@ typedef struct promotion {
   tl_pass_context *context;
   tl_module *module;
   TL_VEC(tl_value *) scalars;  // in order of declaration
+  TL_VEC(tl_op *) loads;       // replaced already
   bool *reported;              // per scalar, in scratch
 } promotion;
 
@@ -123,7 +124,8 @@ static void promote_load(promotion *self, tl_op *op, local_state *state) {
     tl_diag_add_hint(self->context->diags, diag, "assign it first");
   }
   tl_value_replace_uses(tl_op_result(op, 0), current(self, state, (size_t)which, op));
-  tl_op_erase(op);
+  // It stays until the end: is_contained looks at all reads, also at those of an earlier part of a loop.
+  tl_vec_push(&self->loads, op);
 }
 
 static void promote_store(promotion *self, tl_op *op, local_state *state) {
@@ -228,10 +230,12 @@ static void promote_kernel(tl_pass_context *context, tl_op *kernel) {
     self.reported = TL_NEW_ARRAY(&context->scratch, bool, self.scalars.len);
     local_state state = copy_state(&self, NULL);
     promote_block(&self, kernel->regions[0], &state);
+    for (size_t i = 0; i < self.loads.len; i++) tl_op_erase(self.loads.items[i]);
     for (size_t i = 0; i < self.scalars.len; i++) tl_op_erase(self.scalars.items[i]->def);
     tl_prune_unused(context->module, kernel->regions[0]);
   }
   tl_vec_fini(&self.scalars);
+  tl_vec_fini(&self.loads);
   tl_place_local_arrays(context, kernel);
 }
 
