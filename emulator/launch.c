@@ -7,6 +7,7 @@
 
 #include "emulator/kernel.h"
 #include "emulator/machine.h"
+#include "emulator/ops.h"
 
 enum { MAX_OS_THREADS = 64 };
 
@@ -110,12 +111,20 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
-// A permutation of the blocks that depends on the seed; the identity for seed 0.
-static void order_blocks(tl_emu_launch_state *launch) {
+// Whether threads rest while they wait for something: for other blocks, which then must get their turn.
+static bool waits(const tl_emu_kernel *kernel) {
+  for (size_t i = 0; i < kernel->code.num_sites; i++)
+    if (kernel->code.sites[i].binding->run == tl_emu_op_nanosleep) return true;
+  return false;
+}
+
+// A permutation of the blocks that depends on the seed; the identity for seed 0, and where blocks wait for others: as
+// many run at a time as there are OS threads, so that a block can wait for blocks before it only.
+static void order_blocks(tl_emu_launch_state *launch, bool in_order) {
   launch->block_step = 1;
   launch->block_start = 0;
   uint64_t n = launch->num_blocks;
-  if (!launch->seed || n < 2) return;
+  if (!launch->seed || n < 2 || in_order) return;
   uint64_t state = launch->seed * 0x9e3779b97f4a7c15u;
   launch->block_start = (state >> 33) % n;
   launch->block_step = (state >> 17) % n;
@@ -194,7 +203,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
                           (unsigned long long)launch.num_blocks);
   uint64_t start = tl_emu_now_ns();
   launch.deadline_ns = start + (uint64_t)(launch.timeout_s * 1e9);
-  order_blocks(&launch);
+  order_blocks(&launch, waits(kernel));
   int num_threads = choose_threads(options->threads, launch.num_blocks);
   job *jobs = tl_xcalloc((size_t)num_threads, sizeof *jobs);
   tl_emu_faults_begin();

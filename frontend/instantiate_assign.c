@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Element assignments, tile assignments (a `parallel` over the target's extents) and atomics.
+// Element assignments and tile assignments (a `parallel` over the target's extents).
 #include "frontend/instantiate_internal.h"
 
-static const char *const index_names[TL_MAX_RANK] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+const char *const tl_instantiate_index_names[TL_MAX_RANK] = {"i", "j", "k", "l", "m", "n", "o", "p"};
 
 // How `op=` combines the old value with the new one.
 static tl_sema_value combine(tl_sema *sema, tl_str op, tl_sema_value old, tl_sema_value value, tl_loc loc) {
@@ -31,7 +31,7 @@ static void emit_store(tl_sema *sema, const tl_symbol *symbol, tl_value *const *
   tl_build(&sema->builder, TL_OP_STORE, groups, NULL, 0);
 }
 
-static bool check_element_target(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
+bool tl_instantiate_check_element(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
   if (!tl_instantiate_check_writable(sema, symbol, loc)) return false;
   if (!tl_sema_check_local_place(sema, symbol, true, loc)) return false;
   if (symbol->value->type->scope != TL_SCOPE_FRAGMENT || sema->in_parallel) return true;
@@ -48,7 +48,7 @@ static void assign_element(tl_sema *sema, const tl_assign *assign) {
   tl_value *indices[TL_MAX_RANK];
   bool ok = symbol && tl_sema_subscripts(sema, symbol, target, indices);
   tl_sema_value value = tl_sema_expr(sema, assign->value);
-  if (ok && check_element_target(sema, symbol, target->loc) && value.kind != TL_SEMA_POISON) {
+  if (ok && tl_instantiate_check_element(sema, symbol, target->loc) && value.kind != TL_SEMA_POISON) {
     emit_store(sema, symbol, indices, assign, value);
   }
 }
@@ -59,7 +59,7 @@ static void assign_reduced_element(tl_sema *sema, const tl_assign *assign) {
   tl_symbol *symbol = tl_sema_buffer(sema, target);
   tl_tile_context tile = {.rank = 1, .extents = {1}, .target = symbol};
   if (!symbol || !tl_sema_subscripts(sema, symbol, target, tile.target_indices)) return;
-  if (!check_element_target(sema, symbol, target->loc)) return;
+  if (!tl_instantiate_check_element(sema, symbol, target->loc)) return;
   tl_instantiate_reductions(sema, assign->value);
   tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, 1, NULL, assign->loc);
   tile.indices[0] = scope.op->regions[0]->args[0];
@@ -70,8 +70,7 @@ static void assign_reduced_element(tl_sema *sema, const tl_assign *assign) {
   tl_instantiate_end_parallel(sema, &scope);
 }
 
-// The extents of a region must be constant; a run-time end becomes a condition.
-static bool region_extents(tl_sema *sema, const tl_sema_region *region, int64_t *extents) {
+bool tl_instantiate_region_extents(tl_sema *sema, const tl_sema_region *region, int64_t *extents) {
   for (int32_t i = 0; i < region->num_axes; ++i) {
     extents[i] = region->axes[i].extent;
     if (extents[i] >= 0) continue;
@@ -82,8 +81,7 @@ static bool region_extents(tl_sema *sema, const tl_sema_region *region, int64_t 
   return true;
 }
 
-// Buffer indices of the element of `region` that the loop indices name.
-static void region_indices(tl_sema *sema, const tl_sema_region *region, tl_value *const *loop, tl_value **out) {
+void tl_instantiate_region_indices(tl_sema *sema, const tl_sema_region *region, tl_value *const *loop, tl_value **out) {
   for (int32_t d = 0; d < region->rank; ++d) out[d] = region->offsets[d];
   for (int32_t i = 0; i < region->num_axes; ++i) {
     const tl_sema_axis *axis = &region->axes[i];
@@ -93,8 +91,8 @@ static void region_indices(tl_sema *sema, const tl_sema_region *region, tl_value
   }
 }
 
-// Opens the condition that every index of a bounded slice is below its limit; NULL when there is none.
-static tl_op *open_limits(tl_sema *sema, const tl_sema_region *region, tl_value *const *indices, tl_builder *outer) {
+tl_op *tl_instantiate_open_limits(tl_sema *sema, const tl_sema_region *region, tl_value *const *indices,
+                                  tl_builder *outer) {
   tl_value *condition = NULL;
   for (int32_t d = 0; region->has_limits && d < region->rank; ++d) {
     if (!region->limits[d] || tl_prove_lt(indices[d], region->limits[d])) continue;
@@ -130,15 +128,16 @@ static void assign_tile(tl_sema *sema, const tl_assign *assign) {
   if (!tl_instantiate_check_writable(sema, region.symbol, assign->targets[0]->loc)) return;
   if (assign_fill(sema, assign, &region)) return;
   tl_tile_context tile = {.rank = region.num_axes};
-  if (!region_extents(sema, &region, tile.extents)) return;
+  if (!tl_instantiate_region_extents(sema, &region, tile.extents)) return;
   tl_instantiate_reductions(sema, assign->value);
-  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, tile.rank, index_names, assign->loc);
+  tl_parallel_scope scope =
+      tl_instantiate_begin_parallel(sema, tile.extents, tile.rank, tl_instantiate_index_names, assign->loc);
   for (int32_t i = 0; i < tile.rank; ++i) tile.indices[i] = scope.op->regions[0]->args[i];
   tl_value *indices[TL_MAX_RANK];
   sema->builder.loc = assign->targets[0]->loc;
-  region_indices(sema, &region, tile.indices, indices);
+  tl_instantiate_region_indices(sema, &region, tile.indices, indices);
   tl_builder outer;
-  tl_op *guard = open_limits(sema, &region, indices, &outer);
+  tl_op *guard = tl_instantiate_open_limits(sema, &region, indices, &outer);
   tile.target = region.symbol;
   for (int32_t d = 0; d < region.rank; ++d) tile.target_indices[d] = indices[d];
   sema->tile = &tile;
@@ -157,7 +156,7 @@ static void assign_local(tl_sema *sema, const tl_assign *assign, const tl_symbol
   if (value.kind == TL_SEMA_POISON) return;
   tl_loc target = assign->targets[0]->loc;
   if (tl_sema_is_local_scalar(symbol)) {
-    if (check_element_target(sema, symbol, target)) emit_store(sema, symbol, NULL, assign, value);
+    if (tl_instantiate_check_element(sema, symbol, target)) emit_store(sema, symbol, NULL, assign, value);
   } else if (tl_str_is(assign->op, "=")) {
     tl_instantiate_fill_local(sema, symbol, &value, target, assign->value->loc);
   } else {
@@ -212,114 +211,4 @@ void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt) {
   size_t mark = sema->reductions.len;
   tl_instantiate_assign_one(sema, assign);
   sema->reductions.len = mark;
-}
-
-// ---- atomics
-
-static bool check_atomic(tl_sema *sema, const tl_symbol *symbol, int op, tl_loc loc) {
-  const tl_type *type = symbol->value->type;
-  if (type->scope == TL_SCOPE_FRAGMENT || type->scope == TL_SCOPE_LOCAL) {
-    tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc, "atomics work on global and shared memory, `%.*s` is %s",
-                   TL_STR_ARG(symbol->name), type->scope == TL_SCOPE_LOCAL ? "local" : "a fragment");
-    return false;
-  }
-  tl_dtype dtype = type->dtype;
-  int bits = tl_dtype_bits(dtype);
-  bool is_int = tl_dtype_is_int(dtype) && bits >= 32;
-  bool is_wide_float = dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F64;
-  bool ok = false;
-  switch (op) {
-    case TL_ATOMIC_ADD:
-    case TL_ATOMIC_MAX:
-    case TL_ATOMIC_MIN:
-      ok = is_int || is_wide_float || dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
-      break;
-    case TL_ATOMIC_EXCH:
-      ok = is_int || is_wide_float;
-      break;
-    default:
-      ok = is_int;
-      break;
-  }
-  if (ok) return true;
-  tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc, "there is no atomic %s of %s",
-                 tl_ir_enum_text(TL_IR_ENUM_ATOMIC, op), tl_dtype_name(dtype));
-  return false;
-}
-
-static void emit_atomic(tl_sema *sema, const tl_stmt *stmt, const tl_symbol *symbol, tl_value *const *indices,
-                        tl_sema_value value, int op) {
-  const tl_type *type = symbol->value->type;
-  tl_value *element = tl_sema_to_dtype(sema, &value, type->dtype, stmt->from->loc);
-  if (!element) return;
-  sema->builder.loc = stmt->loc;
-  tl_group groups[3] = {TL_GROUP_OF(element), TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}};
-  tl_op *atomic = tl_build(&sema->builder, TL_OP_ATOMIC, groups, NULL, 0);
-  tl_op_set_int(sema->module, atomic, TL_ATTR_ATOMIC, op);
-}
-
-// The tile that an atomic adds: a name or a slice gives the extents.
-static void emit_tile_atomic(tl_sema *sema, const tl_stmt *stmt, int op) {
-  tl_sema_region src, dst;
-  bool ok = tl_sema_parse_region(sema, stmt->from, &src);
-  ok = tl_sema_parse_region(sema, stmt->to, &dst) && ok;
-  if (!ok || !tl_instantiate_check_writable(sema, dst.symbol, stmt->to->loc) ||
-      !check_atomic(sema, dst.symbol, op, stmt->to->loc) || !tl_sema_match_regions(sema, &src, &dst, stmt->text_loc)) {
-    return;
-  }
-  int64_t extents[TL_MAX_RANK] = {0};
-  if (!region_extents(sema, &src, extents)) return;
-  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, extents, src.num_axes, index_names, stmt->loc);
-  tl_value *const *loop = scope.op->regions[0]->args;
-  tl_value *from[TL_MAX_RANK], *to[TL_MAX_RANK];
-  region_indices(sema, &src, loop, from);
-  region_indices(sema, &dst, loop, to);
-  tl_builder outer, inner;
-  tl_op *guard = open_limits(sema, &dst, to, &outer);
-  tl_op *source_guard = open_limits(sema, &src, from, &inner);
-  tl_sema_value value = tl_sema_load(sema, src.symbol, from, NULL, stmt->from->loc);
-  emit_atomic(sema, stmt, dst.symbol, to, value, op);
-  if (source_guard) tl_instantiate_leave(sema, inner);
-  if (guard) tl_instantiate_leave(sema, outer);
-  tl_instantiate_end_parallel(sema, &scope);
-}
-
-void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt) {
-  bool ok = true;
-  for (uint32_t i = 0; i < stmt->num_options; ++i) {
-    const tl_option *option = &stmt->options[i];
-    bool is_relaxed = tl_str_is(option->name, "order") && option->value->kind == TL_EXPR_NAME &&
-                      tl_str_is(option->value->text, "relaxed");
-    if (tl_str_is(option->name, "op") || is_relaxed) continue;
-    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, option->loc,
-                   "the option `%.*s` of atomic is not supported yet", TL_STR_ARG(option->name));
-    ok = false;
-  }
-  const tl_option *option = tl_instantiate_option(stmt, "op");
-  if (option && option->value->kind == TL_EXPR_NAME && tl_str_is(option->value->text, "cas")) {
-    tl_instantiate_not_yet(sema, option->value->loc, "`op: cas`");
-    return;
-  }
-  int op = tl_instantiate_enum_option(sema, stmt, "op", TL_IR_ENUM_ATOMIC, TL_ATOMIC_ADD);
-  if (op < 0 || !ok) return;
-  const tl_expr *from = stmt->from;
-  bool is_region = from->kind == TL_EXPR_NAME || from->kind == TL_EXPR_TRANSPOSE || from->kind == TL_EXPR_INDEX;
-  if (!sema->in_parallel && is_region && tl_sema_has_tile(sema, from)) {
-    emit_tile_atomic(sema, stmt, op);
-    return;
-  }
-  if (!tl_sema_is_element(stmt->to)) {
-    tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, stmt->to->loc,
-                   "an atomic of one value needs an element such as `X[i, j]` to update");
-    return;
-  }
-  tl_symbol *symbol = tl_sema_buffer(sema, stmt->to);
-  tl_value *indices[TL_MAX_RANK];
-  ok = symbol && tl_sema_subscripts(sema, symbol, stmt->to, indices);
-  tl_sema_value value = tl_sema_expr(sema, from);
-  if (!ok || value.kind == TL_SEMA_POISON || !tl_instantiate_check_writable(sema, symbol, stmt->to->loc) ||
-      !check_atomic(sema, symbol, op, stmt->to->loc)) {
-    return;
-  }
-  emit_atomic(sema, stmt, symbol, indices, value, op);
 }

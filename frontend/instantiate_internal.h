@@ -71,7 +71,17 @@ void tl_instantiate_wait_until(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
 // An assignment to one target.
 void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign);
-void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt);
+// Whether an element of the buffer may be written where the builder stands; reports.
+bool tl_instantiate_check_element(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
+// Names for the indices of loops that stand for whole tiles.
+extern const char *const tl_instantiate_index_names[TL_MAX_RANK];
+// The extents of a region must be constant (reports); a run-time end becomes a condition.
+bool tl_instantiate_region_extents(tl_sema *sema, const tl_sema_region *region, int64_t *extents);
+// Buffer indices of the element of `region` that the loop indices name.
+void tl_instantiate_region_indices(tl_sema *sema, const tl_sema_region *region, tl_value *const *loop, tl_value **out);
+// Opens the condition that every index of a bounded slice is below its limit; NULL when there is none.
+tl_op *tl_instantiate_open_limits(tl_sema *sema, const tl_sema_region *region, tl_value *const *indices,
+                                  tl_builder *outer);
 
 // A `parallel` over `extents` with unnamed indices, and the builder inside it; `tl_instantiate_end_parallel` leaves it.
 typedef struct tl_parallel_scope {

@@ -289,6 +289,9 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
     case TL_STMT_ATOMIC:
       tl_instantiate_atomic(sema, stmt);
       break;
+    case TL_STMT_WAIT_UNTIL:
+      tl_instantiate_wait_until(sema, stmt);
+      break;
     case TL_STMT_VIEW:
       tl_instantiate_view(sema, &stmt->view);
       break;

@@ -149,6 +149,7 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_IF:
     case TL_STMT_WHILE:
     case TL_STMT_EXIT:
+    case TL_STMT_WAIT_UNTIL:
       return (stmt->condition = tl_expr_parse(reader->arena, reader->diags, value->text)) != NULL;
     case TL_STMT_ATOMIC:
       return read_atomic(reader, schema, value, stmt);

@@ -56,6 +56,9 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_EXIT:
       if (stmt->condition) tl_expr_print(stmt->condition, text);
       return "exit";
+    case TL_STMT_WAIT_UNTIL:
+      tl_expr_print(stmt->condition, text);
+      return "wait_until";
     case TL_STMT_BREAK:
       return "break";
     case TL_STMT_CONTINUE:

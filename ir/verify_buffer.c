@@ -129,6 +129,21 @@ static void verify_atomic(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
+static void verify_compare(tl_verifier *verifier, const tl_op *op) {
+  const tl_value *compare = tl_op_arg(op, TL_GROUP_ATOMIC_compare);
+  bool is_cas = tl_op_int(op, TL_ATTR_ATOMIC, TL_ATOMIC_ADD) == TL_ATOMIC_CAS;
+  if (is_cas != (compare != NULL)) tl_verify_fail(verifier, op, "'compare' goes with 'cas' and nothing else");
+  if (compare && compare->type != tl_op_arg(op, TL_GROUP_ATOMIC_value)->type)
+    tl_verify_fail(verifier, op, "'compare' and the value have different types");
+}
+
+static void verify_wait_until(tl_verifier *verifier, const tl_op *op) {
+  const tl_type *buffer = tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer)->type;
+  verify_element(verifier, op, buffer, TL_GROUP_WAIT_UNTIL_index, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_value)->type);
+  if (buffer->scope != TL_SCOPE_GLOBAL && buffer->scope != TL_SCOPE_SHARED)
+    tl_verify_fail(verifier, op, "waits for global and shared elements");
+}
+
 void tl_verify_buffer_op(tl_verifier *verifier, const tl_op *op) {
   switch (op->code) {
     case TL_OP_TENSOR:
@@ -158,6 +173,10 @@ void tl_verify_buffer_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_ATOMIC:
       verify_atomic(verifier, op);
+      verify_compare(verifier, op);
+      break;
+    case TL_OP_WAIT_UNTIL:
+      verify_wait_until(verifier, op);
       break;
     default:
       break;

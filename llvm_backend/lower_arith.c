@@ -244,6 +244,10 @@ static const LLVMIntPredicate unsigned_predicates[] = {
     [TL_CMP_EQ] = LLVMIntEQ,  [TL_CMP_NE] = LLVMIntNE,  [TL_CMP_LT] = LLVMIntULT,
     [TL_CMP_LE] = LLVMIntULE, [TL_CMP_GT] = LLVMIntUGT, [TL_CMP_GE] = LLVMIntUGE};
 
+LLVMIntPredicate tl_lower_int_predicate(int64_t cmp, bool is_signed) {
+  return is_signed ? signed_predicates[cmp] : unsigned_predicates[cmp];
+}
+
 void tl_lower_op_CMP(tl_lower *l, tl_op *op) {
   tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
   if (!known_type(l, op, a)) return;

@@ -199,7 +199,7 @@ static void visit(tl_op *op, void *user) {
     check_box(context, &box);
     tl_check_box_loops(context, &box);
   }
-  if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
+  if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC || op->code == TL_OP_WAIT_UNTIL) {
     check_element(context, op);
     tl_check_element_loops(context, op);
   }

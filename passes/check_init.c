@@ -118,6 +118,9 @@ static void visit_op(init_state *state, const tl_op *op) {
     case TL_OP_STORE:
       write_buffer(state, tl_element_buffer(op));
       return;
+    case TL_OP_WAIT_UNTIL:
+      read_buffer(state, op, tl_element_buffer(op));
+      return;
     case TL_OP_ATOMIC:
       read_buffer(state, op, tl_element_buffer(op));
       write_buffer(state, tl_element_buffer(op));

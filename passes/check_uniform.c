@@ -156,6 +156,8 @@ static const char *tile_operation(const tl_op *op) {
       return "parallel";
     case TL_OP_BARRIER:
       return "barrier";
+    case TL_OP_WAIT_UNTIL:
+      return "wait_until";
     case TL_OP_TILE_LOAD:
       return "tile load";
     case TL_OP_TILE_STORE:

@@ -137,11 +137,26 @@ static const char *value_blocks(const tl_op *loop, const tl_value *value, const 
   return op_blocks(loop, def);
 }
 
+static void find_acquire(tl_op *op, void *user) {
+  int64_t order = tl_op_int(op, TL_ATTR_MEMORY_ORDER, TL_MEMORY_ORDER_RELAXED);
+  *(bool *)user |= op->code == TL_OP_WAIT_UNTIL || order == TL_MEMORY_ORDER_ACQUIRE || order == TL_MEMORY_ORDER_ACQ_REL;
+}
+
+// Whether the loop waits for other blocks, and those may write the buffer.
+static bool may_change(const tl_op *loop, const tl_value *root) {
+  if (root->type->scope != TL_SCOPE_GLOBAL || !root->def) return false;
+  if (tl_op_int(root->def, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN) return false;
+  bool acquires = false;
+  tl_walk((tl_op *)loop, find_acquire, &acquires);
+  return acquires;
+}
+
 static const char *op_blocks(const tl_op *loop, tl_op *op) {
   const tl_op_info *info = tl_op_info_of(op->code);
   if (op->code == TL_OP_LOAD) {
     tl_value *root = tl_effect_root(tl_op_arg(op, TL_GROUP_LOAD_buffer), NULL, NULL);
     if (tl_effects_write((tl_op *)loop, root)) return "it depends on memory that the loop writes";
+    if (may_change(loop, root)) return "it depends on memory that other blocks write while the loop waits for them";
   } else if (!(info->flags & TL_OPFLAG_PURE) || op->num_regions > 0) {
     return "it depends on a result of the loop's own statements";
   }
@@ -181,7 +196,9 @@ static const char *own_reason(tl_op *loop, tl_op *op, const tl_value *tile) {
   tl_effects_inside(op, &effects);
   for (size_t i = 0; i < effects.len && !why; i++) {
     const tl_effect *effect = &effects.items[i];
-    if (effect->kind == TL_EFFECT_READ && tl_effects_write(loop, effect->root)) why = "the loop also writes its source";
+    if (effect->kind != TL_EFFECT_READ) continue;
+    if (tl_effects_write(loop, effect->root)) why = "the loop also writes its source";
+    if (may_change(loop, effect->root)) why = "the loop waits for other blocks, which may write its source";
   }
   tl_vec_fini(&effects);
   if (why) return why;

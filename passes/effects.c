@@ -49,6 +49,9 @@ void tl_effects_of(tl_op *op, tl_effect_list *out) {
     case TL_OP_ATOMIC:
       add(out, TL_EFFECT_ATOMIC, op, tl_op_arg(op, TL_GROUP_ATOMIC_buffer));
       return;
+    case TL_OP_WAIT_UNTIL:
+      add(out, TL_EFFECT_ATOMIC, op, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer));
+      return;
     case TL_OP_FILL:
       add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_FILL_buffer));
       return;

@@ -320,13 +320,15 @@ tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec
 tl_value *tl_element_buffer(const tl_op *op) {
   if (op->code == TL_OP_LOAD) return tl_op_arg(op, TL_GROUP_LOAD_buffer);
   if (op->code == TL_OP_STORE) return tl_op_arg(op, TL_GROUP_STORE_buffer);
+  if (op->code == TL_OP_WAIT_UNTIL) return tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer);
   return tl_op_arg(op, TL_GROUP_ATOMIC_buffer);
 }
 
 static int index_group(const tl_op *op) {
-  return op->code == TL_OP_LOAD    ? TL_GROUP_LOAD_index
-         : op->code == TL_OP_STORE ? TL_GROUP_STORE_index
-                                   : TL_GROUP_ATOMIC_index;
+  return op->code == TL_OP_LOAD         ? TL_GROUP_LOAD_index
+         : op->code == TL_OP_STORE      ? TL_GROUP_STORE_index
+         : op->code == TL_OP_WAIT_UNTIL ? TL_GROUP_WAIT_UNTIL_index
+                                        : TL_GROUP_ATOMIC_index;
 }
 
 uint32_t tl_element_rank(const tl_op *op) {

@@ -72,7 +72,7 @@ typedef struct tl_lane_form {
 tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec);
 // Check bits of dim `dim` of a LOAD, STORE or ATOMIC.
 int64_t tl_element_check(const tl_op *op, int32_t dim);
-// Operand groups of a LOAD, STORE or ATOMIC.
+// Operand groups of a LOAD, STORE, ATOMIC or WAIT_UNTIL.
 tl_value *tl_element_buffer(const tl_op *op);
 uint32_t tl_element_rank(const tl_op *op);
 tl_value *tl_element_index(const tl_op *op, uint32_t dim);

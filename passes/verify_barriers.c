@@ -218,6 +218,9 @@ static void access_inside(verifier *self, const tl_op *op, const tl_op *statemen
     case TL_OP_ATOMIC:
       add_access(self, ACCESS_ATOMIC, tl_op_arg(op, TL_GROUP_ATOMIC_buffer), false, statement, first);
       break;
+    case TL_OP_WAIT_UNTIL:
+      add_access(self, ACCESS_ATOMIC, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer), false, statement, first);
+      break;
     case TL_OP_FILL:
       add_access(self, ACCESS_WRITE, tl_op_arg(op, TL_GROUP_FILL_buffer), false, statement, first);
       break;
