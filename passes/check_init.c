@@ -90,6 +90,12 @@ static void visit_op(init_state *state, const tl_op *op) {
     case TL_OP_FOR:
       visit_for(state, op);
       return;
+    case TL_OP_PARALLEL:
+      // Every element has local arrays of its own, without any content yet.
+      for (size_t i = 0; i < state->allocs.len; i++) {
+        if (tl_op_result(state->allocs.items[i], 0)->type->scope == TL_SCOPE_LOCAL) state->written[i] = false;
+      }
+      break;
     case TL_OP_FILL:
       write_buffer(state, tl_op_arg(op, TL_GROUP_FILL_buffer));
       return;
