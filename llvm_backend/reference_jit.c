@@ -29,7 +29,9 @@ tl_status tl_reference_jit_compile(tl_str llvm_ir, tl_reference_fn **out_fn, voi
     return status;
   }
   tl_host_jit *jit = NULL;
-  TL_TRY(tl_status_annotate(tl_host_jit_create(module, "default<O2>", 2, NULL, 0, &jit), "reference"));
+  // Not O2: LLVM 22's loop vectorizer takes time exponential in the depth of expressions that use values twice
+  // (vputils::isSingleScalar), and ordered sums gain nothing from it.
+  TL_TRY(tl_status_annotate(tl_host_jit_create(module, "default<O1>", 2, NULL, 0, &jit), "reference"));
   void *run = tl_host_jit_lookup(jit, "run");
   if (!run) {
     tl_host_jit_destroy(jit);
