@@ -282,8 +282,12 @@ static tl_lane_form form_binary(const tl_op *op, tl_lane_form a, tl_lane_form b,
   }
 }
 
-tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec) {
+// Values are used more than once, so that paths through them can be exponentially many: only so many are followed.
+enum { LANE_FORM_VISITS = 500 };
+
+static tl_lane_form lane_form(tl_value *value, const tl_value *along, int32_t vec, int32_t *visits) {
   if (value == along) return form_of(1, vec);
+  if (--*visits < 0) return unknown_form;
   tl_op *op = value->def;
   bool is_index = value->type->kind == TL_TYPE_INDEX;
   tl_lane_form uniform_form = form_of(0, is_index ? tl_value_divisor(value) : 1);
@@ -300,7 +304,7 @@ tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec
   for (uint32_t i = 0; i < op->num_operands; i++) {
     tl_value *operand = tl_op_operand(op, i);
     if (operand->type->kind == TL_TYPE_BUFFER || operand->type->kind == TL_TYPE_TILE) continue;
-    tl_lane_form form = tl_lane_form_of(operand, along, vec);
+    tl_lane_form form = lane_form(operand, along, vec, visits);
     if (!form.known) return unknown_form;
     if (form.scale != 0) uniform = false;
     if (i < 3) forms[i] = form;
@@ -313,6 +317,11 @@ tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec
   }
   if (op->num_operands != 2) return unknown_form;
   return is_index ? form_binary(op, forms[0], forms[1], vec) : unknown_form;
+}
+
+tl_lane_form tl_lane_form_of(tl_value *value, const tl_value *along, int32_t vec) {
+  int32_t visits = LANE_FORM_VISITS;
+  return lane_form(value, along, vec, &visits);
 }
 
 // ---- single elements

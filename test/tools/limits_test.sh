@@ -55,4 +55,13 @@ refused matmul 'TL0641' -D dtype=f32 -D block_M=1024 -D block_N=1024 -D block_K=
   seq 3000 | sed 's/.*/  - copy: s& -> B[4 * (& % 1000)]/'
 } >"$work/tiles.yaml"
 expect 0 timeout 60 "$llc" "$work/tiles.yaml" --emit=scheduled -o /dev/null
+
+# A value that is used twice by the next one, over and over: the paths through them are not walked one by one.
+{
+  printf 'kernel: k\nargs: {A: "in i32[4096]", B: "out i32[4096]"}\nthreads: 128\nbody:\n'
+  printf '  - parallel: i in 128\n    do:\n    - let: {x0: "A[i]"}\n'
+  seq 200 | awk '{ p = $1 - 1; printf "    - let: {x%d: \"x%d * x%d + A[x%d %% 4096]\"}\n", $1, p, p, p }'
+  echo '    - B[i] = x200'
+} >"$work/paths.yaml"
+expect 0 timeout 60 "$llc" "$work/paths.yaml" -Wnone -o /dev/null
 finish
