@@ -39,7 +39,7 @@ static void report_past(tl_pass_context *context, const tl_op *op, const tl_valu
   if (term->step > 1 && term->coefficient == term->step) {
     tl_diag_add_hint(context->diags, diag, "%s already moves by %lld and is multiplied by it again",
                      loop_name(term->loop), (long long)term->step);
-  } else {
+  } else if (move > 1 || move < -1) {
     tl_diag_add_hint(context->diags, diag, "each iteration moves by %lld: is ceildiv(…, %lld) meant as trip count?",
                      move, move);
   }

@@ -246,13 +246,14 @@ static tl_lane_form form_of(int64_t scale, int64_t divisor) {
 }
 
 // Floor division and its remainder by a number that `divisor_b` divides. A base that is a multiple of g does not leave
-// its block of g within the vector, and blocks of g do not straddle multiples of the divisor.
-static tl_lane_form form_divide(tl_opcode code, tl_lane_form a, const tl_value *b, int64_t divisor_b, int32_t vec) {
+// its block of g within the vector, and blocks of g do not straddle multiples of the divisor. (With a negative divisor
+// the step comes right behind the multiple, within the block.)
+static tl_lane_form form_divide(tl_opcode code, tl_lane_form a, tl_value *b, int64_t divisor_b, int32_t vec) {
   int64_t g = tl_common_divisor(a.divisor, divisor_b);
   int64_t by = 0;
   bool constant = tl_value_const_int(b, &by) && by > 0;
   bool exact = constant && a.divisor % by == 0;
-  if (a.scale >= 0 && g > 0 && a.scale * (vec - 1) < g) {
+  if (a.scale >= 0 && g > 0 && a.scale * (vec - 1) < g && tl_value_range(b).lo >= 0) {
     if (code == TL_OP_MOD) return form_of(a.scale, exact ? 0 : g);
     return form_of(0, exact ? a.divisor / by : 1);
   }
