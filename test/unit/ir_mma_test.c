@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Layouts of accumulators and operands in registers of every matrix instruction.
+#include <check.h>
+#include <stdlib.h>
+
+#include "ir/mma.h"
+
+// Sizes with and without padding, and every partition of 1 to 8 warps.
+static void check_layouts(const tl_mma_inst *inst, int32_t m, int32_t n, int32_t warps_m, int32_t warps_n,
+                          int32_t warps) {
+  int32_t shape[2] = {m, n};
+  tl_layout acc = tl_mma_inst_acc_layout(inst, shape, warps_m, warps_n, warps);
+  const char *problem = tl_layout_check(&acc, warps * 32);
+  ck_assert_msg(!problem, "accumulator: %s", problem ? problem : "");
+  tl_layout a = tl_mma_inst_a_layout(inst, shape, warps_m, warps_n, warps);
+  problem = tl_layout_check(&a, warps * 32);
+  ck_assert_msg(!problem, "operand: %s", problem ? problem : "");
+  ck_assert_int_eq(tl_layout_padded(&a, 0), tl_layout_padded(&acc, 0));
+  // Warps side by side hold the same rows of the operand.
+  for (int32_t w = 0; w < warps; w++) {
+    int32_t first[TL_MAX_RANK], other[TL_MAX_RANK];
+    tl_layout_coord(&a, 0, 0, w % warps_m, first);
+    tl_layout_coord(&a, 0, 0, w, other);
+    ck_assert_int_eq(first[0], other[0]);
+    tl_layout_coord(&acc, 0, 0, w, other);
+    ck_assert_int_eq(first[0], other[0]);
+  }
+}
+
+START_TEST(layouts_are_well_formed) {
+  static const int32_t sizes[][2] = {{64, 64}, {128, 32}, {33, 20}, {1, 1}, {48, 136}, {7, 300}};
+  const tl_mma_inst *inst = tl_mma_inst_of((tl_mma_inst_id)_i);
+  for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+    for (int32_t warps_m = 1; warps_m <= 4; warps_m++)
+      for (int32_t warps_n = 1; warps_n <= 2; warps_n++)
+        for (int32_t replicas = 1; replicas <= 3; replicas++)
+          check_layouts(inst, sizes[s][0], sizes[s][1], warps_m, warps_n, warps_m * warps_n * replicas);
+}
+END_TEST
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k32": register r of A, byte i.
+START_TEST(operands_of_bytes_lie_as_the_manual_says) {
+  tl_layout a = tl_mma_inst_a_layout(tl_mma_inst_of(TL_MMA_INST_I8), (int32_t[]){16, 32}, 1, 1, 1);
+  for (int32_t lane = 0; lane < 32; lane++)
+    for (int32_t r = 0; r < 16; r++) {
+      int32_t at[TL_MAX_RANK];
+      tl_layout_coord(&a, r, lane, 0, at);
+      int32_t word = r / 4, byte = r % 4;
+      ck_assert_int_eq(at[0], lane / 4 + word % 2 * 8);
+      ck_assert_int_eq(at[1], lane % 4 * 4 + byte + word / 2 * 16);
+    }
+}
+END_TEST
+
+START_TEST(sixteen_bit_products_are_operands_as_they_are) {
+  const tl_mma_inst *inst = tl_mma_inst_of(TL_MMA_INST_BF16);
+  int32_t shape[2] = {64, 72};
+  tl_layout acc = tl_mma_inst_acc_layout(inst, shape, 4, 1, 8), a = tl_mma_inst_a_layout(inst, shape, 4, 2, 8);
+  ck_assert(tl_layout_equal(&acc, &a));
+}
+END_TEST
+
+START_TEST(instructions_are_found_by_dtype) {
+  for (int i = 0; i < TL_MMA_INST_COUNT; i++) {
+    const tl_mma_inst *inst = tl_mma_inst_of((tl_mma_inst_id)i);
+    ck_assert_ptr_eq(tl_mma_inst_find(inst->a, inst->b, inst->acc), inst);
+  }
+  ck_assert_ptr_null(tl_mma_inst_find(TL_DTYPE_F32, TL_DTYPE_F32, TL_DTYPE_F32));
+  ck_assert_ptr_null(tl_mma_inst_find(TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_F32));
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("ir mma");
+  TCase *cases = tcase_create("mma");
+  tcase_add_loop_test(cases, layouts_are_well_formed, 0, TL_MMA_INST_COUNT);
+  tcase_add_test(cases, operands_of_bytes_lie_as_the_manual_says);
+  tcase_add_test(cases, sixteen_bit_products_are_operands_as_they_are);
+  tcase_add_test(cases, instructions_are_found_by_dtype);
+  suite_add_tcase(suite, cases);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? 0 : 1;
+}
