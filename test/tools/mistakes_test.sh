@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# The mistakes that the language page promises to name, each as a spec: the place in the YAML and the code.
+. "$(dirname "$0")/lib.sh"
+llc=$bin/tl-llc
+
+# product [sed expression]: a correct product, changed.
+product() {
+  sed "$1" <<'EOF'
+kernel: product
+params: {M: 256, N: 256, K: 256, bk: 32, d: f16}
+args:
+  A: in d[M, K]
+  B: in d[K, N]
+  C: out f32[M, N]
+grid:
+  bx: N // 64
+  by: M // 64
+threads: 128
+shared:
+  a: d[64, bk]
+  b: d[bk, 64]
+fragment:
+  c: f32[64, 64]
+body:
+  - clear: c
+  - pipelined: k in ceildiv(K, bk)
+    do:
+      - copy: A[by * 64, k * bk] -> a
+      - copy: B[k * bk, bx * 64] -> b
+      - gemm: c += a @ b
+  - copy: c -> C[by * 64, bx * 64]
+EOF
+}
+# told NAME RC PATTERN [options]: exit RC with a line that matches.
+told() {
+  name=$1 rc=$2 pattern=$3
+  shift 3
+  expect "$rc" "$llc" "$work/$name.yaml" -o /dev/null "$@"
+  says "$name.yaml:$pattern"
+}
+
+product '' >"$work/right.yaml"
+expect 0 "$llc" "$work/right.yaml" -o /dev/null
+[ -s "$work/err" ] && fail 'a correct product is warned of' && cat "$work/err"
+product 's/  - clear: c//' >"$work/unclear.yaml"
+told unclear 0 "22:.*warning: .*'c'.*\[TL0501\]"
+product 's/  b: d\[bk, 64\]/  b: d[64, bk]/' >"$work/shapes.yaml"
+told shapes 1 '22:.*error: .*\[TL0308\]'
+says '\.T'
+product 's/  - copy: c -> C.*/  - c = c + 1/' >"$work/unwritten.yaml"
+told unwritten 0 "6:.*warning: .*'C'.*\[TL0505\]"
+product 's/ceildiv(K, bk)/K/' >"$work/past.yaml"
+told past 0 "20:.*warning: .* from k = 8 on .*\[TL0503\]"
+product 's/bk: 32/bk: 2048/' >"$work/shared.yaml"
+told shared 1 '.*error: .*\[TL0640\]'
+says "hint: make 'a' smaller"
+product 's/64\([],]\)/512\1/g' >"$work/registers.yaml"
+told registers 1 '.*error: .*\[TL0641\]'
+product 's/threads: 128/threads: 2048/' >"$work/threads.yaml"
+told threads 1 '10:.*error: .*\[TL0318\]'
+product 's/threads: 128/threads: 100/' >"$work/odd.yaml"
+told odd 1 '10:.*error: .*\[TL0318\]'
+product 's/d: f16/d: f8e4m3/' >"$work/target.yaml"
+told target 1 '22:.*error: .*sm_89 is the first.*' --target=sm_80 -D d=f8e4m3
+product 's/      - gemm: c += a @ b/&\n        mma: mma/; s/d: f16/d: f8e4m3/' >"$work/demanded.yaml"
+told demanded 1 '22:.*error: mma does not fit.*sm_89 is the first.*\[TL0601\]' --target=sm_80
+
+cat >"$work/divergent.yaml" <<'EOF'
+kernel: divergent
+args:
+  X: in f32[64]
+  Y: out f32[64]
+threads: 64
+shared:
+  s: f32[64]
+body:
+  - copy: X -> s
+  - if: thread_id() < 32
+    then:
+      - sync:
+      - copy: s -> Y
+EOF
+told divergent 1 '1[0-3]:.*error: .*\[TL0506\]'
+
+cat >"$work/neighbour.yaml" <<'EOF'
+kernel: neighbour
+args:
+  X: in f32[192]
+  Y: out f32[256]
+grid:
+  z: 4
+threads: 32
+shared:
+  s: f32[32]
+body:
+  - for: k in 2
+    do:
+      - copy: X[z * 48 + k * 32] -> s
+      - copy: s -> Y[z * 64 + k * 32]
+EOF
+told neighbour 0 "13:.*warning: .*\[TL0504\]"
+
+cat >"$work/outside.yaml" <<'EOF'
+kernel: outside
+args:
+  X: in f32[64]
+  Y: out f32[64]
+threads: 32
+shared:
+  s: f32[64]
+body:
+  - copy: X -> s
+  - copy: s[32:96] -> Y
+EOF
+told outside 1 '10:.*error: .*'
+
+# Offsets of a tensor with more than 2^31 elements are 64-bit.
+for dims in 70000,40000 dynamic,dynamic; do
+  cat >"$work/large.yaml" <<EOF
+kernel: large
+params: {M: ${dims%,*}, N: ${dims#*,}}
+args:
+  X: in i8[M, N]
+  Y: out i8[M, N]
+grid:
+  c: ceildiv(N, 128)
+  r: M
+threads: 128
+body:
+  - parallel: i in 128
+    do:
+      - Y[r, c * 128 + i] = X[r, c * 128 + i]
+EOF
+  expect 0 "$llc" "$work/large.yaml" -o -
+  says 'mul\.wide\.[us]32\|mul\.lo\.s64\|mad\.lo\.s64\|mad\.wide'
+done
+finish
