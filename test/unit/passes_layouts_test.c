@@ -25,6 +25,11 @@ static tl_module *compile(const char *text, tl_sources *sources, tl_diags *diags
   return module;
 }
 
+// More elements than registers of a thread are an error of their own.
+static bool fits_registers(int32_t m, int32_t n, int32_t threads) {
+  return m * n <= 224 * threads;
+}
+
 static void check_op(tl_op *op, void *user) {
   int32_t threads = *(int32_t *)user;
   const tl_layout *layout = tl_op_layout(op, TL_ATTR_THREAD_LAYOUT);
@@ -94,6 +99,7 @@ START_TEST(elementwise_shapes) {
   for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
     for (int wide = 0; wide < 2; wide++) {
       int32_t m = sizes[s][0], n = sizes[s][1];
+      if (!fits_registers(m, n, threads)) continue;
       const char *dtype = wide ? "f64" : "f16";
       char text[8192];
       snprintf(text, sizeof text, elementwise, threads, m, n, dtype, m, n, m, n, dtype, m, n, m, n, m, n, m, n, m, n,
@@ -141,6 +147,7 @@ START_TEST(products_and_what_follows) {
     for (int32_t warps_m = 1; warps_m <= warps; warps_m++) {
       if (warps % warps_m != 0) continue;
       int32_t m = sizes[s][0], n = sizes[s][1];
+      if (!fits_registers(m, n, threads)) continue;
       char text[8192];
       snprintf(text, sizeof text, product, threads, m, n, n, m, m, n, m, n, warps_m, warps / warps_m, m, n, m, n, n, m,
                m, n, m, n, s % 2 ? "mma" : "fma", warps, m, n);
