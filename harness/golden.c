@@ -3,12 +3,12 @@
 
 #include <string.h>
 
+#include "harness/golden_text.h"
 #include "support/status.h"
 
 // ---- the list
 
-// The next word of a line; empty at its end.
-static tl_str next_word(tl_str *line) {
+tl_str tl_golden_next_word(tl_str *line) {
   *line = tl_str_trim(*line);
   size_t len = 0;
   while (len < line->len && line->data[len] != ' ' && line->data[len] != '\t') len++;
@@ -17,8 +17,7 @@ static tl_str next_word(tl_str *line) {
   return word;
 }
 
-// The next line of `text` without its end.
-static tl_str next_line(tl_str *text) {
+tl_str tl_golden_next_line(tl_str *text) {
   size_t end = tl_str_find(*text, '\n');
   size_t len = end == SIZE_MAX ? text->len : end;
   tl_str line = tl_str_sub(*text, 0, len);
@@ -31,10 +30,10 @@ static tl_status parse_line(tl_str line, int number, tl_goldens *out) {
   size_t comment = tl_str_find(line, '#');
   if (comment != SIZE_MAX) line = tl_str_sub(line, 0, comment);
   tl_golden golden = {0};
-  golden.name = next_word(&line);
+  golden.name = tl_golden_next_word(&line);
   if (golden.name.len == 0) return TL_OK;
-  golden.spec = next_word(&line);
-  for (tl_str word = next_word(&line); word.len > 0; word = next_word(&line)) {
+  golden.spec = tl_golden_next_word(&line);
+  for (tl_str word = tl_golden_next_word(&line); word.len > 0; word = tl_golden_next_word(&line)) {
     if (tl_str_starts_with(word, "targets=")) {
       golden.targets = tl_str_sub(word, 8, word.len - 8);
     } else {
@@ -49,7 +48,7 @@ static tl_status parse_line(tl_str line, int number, tl_goldens *out) {
 tl_status tl_goldens_parse(tl_str text, tl_goldens *out) {
   *out = (tl_goldens){0};
   for (int number = 1; text.len > 0; number++) {
-    tl_status status = parse_line(next_line(&text), number, out);
+    tl_status status = parse_line(tl_golden_next_line(&text), number, out);
     if (!status) continue;
     tl_goldens_fini(out);
     return status;
@@ -72,22 +71,38 @@ static const char *const classes[] = {"wgmma.mma",     "mma.",          "ldmatri
                                       "vote.",         "fence.",        "membar"};
 enum { NUM_CLASSES = sizeof classes / sizeof classes[0] };
 
-static tl_str instruction_of(tl_str line) {
-  line = tl_str_trim(line);
-  if (tl_str_starts_with(line, "{")) line = tl_str_trim(tl_str_sub(line, 1, line.len - 1));
-  if (tl_str_starts_with(line, "@")) next_word(&line);
-  line = tl_str_trim(line);
-  // LLVM breaks long instructions over lines; those that continue one start with a register or a list of them.
-  bool is_instruction = line.len > 0 && line.data[0] >= 'a' && line.data[0] <= 'z' && !tl_str_ends_with(line, ":");
-  return is_instruction ? line : (tl_str){0};
+// The next piece of PTX that a line's end, a semicolon or a comment ends. `text` becomes the rest.
+static tl_str next_piece(tl_str *text) {
+  size_t len = 0;
+  while (len < text->len && text->data[len] != '\n' && text->data[len] != ';' &&
+         !tl_str_starts_with(tl_str_sub(*text, len, 2), "//"))
+    len++;
+  tl_str piece = tl_str_sub(*text, 0, len);
+  size_t used = len;
+  if (used < text->len && text->data[used] == '/') {
+    while (used < text->len && text->data[used] != '\n') used++;
+  }
+  if (used < text->len) used++;
+  *text = tl_str_sub(*text, used, text->len - used);
+  return piece;
+}
+
+tl_str tl_golden_next_instruction(tl_str *ptx) {
+  while (ptx->len > 0) {
+    tl_str piece = tl_str_trim(next_piece(ptx));
+    if (tl_str_starts_with(piece, "{")) piece = tl_str_trim(tl_str_sub(piece, 1, piece.len - 1));
+    if (tl_str_starts_with(piece, "@")) tl_golden_next_word(&piece);
+    piece = tl_str_trim(piece);
+    // LLVM breaks long instructions over lines; those that continue one start with a register or a list of them.
+    if (piece.len > 0 && piece.data[0] >= 'a' && piece.data[0] <= 'z' && !tl_str_ends_with(piece, ":")) return piece;
+  }
+  return (tl_str){0};
 }
 
 void tl_golden_facts(tl_str ptx, const tl_manifest *manifest, const char *llvm_version, const tl_ptxas *ptxas,
                      const tl_ptxas_usage *usage, tl_strbuf *out) {
   uint32_t counts[NUM_CLASSES] = {0}, other = 0;
-  while (ptx.len > 0) {
-    tl_str instruction = instruction_of(next_line(&ptx));
-    if (instruction.len == 0) continue;
+  for (tl_str instruction; (instruction = tl_golden_next_instruction(&ptx)).len > 0;) {
     size_t at = 0;
     while (at < NUM_CLASSES && !tl_str_starts_with(instruction, classes[at])) at++;
     if (at < NUM_CLASSES) counts[at]++;
@@ -112,7 +127,7 @@ void tl_golden_facts(tl_str ptx, const tl_manifest *manifest, const char *llvm_v
 
 tl_str tl_golden_fact(tl_str facts, const char *key) {
   while (facts.len > 0) {
-    tl_str line = next_line(&facts);
+    tl_str line = tl_golden_next_line(&facts);
     if (!tl_str_starts_with(line, key) || line.len <= strlen(key) || line.data[strlen(key)] != ' ') continue;
     return tl_str_sub(line, strlen(key) + 1, line.len - strlen(key) - 1);
   }
@@ -121,7 +136,7 @@ tl_str tl_golden_fact(tl_str facts, const char *key) {
 
 static bool has_line(tl_str text, tl_str wanted) {
   while (text.len > 0) {
-    if (tl_str_equal(next_line(&text), wanted)) return true;
+    if (tl_str_equal(tl_golden_next_line(&text), wanted)) return true;
   }
   return false;
 }
@@ -130,7 +145,7 @@ static bool has_line(tl_str text, tl_str wanted) {
 static bool missing_lines(tl_str a, tl_str b, bool same_llvm, bool same_ptxas, char mark, tl_strbuf *out) {
   bool none = true;
   while (a.len > 0) {
-    tl_str line = next_line(&a);
+    tl_str line = tl_golden_next_line(&a);
     if (tl_str_starts_with(line, "llvm ") || (tl_str_starts_with(line, "other ") && !same_llvm)) continue;
     if (tl_str_starts_with(line, "ptxas ") && !same_ptxas) continue;
     if (has_line(b, line)) continue;
@@ -143,39 +158,10 @@ static bool missing_lines(tl_str a, tl_str b, bool same_llvm, bool same_ptxas, c
 bool tl_golden_facts_compare(tl_str recorded, tl_str made, uint32_t *skipped, tl_strbuf *out_differences) {
   bool same_llvm = tl_str_equal(tl_golden_fact(recorded, "llvm"), tl_golden_fact(made, "llvm"));
   tl_str old_ptxas = tl_golden_fact(recorded, "ptxas"), new_ptxas = tl_golden_fact(made, "ptxas");
-  tl_str old_version = next_word(&old_ptxas), new_version = next_word(&new_ptxas);
+  tl_str old_version = tl_golden_next_word(&old_ptxas), new_version = tl_golden_next_word(&new_ptxas);
   // Registers depend on ptxas and, through the text, on LLVM.
   bool same_ptxas = same_llvm && new_version.len > 0 && tl_str_equal(old_version, new_version);
   if (!same_ptxas) ++*skipped;
   bool same = missing_lines(recorded, made, same_llvm, same_ptxas, '-', out_differences);
   return missing_lines(made, recorded, same_llvm, same_ptxas, '+', out_differences) && same;
-}
-
-// ---- differences
-
-static void split_lines(tl_str text, tl_str **out, size_t *out_len) {
-  TL_VEC(tl_str) lines = {0};
-  while (text.len > 0) tl_vec_push(&lines, next_line(&text));
-  *out = lines.items;
-  *out_len = lines.len;
-}
-
-void tl_golden_diff(tl_str old_text, tl_str new_text, const char *name, tl_strbuf *out) {
-  enum { CONTEXT = 3 };
-  tl_str *a, *b;
-  size_t num_a, num_b, head = 0, tail = 0;
-  split_lines(old_text, &a, &num_a);
-  split_lines(new_text, &b, &num_b);
-  while (head < num_a && head < num_b && tl_str_equal(a[head], b[head])) head++;
-  while (tail < num_a - head && tail < num_b - head && tl_str_equal(a[num_a - 1 - tail], b[num_b - 1 - tail])) tail++;
-  size_t first = head > CONTEXT ? head - CONTEXT : 0, after = tail < CONTEXT ? tail : CONTEXT;
-  size_t end_a = num_a - tail, end_b = num_b - tail;
-  tl_strbuf_appendf(out, "--- %s (recorded)\n+++ %s (now)\n@@ -%zu,%zu +%zu,%zu @@\n", name, name, first + 1,
-                    end_a + after - first, first + 1, end_b + after - first);
-  for (size_t i = first; i < head; i++) tl_strbuf_appendf(out, " %.*s\n", TL_STR_ARG(a[i]));
-  for (size_t i = head; i < end_a; i++) tl_strbuf_appendf(out, "-%.*s\n", TL_STR_ARG(a[i]));
-  for (size_t i = head; i < end_b; i++) tl_strbuf_appendf(out, "+%.*s\n", TL_STR_ARG(b[i]));
-  for (size_t i = end_a; i < end_a + after; i++) tl_strbuf_appendf(out, " %.*s\n", TL_STR_ARG(a[i]));
-  free(a);
-  free(b);
 }

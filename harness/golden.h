@@ -35,7 +35,15 @@ bool tl_golden_facts_compare(tl_str recorded, tl_str made, uint32_t *skipped, tl
 // The value behind `key ` in facts; empty when absent.
 tl_str tl_golden_fact(tl_str facts, const char *key);
 
-// The difference of two texts as one unified hunk.
-void tl_golden_diff(tl_str old_text, tl_str new_text, const char *name, tl_strbuf *out);
+// What changed between two PTX texts and their facts as a table, "class old → new difference", one line a class that
+// changed: instructions (loads and stores by the bytes a thread moves), threads, shared bytes, and from ptxas, when
+// both facts come from one version of it, registers and spills. False when no count differs.
+bool tl_golden_explain(tl_str old_ptx, tl_str old_facts, tl_str new_ptx, tl_str new_facts, tl_strbuf *out);
+// The same in few words for one line: up to `max_items` classes, "mma 64 → 32, registers 122 → 130, …".
+void tl_golden_summarize(tl_str old_ptx, tl_str old_facts, tl_str new_ptx, tl_str new_facts, uint32_t max_items,
+                         tl_strbuf *out);
+
+// The difference of two texts in unified form. After `max_lines` lines of it (0: all) one more says how many follow.
+void tl_golden_diff(tl_str old_text, tl_str new_text, const char *name, size_t max_lines, tl_strbuf *out);
 
 #endif

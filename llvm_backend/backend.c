@@ -56,6 +56,8 @@ tl_status tl_backend_create(const tl_module *module, const tl_target *target, co
   if (!status) status = lower_module(backend, module, diags);
   if (!status) status = tl_session_verify(&backend->session, backend->session.module, "lower");
   if (!status) status = choose_ptx(backend, options);
+  if (!status && options->doc.len > 0)
+    backend->manifest.kernels->doc = tl_arena_copy_bytes(&backend->arena, options->doc.data, options->doc.len);
   if (status) {
     tl_backend_destroy(backend);
     return status;

@@ -17,6 +17,7 @@ typedef struct tl_backend tl_backend;
 typedef struct tl_backend_options {
   int ptx_version;  // 0: the larger of the target's floor and what the used ops need
   int opt_level;    // 0 to 3; 3 is the default of the tools
+  tl_str doc;       // the kernel's documentation, for the manifest. Copied
 } tl_backend_options;
 
 // Lowers the module's kernel. `module` must be at scheduled level after the whole pipeline. Owned by the caller.

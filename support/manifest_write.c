@@ -13,8 +13,32 @@ static void line(writer *w, int depth) {
   for (int i = 0; i < depth; i++) tl_strbuf_append_c(w->out, "  ");
 }
 
+// The code point that starts at `at`, whose bytes are valid UTF-8.
+static uint32_t code_point(tl_str text, size_t *at) {
+  uint8_t lead = (uint8_t)text.data[(*at)++];
+  uint32_t point = lead < 0x80 ? lead : lead < 0xe0 ? lead & 0x1f : lead < 0xf0 ? lead & 0x0f : lead & 0x07;
+  while (*at < text.len && ((uint8_t)text.data[*at] & 0xc0) == 0x80)
+    point = point << 6 | ((uint8_t)text.data[(*at)++] & 0x3f);
+  return point;
+}
+
+// In ASCII, so that a manifest may stand in PTX: "ptxas" refuses other characters even in comments.
 static void write_text(writer *w, const char *text) {
-  tl_strbuf_append_json(w->out, tl_str_from(text ? text : ""));
+  tl_strbuf json;
+  tl_strbuf_init(&json);
+  tl_strbuf_append_json(&json, tl_str_from(text ? text : ""));
+  tl_str view = tl_strbuf_view(&json);
+  for (size_t at = 0; at < view.len;) {
+    uint32_t point = code_point(view, &at);
+    if (point < 0x80) {
+      tl_strbuf_append_char(w->out, (char)point);
+    } else if (point < 0x10000) {
+      tl_strbuf_appendf(w->out, "\\u%04x", point);
+    } else {
+      tl_strbuf_appendf(w->out, "\\u%04x\\u%04x", 0xd800 + ((point - 0x10000) >> 10), 0xdc00 + (point & 0x3ff));
+    }
+  }
+  tl_strbuf_fini(&json);
 }
 
 // A constant is a JSON integer, everything else the expression's text.

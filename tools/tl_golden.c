@@ -11,15 +11,17 @@
 static const char usage[] =
     "Usage: tl-golden check | update | diff [options] [NAME …]\n"
     "Compiles every golden of the list and compares it with the files beside the list.\n\n"
-    "  check                  exit 0: same, 1: changed, 2: could not tell\n"
+    "  check                  a line for each that changed; exit 0: same, 1: changed, 2: could not tell\n"
     "  update                 write the files; refused when CI is set in the environment\n"
-    "  diff                   as check, and print the differences\n"
-    "  --list=FILE            default: test/golden/goldens.txt\n"
+    "  diff                   as check, with a table of what changed and the differences of the text\n"
+    "  --full                 diff: the whole text, not 200 lines for each golden\n"
+    "  --list=FILE            default: test/golden/goldens.txt; its specs are relative to its directory\n"
     "  --require-ptxas        fail without ptxas\n"
     "  --ptxas=PATH           default: $TL_PTXAS, PATH, /usr/local/cuda/bin\n"
     "  --version --help\n";
 
-enum { OPT_LIST = TL_OPT_TOOL, OPT_REQUIRE_PTXAS, OPT_PTXAS };
+enum { OPT_LIST = TL_OPT_TOOL, OPT_REQUIRE_PTXAS, OPT_PTXAS, OPT_FULL };
+enum { MAX_DIFF_LINES = 200 };
 enum { EXIT_SAME = 0, EXIT_CHANGED = 1, EXIT_UNKNOWN = 2 };
 
 typedef struct golden_tool {
@@ -27,11 +29,12 @@ typedef struct golden_tool {
   enum { MODE_CHECK, MODE_UPDATE, MODE_DIFF } mode;
   const char *list_path;
   const char *ptxas_path;
-  bool require_ptxas, has_ptxas;
+  bool require_ptxas, has_ptxas, is_full;
   tl_ptxas ptxas;
   char **names;  // Borrowed. Only these; all when there are none.
   int num_names;
-  uint32_t num_same, num_changed, num_unknown, num_written, num_skipped;
+  uint32_t num_same, num_changed, num_unknown, num_written;
+  uint32_t num_skipped_ptxas, num_skipped_texts;  // Comparisons that could not be made of goldens that could.
 } golden_tool;
 
 static void parse_options(golden_tool *g, int argc, char **argv) {
@@ -39,6 +42,7 @@ static void parse_options(golden_tool *g, int argc, char **argv) {
                                           {"list", required_argument, NULL, OPT_LIST},
                                           {"require-ptxas", no_argument, NULL, OPT_REQUIRE_PTXAS},
                                           {"ptxas", required_argument, NULL, OPT_PTXAS},
+                                          {"full", no_argument, NULL, OPT_FULL},
                                           {0}};
   int option;
   while (!g->cli.is_done && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -51,6 +55,9 @@ static void parse_options(golden_tool *g, int argc, char **argv) {
         break;
       case OPT_PTXAS:
         g->ptxas_path = optarg;
+        break;
+      case OPT_FULL:
+        g->is_full = true;
         break;
       default:
         tl_cli_common_option(&g->cli, option, optarg);
@@ -70,6 +77,26 @@ static void parse_options(golden_tool *g, int argc, char **argv) {
   }
   g->names = argv + optind;
   g->num_names = argc - optind;
+}
+
+// ---- files
+
+// A path relative to the list's directory as one relative to ours. free() it.
+static char *beside_list(const golden_tool *g, tl_str path) {
+  const char *slash = strrchr(g->list_path, '/');
+  int directory = slash && !tl_str_starts_with(path, "/") ? (int)(slash - g->list_path) + 1 : 0;
+  char *result = NULL;
+  if (asprintf(&result, "%.*s%.*s", directory, g->list_path, TL_STR_ARG(path)) < 0) abort();
+  return result;
+}
+
+// "test/golden/NAME.TARGET.suffix". free() it.
+static char *file_of(const golden_tool *g, tl_str name, const char *target, const char *suffix) {
+  char *file = NULL;
+  if (asprintf(&file, "%.*s.%s.%s", TL_STR_ARG(name), target, suffix) < 0) abort();
+  char *path = beside_list(g, tl_str_from(file));
+  free(file);
+  return path;
 }
 
 // ---- making one golden
@@ -99,7 +126,7 @@ static tl_status facts_of(golden_tool *g, tl_compiled *compiled, made_golden *ou
 static tl_status make(golden_tool *g, const tl_golden *golden, const tl_target *target, made_golden *out) {
   tl_cli one;
   tl_cli_init(&one, "tl-golden", usage);
-  char *path = strndup(golden->spec.data, golden->spec.len);
+  char *path = beside_list(g, golden->spec);
   one.input = path;
   for (size_t i = 0; i < golden->bindings.len; i++) {
     tl_str binding = golden->bindings.items[i];
@@ -129,35 +156,50 @@ static tl_status make(golden_tool *g, const tl_golden *golden, const tl_target *
 
 // ---- comparing and writing
 
-// "test/golden/NAME.TARGET.suffix". free() it.
-static char *file_of(const golden_tool *g, tl_str name, const char *target, const char *suffix) {
-  const char *slash = strrchr(g->list_path, '/');
-  int directory = slash ? (int)(slash - g->list_path) + 1 : 0;
-  char *path = NULL;
-  if (asprintf(&path, "%.*s%.*s.%s.%s", directory, g->list_path, TL_STR_ARG(name), target, suffix) < 0) abort();
-  return path;
+// The recorded files and what to compare them with.
+typedef struct comparison {
+  const char *label, *ptx_path;
+  tl_str old_ptx, old_facts, new_ptx, new_facts;
+  bool same_facts, same_text;
+  const char *differing_facts;  // lines
+} comparison;
+
+static void report_change(const golden_tool *g, const comparison *c) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_strbuf_appendf(&text, "%s: changed: %s%s%s", c->label, c->same_facts ? "" : "facts",
+                    !c->same_facts && !c->same_text ? " and " : "", c->same_text ? "" : "text");
+  if (g->mode != MODE_DIFF) {
+    tl_strbuf_append_c(&text, " (");
+    tl_golden_summarize(c->old_ptx, c->old_facts, c->new_ptx, c->new_facts, 3, &text);
+    tl_strbuf_append_c(&text, ")\n");
+  } else {
+    tl_strbuf_append_char(&text, '\n');
+    bool any = tl_golden_explain(c->old_ptx, c->old_facts, c->new_ptx, c->new_facts, &text);
+    // Facts without a number of their own, such as the kernel's name.
+    if (!any) tl_strbuf_appendf(&text, "  the same instructions, registers and bytes\n%s", c->differing_facts);
+    if (!c->same_text) {
+      tl_golden_diff(c->old_ptx, c->new_ptx, c->ptx_path, g->is_full ? 0 : MAX_DIFF_LINES, &text);
+    }
+  }
+  fputs(tl_strbuf_c(&text), stdout);
+  tl_strbuf_fini(&text);
 }
 
-static void compare(golden_tool *g, const char *label, const char *ptx_path, const made_golden *made, tl_str old_ptx,
-                    tl_str old_facts) {
+static void compare(golden_tool *g, comparison *c) {
   tl_strbuf differences;
   tl_strbuf_init(&differences);
-  tl_str facts = tl_strbuf_view(&made->facts), ptx = tl_strbuf_view(&made->ptx);
-  uint32_t skipped = 0;
-  bool same_facts = tl_golden_facts_compare(old_facts, facts, &skipped, &differences);
-  bool same_llvm = tl_str_equal(tl_golden_fact(old_facts, "llvm"), tl_golden_fact(facts, "llvm"));
-  bool same_text = !same_llvm || tl_str_equal(old_ptx, ptx);
-  if (!same_llvm) skipped++;
-  g->num_skipped += skipped;
-  if (same_facts && same_text) {
+  c->same_facts = tl_golden_facts_compare(c->old_facts, c->new_facts, &g->num_skipped_ptxas, &differences);
+  c->differing_facts = tl_strbuf_c(&differences);
+  // The text is pinned under one version of LLVM only.
+  bool same_llvm = tl_str_equal(tl_golden_fact(c->old_facts, "llvm"), tl_golden_fact(c->new_facts, "llvm"));
+  c->same_text = !same_llvm || tl_str_equal(c->old_ptx, c->new_ptx);
+  if (!same_llvm) g->num_skipped_texts++;
+  if (c->same_facts && c->same_text) {
     g->num_same++;
   } else {
     g->num_changed++;
-    printf("%s: changed: %s%s%s\n%s", label, same_facts ? "" : "facts", !same_facts && !same_text ? " and " : "",
-           same_text ? "" : "text", tl_strbuf_c(&differences));
-    tl_strbuf_clear(&differences);
-    if (g->mode == MODE_DIFF && !same_text) tl_golden_diff(old_ptx, ptx, ptx_path, &differences);
-    fputs(tl_strbuf_c(&differences), stdout);
+    report_change(g, c);
   }
   tl_strbuf_fini(&differences);
 }
@@ -186,7 +228,12 @@ static tl_status run_golden(golden_tool *g, const tl_golden *golden, const tl_ta
     } else if (missing) {
       status = missing;
     } else {
-      compare(g, label, ptx_path, &made, tl_strbuf_view(&old_ptx), tl_strbuf_view(&old_facts));
+      compare(g, &(comparison){.label = label,
+                               .ptx_path = ptx_path,
+                               .old_ptx = tl_strbuf_view(&old_ptx),
+                               .old_facts = tl_strbuf_view(&old_facts),
+                               .new_ptx = tl_strbuf_view(&made.ptx),
+                               .new_facts = tl_strbuf_view(&made.facts)});
     }
   }
   free(ptx_path);
@@ -262,14 +309,16 @@ static tl_status run(golden_tool *g) {
 static void summarize(const golden_tool *g) {
   if (g->mode == MODE_UPDATE) {
     printf("%u files written, %u goldens failed\n", g->num_written, g->num_unknown);
-  } else {
-    printf("%u same, %u changed, %u could not tell\n", g->num_same, g->num_changed, g->num_unknown);
+    return;
   }
-  if (!g->has_ptxas) {
-    printf("%u checks skipped: no ptxas\n", g->num_skipped);
-  } else if (g->num_skipped > 0) {
-    printf("%u checks skipped: recorded with another LLVM or ptxas\n", g->num_skipped);
-  }
+  printf("%u passed, %u failed, %u skipped", g->num_same, g->num_changed, g->num_unknown);
+  if (g->num_skipped_texts > 0)
+    printf("; %u texts not compared (recorded with another LLVM than %s)", g->num_skipped_texts,
+           tl_backend_llvm_version());
+  printf("; %u ptxas checks skipped", g->num_skipped_ptxas);
+  if (g->num_skipped_ptxas > 0)
+    printf(g->has_ptxas ? " (recorded with another LLVM or ptxas, or without)" : " (no ptxas)");
+  putchar('\n');
 }
 
 int main(int argc, char **argv) {

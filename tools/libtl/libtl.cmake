@@ -43,7 +43,7 @@ endif()
 file(RELATIVE_PATH TL_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(libtl/tl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tl.pc @ONLY)
 configure_package_config_file(libtl/tlConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
 install(TARGETS tl_shared EXPORT tlTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -51,6 +51,6 @@ install(TARGETS tl_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${tl_public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl)
 install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+  libtl/tlGolden.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels FILES_MATCHING PATTERN "*.yaml")

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# tl_add_golden_test(NAME name LIST file [GOLDENS golden…] [UPDATE_TARGET target] [PTXAS path] [REQUIRE_PTXAS]
+#                    [TIMEOUT seconds] [LABELS label…])
+#
+# Adds the test `name`: `tl-golden check` over the list `file` (relative to the current source directory), or only over
+# the named goldens. With UPDATE_TARGET, building that target rewrites the recorded files (refused where CI is set).
+# The program is the target tl-golden in this project's own tree, else the cache variable TL_GOLDEN_PROGRAM, which
+# find_package(tl) sets to the installed one.
+function(tl_add_golden_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "REQUIRE_PTXAS" "NAME;LIST;UPDATE_TARGET;PTXAS;TIMEOUT" "GOLDENS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "tl_add_golden_test: unexpected arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  foreach(required NAME LIST)
+    if(NOT arg_${required})
+      message(FATAL_ERROR "tl_add_golden_test: ${required} is missing")
+    endif()
+  endforeach()
+  get_filename_component(list "${arg_LIST}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(NOT EXISTS "${list}")
+    message(FATAL_ERROR "tl_add_golden_test: no file ${list}")
+  endif()
+  if(TARGET tl-golden)
+    set(program $<TARGET_FILE:tl-golden>)
+  elseif(TL_GOLDEN_PROGRAM)
+    set(program "${TL_GOLDEN_PROGRAM}")
+  else()
+    message(FATAL_ERROR "tl_add_golden_test: tl-golden was not found; set TL_GOLDEN_PROGRAM")
+  endif()
+  set(options "--list=${list}")
+  if(arg_PTXAS)
+    list(APPEND options "--ptxas=${arg_PTXAS}")
+  endif()
+  if(arg_REQUIRE_PTXAS)
+    list(APPEND options --require-ptxas)
+  endif()
+  add_test(NAME "${arg_NAME}" COMMAND "${program}" check ${options} ${arg_GOLDENS})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 600)
+  endif()
+  set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  if(arg_UPDATE_TARGET)
+    add_custom_target("${arg_UPDATE_TARGET}" COMMAND "${program}" update ${options} ${arg_GOLDENS} VERBATIM
+      COMMENT "Recording the goldens of ${list}")
+  endif()
+endfunction()
