@@ -25,9 +25,9 @@ static tl_module *compile(const char *text, tl_sources *sources, tl_diags *diags
   return module;
 }
 
-// More elements than registers of a thread are an error of their own.
+// Tiles held together that need more registers than a thread has are an error of their own; here two are held at once.
 static bool fits_registers(int32_t m, int32_t n, int32_t threads) {
-  return m * n <= 224 * threads;
+  return m * n <= 112 * threads;
 }
 
 static void check_op(tl_op *op, void *user) {
