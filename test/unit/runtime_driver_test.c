@@ -151,7 +151,9 @@ static tl_cu_result fake_memset(tl_cu_pointer to, unsigned char value, size_t co
 }
 static tl_cu_result fake_pointer(void *value, tl_cu_pointer_attribute attribute, tl_cu_pointer pointer) {
   if (pointer == 0xdead0) return TL_CU_ERROR_INVALID_VALUE;
-  *(int *)value = attribute == TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? (pointer == 0xbeef0 ? 1 : 2) : 0;
+  *(int *)value = attribute == TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE      ? (pointer == 0xbeef0 ? 1 : 2)
+                  : attribute == TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? pointer == 0xfeed0
+                                                                        : 0;
   return 0;
 }
 
@@ -287,11 +289,33 @@ START_TEST(launches_with_a_workspace) {
   status = tl_kernel_check(kernel, &argument, 1);
   ck_assert_str_eq(tl_status_message(status), "argument 'A': expected device memory, given host memory");
   tl_status_free(status);
+  argument.tensor.data = (void *)0xfeed0;
+  status = tl_kernel_check(kernel, &argument, 1);
+  ck_assert_str_eq(tl_status_message(status), "argument 'A': expected memory of GPU 0, given memory of GPU 1");
+  tl_status_free(status);
   status = tl_program_kernel(program, "other", &kernel);
   ck_assert_str_eq(tl_status_message(status), "no kernel 'other': the program has the kernels: k");
   tl_status_free(status);
   tl_program_destroy(program);
   ck_assert_int_eq(allocations, 0);
+}
+END_TEST
+
+START_TEST(refuses_grids_past_the_hardware) {
+  tl_program *program;
+  tl_kernel *kernel;
+  ck_assert(!load("ceildiv(N, 32)", "N * N", &program));
+  ck_assert(!tl_program_kernel(program, NULL, &kernel));
+  static float data[4] __attribute__((aligned(16)));
+  static const int64_t size = 65536;
+  tl_argument argument = tl_argument_tensor("A", data, "f32", 1, &size);
+  launches = 0;
+  tl_status status = tl_kernel_launch(kernel, &argument, 1, NULL);
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_INVALID_ARGUMENT);
+  ck_assert_str_eq(tl_status_message(status), "launching 'k': grid of 'k': x is 4294967296, expected 0 to 2147483647");
+  tl_status_free(status);
+  ck_assert_int_eq(launches, 0);
+  tl_program_destroy(program);
 }
 END_TEST
 
@@ -303,6 +327,7 @@ int main(void) {
   tcase_add_test(tests, attaches_the_jit_log);
   tcase_add_test(tests, refuses_what_cannot_run);
   tcase_add_test(tests, launches_with_a_workspace);
+  tcase_add_test(tests, refuses_grids_past_the_hardware);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
