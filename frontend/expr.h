@@ -18,18 +18,39 @@ typedef enum tl_expr_kind {
   TL_EXPR_BINARY,       // op: + - * / // % ** & | ^ << >> and or @
   TL_EXPR_COMPARE,      // operands[0] ops[0] operands[1] ops[1] …: a chain
   TL_EXPR_CONDITIONAL,  // operands: value, condition, other (value if condition else other)
-  TL_EXPR_CALL,         // text = function; operands = positional; keywords. A YAML list (check.inputs) is a call of `list`
-  TL_EXPR_INDEX,        // operands[0] = base; subscripts
-  TL_EXPR_TRANSPOSE,    // operands[0].T
-  TL_EXPR_REDUCTION     // text = sum|prod|max|min|any|all|argmax|argmin; indices; operands[0] = body
+  TL_EXPR_CALL,   // text = function; operands = positional; keywords. A YAML list (check.inputs) is a call of `list`
+  TL_EXPR_INDEX,  // operands[0] = base; subscripts
+  TL_EXPR_TRANSPOSE,  // operands[0].T
+  TL_EXPR_REDUCTION   // text = sum|prod|max|min|any|all|argmax|argmin; indices; operands[0] = body
 } tl_expr_kind;
 
 typedef enum tl_expr_op {
   TL_EXPR_OP_NONE,
-  TL_EXPR_OP_NEG, TL_EXPR_OP_POS, TL_EXPR_OP_INVERT, TL_EXPR_OP_NOT,
-  TL_EXPR_OP_ADD, TL_EXPR_OP_SUB, TL_EXPR_OP_MUL, TL_EXPR_OP_DIV, TL_EXPR_OP_FLOORDIV, TL_EXPR_OP_MOD, TL_EXPR_OP_POW,
-  TL_EXPR_OP_BITAND, TL_EXPR_OP_BITOR, TL_EXPR_OP_BITXOR, TL_EXPR_OP_SHL, TL_EXPR_OP_SHR, TL_EXPR_OP_AND, TL_EXPR_OP_OR, TL_EXPR_OP_MATMUL,
-  TL_EXPR_OP_EQ, TL_EXPR_OP_NE, TL_EXPR_OP_LT, TL_EXPR_OP_LE, TL_EXPR_OP_GT, TL_EXPR_OP_GE
+  TL_EXPR_OP_NEG,
+  TL_EXPR_OP_POS,
+  TL_EXPR_OP_INVERT,
+  TL_EXPR_OP_NOT,
+  TL_EXPR_OP_ADD,
+  TL_EXPR_OP_SUB,
+  TL_EXPR_OP_MUL,
+  TL_EXPR_OP_DIV,
+  TL_EXPR_OP_FLOORDIV,
+  TL_EXPR_OP_MOD,
+  TL_EXPR_OP_POW,
+  TL_EXPR_OP_BITAND,
+  TL_EXPR_OP_BITOR,
+  TL_EXPR_OP_BITXOR,
+  TL_EXPR_OP_SHL,
+  TL_EXPR_OP_SHR,
+  TL_EXPR_OP_AND,
+  TL_EXPR_OP_OR,
+  TL_EXPR_OP_MATMUL,
+  TL_EXPR_OP_EQ,
+  TL_EXPR_OP_NE,
+  TL_EXPR_OP_LT,
+  TL_EXPR_OP_LE,
+  TL_EXPR_OP_GT,
+  TL_EXPR_OP_GE
 } tl_expr_op;
 
 typedef struct tl_expr tl_expr;
@@ -97,7 +118,8 @@ typedef struct tl_located_text {
 // Every parser reports problems in `diags` and returns NULL (or false) on error.
 tl_expr *tl_expr_parse(tl_arena *arena, tl_diags *diags, tl_located_text text);
 // "a, b, c" → expressions.
-bool tl_expr_parse_list(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr ***out_items, uint32_t *out_len);
+bool tl_expr_parse_list(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr ***out_items,
+                        uint32_t *out_len);
 
 // Assignment "X[i] += e" (ops: = += -= *= /= max= min=), also "v, i = argmax(…)".
 typedef struct tl_assign {

@@ -44,7 +44,8 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt);
 // instantiate_reduce.c: `reduce:`, and the reductions inside an expression, which become tiles ahead of the statement.
 void tl_instantiate_reduce(tl_sema *sema, const tl_stmt *stmt);
 bool tl_instantiate_has_reduction(const tl_expr *expr);
-// Afterwards tl_sema_find_reduction gives the tile behind each; the caller sets sema->reductions back to its length before.
+// Afterwards tl_sema_find_reduction gives the tile behind each; the caller sets sema->reductions back to its length
+// before.
 void tl_instantiate_reductions(tl_sema *sema, const tl_expr *expr);
 // What reductions and scans share. A fragment of our own, declared at the head of the kernel.
 tl_value *tl_instantiate_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,

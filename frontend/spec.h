@@ -71,14 +71,14 @@ typedef enum tl_stmt_kind {
   TL_STMT_WHILE,      // condition, body
   TL_STMT_BREAK,
   TL_STMT_CONTINUE,
-  TL_STMT_EXIT,       // condition, or NULL: always
-  TL_STMT_LET,        // lets
-  TL_STMT_ATOMIC,     // from, to; options op into compare order
-  TL_STMT_WAIT_UNTIL, // condition
-  TL_STMT_VIEW,       // view
-  TL_STMT_ASSIGN,     // assign
-  TL_STMT_SCAN,       // assign: c = cumsum(x, axis=0); options reverse exclusive
-  TL_STMT_REDUCE,     // assign: m = max(S, axis=1); options accumulate keepdims nan
+  TL_STMT_EXIT,        // condition, or NULL: always
+  TL_STMT_LET,         // lets
+  TL_STMT_ATOMIC,      // from, to; options op into compare order
+  TL_STMT_WAIT_UNTIL,  // condition
+  TL_STMT_VIEW,        // view
+  TL_STMT_ASSIGN,      // assign
+  TL_STMT_SCAN,        // assign: c = cumsum(x, axis=0); options reverse exclusive
+  TL_STMT_REDUCE,      // assign: m = max(S, axis=1); options accumulate keepdims nan
   TL_STMT_SYNC
 } tl_stmt_kind;
 
@@ -96,8 +96,8 @@ typedef struct tl_stmt_list {
 
 struct tl_stmt {
   tl_stmt_kind kind;
-  tl_loc loc;      // the key (or the whole assignment)
-  tl_loc text_loc; // the value behind the key
+  tl_loc loc;       // the key (or the whole assignment)
+  tl_loc text_loc;  // the value behind the key
   tl_expr *target;
   tl_expr *from, *to;
   tl_assign assign;
@@ -130,8 +130,8 @@ typedef struct tl_tolerance {
 // One line of a reference: an assignment, or a coupled recurrence {recur: t in 0:S, do: […]}.
 typedef struct tl_reference_stmt {
   bool is_recur;
-  tl_assign assign;           // target: NAME or INDEX whose subscripts are index names, `k in lo:hi` given through `ranges`
-  tl_reduction_index *ranges; // ranges given on the left side or by recur
+  tl_assign assign;  // target: NAME or INDEX whose subscripts are index names, `k in lo:hi` given through `ranges`
+  tl_reduction_index *ranges;  // ranges given on the left side or by recur
   uint32_t num_ranges;
   struct tl_reference_stmt *body;
   uint32_t num_body;
@@ -182,8 +182,8 @@ typedef struct tl_kernel_spec {
   uint32_t num_requires;
   tl_named_expr *grid;
   uint32_t num_grid;
-  tl_expr *threads;    // NULL or the NAME auto: the compiler's choice
-  tl_expr *fast_math;  // NULL: false
+  tl_expr *threads;       // NULL or the NAME auto: the compiler's choice
+  tl_expr *fast_math;     // NULL: false
   tl_expr *raster_panel;  // NULL: the compiler's choice
   tl_str raster_order;    // "row" (default) or "column"
   tl_tile_decl *tiles;
@@ -203,8 +203,8 @@ typedef struct tl_spec {
 #define TL_SPEC_MAX_BYTES (16u << 20)
 
 // Parses a file's documents. Everything the language has is parsed and checked for syntax; what later versions compile
-// (macros, chains, clusters, reduce, …) is refused by name. Reports in `diags`; returns NULL only when nothing usable is left.
-// Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
+// (macros, chains, clusters, reduce, …) is refused by name. Reports in `diags`; returns NULL only when nothing usable
+// is left. Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
 tl_spec *tl_spec_parse(const tl_sources *sources, uint32_t source, tl_diags *diags);
 void tl_spec_destroy(tl_spec *spec);
 const tl_kernel_spec *tl_spec_find(const tl_spec *spec, tl_str name);

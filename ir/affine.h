@@ -12,8 +12,8 @@ typedef struct tl_range {
   int64_t lo, hi;
 } tl_range;
 
-// sum of coefficient * symbol + constant. Symbols are values that are not sums themselves (block and loop indices, dynamic
-// params, quotients, loads …). Products of two symbols are symbols of their own.
+// sum of coefficient * symbol + constant. Symbols are values that are not sums themselves (block and loop indices,
+// dynamic params, quotients, loads …). Products of two symbols are symbols of their own.
 typedef struct tl_affine {
   bool valid;  // false: too many terms or an overflow; then nothing may be concluded
   int64_t constant;
@@ -46,7 +46,8 @@ bool tl_prove_nonnegative(tl_value *a);
 bool tl_prove_lt_offset(tl_value *a, int64_t offset, tl_value *b);
 bool tl_prove_equal(tl_value *a, tl_value *b);
 
-// Builds a simplified value: folds constants, merges terms, drops neutral elements. Used by the builders and canonicalize.
+// Builds a simplified value: folds constants, merges terms, drops neutral elements. Used by the builders and
+// canonicalize.
 tl_value *tl_index_add(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_sub(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_mul(tl_builder *builder, tl_value *a, tl_value *b);

@@ -15,7 +15,10 @@
 // ---- enumerations (enums.def)
 #define TL_IR_ENUM_BEGIN(ID, c_name) typedef enum tl_##c_name {
 #define TL_IR_ENUM_VALUE(ID, VALUE, text) TL_##ID##_##VALUE,
-#define TL_IR_ENUM_END(ID) TL_##ID##_COUNT } tl_ir_enum_##ID;
+#define TL_IR_ENUM_END(ID) \
+  TL_##ID##_COUNT          \
+  }                        \
+  tl_ir_enum_##ID;
 #include "ir/enums.def"
 #undef TL_IR_ENUM_BEGIN
 #undef TL_IR_ENUM_VALUE
@@ -44,8 +47,8 @@ typedef enum tl_type_kind {
   TL_TYPE_BUFFER,  // memory: scope, dtype, dims (global: -1 where only known at launch)
   TL_TYPE_TILE,    // SSA tile spread over the block's registers: dtype, dims, layout once inferred
   TL_TYPE_RING,
-  TL_TYPE_SLOT,    // an acquired or waited slot of a ring
-  TL_TYPE_TOKEN    // a copy in flight
+  TL_TYPE_SLOT,  // an acquired or waited slot of a ring
+  TL_TYPE_TOKEN  // a copy in flight
 } tl_type_kind;
 
 typedef struct tl_type {
@@ -107,9 +110,9 @@ struct tl_attr {
   tl_attr_key key;
   bool is_float;  // VALUE: which member holds the constant
   union {
-    int64_t i;       // INT, DTYPE, ENUM, UNIT (1), VALUE
-    double f;        // FLOAT, VALUE
-    const char *s;   // STR. Owned by the module.
+    int64_t i;      // INT, DTYPE, ENUM, UNIT (1), VALUE
+    double f;       // FLOAT, VALUE
+    const char *s;  // STR. Owned by the module.
     struct {
       const int64_t *items;  // INTS. Owned by the module.
       int32_t len;
@@ -146,10 +149,10 @@ typedef struct tl_use {
 
 struct tl_value {
   const tl_type *type;
-  tl_op *def;       // NULL for a block argument
-  tl_block *block;  // of a block argument, else NULL
-  uint32_t index;   // result or argument number
-  const char *name; // hint for the printer, or NULL. Owned by the module.
+  tl_op *def;        // NULL for a block argument
+  tl_block *block;   // of a block argument, else NULL
+  uint32_t index;    // result or argument number
+  const char *name;  // hint for the printer, or NULL. Owned by the module.
   tl_use *uses;
 };
 
@@ -179,11 +182,11 @@ struct tl_block {
 
 typedef struct tl_module {
   tl_arena arena;
-  tl_strmap strings;  // interned text
-  tl_strmap types;    // printed type → tl_type
-  tl_block *body;     // KERNEL ops
-  int level;          // 0 tile level, 1 scheduled level: what the verifier allows
-  const struct tl_target *target;  // Borrowed (static). May be NULL before the target is known.
+  tl_strmap strings;                               // interned text
+  tl_strmap types;                                 // printed type → tl_type
+  tl_block *body;                                  // KERNEL ops
+  int level;                                       // 0 tile level, 1 scheduled level: what the verifier allows
+  const struct tl_target *target;                  // Borrowed (static). May be NULL before the target is known.
   const tl_type *simple_types[TL_TYPE_TOKEN + 1];  // filled on first use
   const tl_type *scalar_types[TL_DTYPE_COUNT];
 } tl_module;
@@ -191,7 +194,17 @@ typedef struct tl_module {
 // ---- op tables
 typedef struct tl_operand_info {
   const char *name;
-  enum { TL_OPERAND_INDEX, TL_OPERAND_SCALAR, TL_OPERAND_BOOL, TL_OPERAND_BUFFER, TL_OPERAND_TILE, TL_OPERAND_RING, TL_OPERAND_SLOT, TL_OPERAND_TOKEN, TL_OPERAND_ANY } kind;
+  enum {
+    TL_OPERAND_INDEX,
+    TL_OPERAND_SCALAR,
+    TL_OPERAND_BOOL,
+    TL_OPERAND_BUFFER,
+    TL_OPERAND_TILE,
+    TL_OPERAND_RING,
+    TL_OPERAND_SLOT,
+    TL_OPERAND_TOKEN,
+    TL_OPERAND_ANY
+  } kind;
   enum { TL_COUNT_ONE, TL_COUNT_OPT, TL_COUNT_MANY } count;
 } tl_operand_info;
 typedef struct tl_opattr_info {
@@ -237,7 +250,8 @@ const char *tl_module_intern(tl_module *module, tl_str text);
 const tl_type *tl_type_index(tl_module *module);
 const tl_type *tl_type_scalar(tl_module *module, tl_dtype dtype);
 const tl_type *tl_type_buffer(tl_module *module, int scope, tl_dtype dtype, const int64_t *dims, int32_t rank);
-const tl_type *tl_type_tile(tl_module *module, tl_dtype dtype, const int64_t *dims, int32_t rank, const tl_layout *layout);
+const tl_type *tl_type_tile(tl_module *module, tl_dtype dtype, const int64_t *dims, int32_t rank,
+                            const tl_layout *layout);
 const tl_type *tl_type_simple(tl_module *module, tl_type_kind kind);  // RING, SLOT, TOKEN, NONE, INDEX
 // The module's own copy of a type of any module.
 const tl_type *tl_type_import(tl_module *module, const tl_type *type);
@@ -247,7 +261,8 @@ const tl_shared_layout *tl_module_shared_layout(tl_module *module, const tl_shar
 // Product of the dims; -1 when one is unknown or the product overflows.
 int64_t tl_type_num_elements(const tl_type *type);
 
-// ---- building. A builder inserts before `before`, or at the end of `block` when that is NULL, and gives every op `loc`.
+// ---- building. A builder inserts before `before`, or at the end of `block` when that is NULL, and gives every op
+// `loc`.
 typedef struct tl_builder {
   tl_module *module;
   tl_block *block;
@@ -265,12 +280,15 @@ typedef struct tl_group {
   tl_value *const *values;
   uint32_t len;
 } tl_group;
-#define TL_GROUP_OF(...) \
-  (tl_group) { (tl_value *const[]){__VA_ARGS__}, sizeof((tl_value *const[]){__VA_ARGS__}) / sizeof(tl_value *) }
+#define TL_GROUP_OF(...)                                                                            \
+  (tl_group) {                                                                                      \
+    (tl_value *const[]){__VA_ARGS__}, sizeof((tl_value *const[]){__VA_ARGS__}) / sizeof(tl_value *) \
+  }
 #define TL_GROUP_EMPTY ((tl_group){0})
 
 // The general constructor: `groups` in ops.def order (num_groups of the op's info), regions are made empty.
-tl_op *tl_build(tl_builder *builder, tl_opcode code, const tl_group *groups, const tl_type *const *results, uint32_t num_results);
+tl_op *tl_build(tl_builder *builder, tl_opcode code, const tl_group *groups, const tl_type *const *results,
+                uint32_t num_results);
 // Shorthands; the result is the op's only result.
 tl_value *tl_build_index(tl_builder *builder, int64_t value);
 tl_value *tl_build_const_int(tl_builder *builder, const tl_type *type, int64_t value);
@@ -299,9 +317,9 @@ void tl_op_set_operand(tl_op *op, uint32_t index, tl_value *value);
 void tl_op_set_group(tl_module *module, tl_op *op, int group, tl_value *const *values, uint32_t len);
 tl_value *tl_op_result(const tl_op *op, uint32_t index);
 bool tl_op_has(const tl_op *op, tl_attr_key key);
-const tl_attr *tl_op_attr(const tl_op *op, tl_attr_key key);  // NULL when absent
+const tl_attr *tl_op_attr(const tl_op *op, tl_attr_key key);            // NULL when absent
 int64_t tl_op_int(const tl_op *op, tl_attr_key key, int64_t fallback);  // INT, DTYPE, ENUM, UNIT
-const char *tl_op_str(const tl_op *op, tl_attr_key key);       // NULL when absent
+const char *tl_op_str(const tl_op *op, tl_attr_key key);                // NULL when absent
 const tl_layout *tl_op_layout(const tl_op *op, tl_attr_key key);
 void tl_op_set_int(tl_module *module, tl_op *op, tl_attr_key key, int64_t value);
 void tl_op_set_str(tl_module *module, tl_op *op, tl_attr_key key, tl_str value);
@@ -330,7 +348,7 @@ typedef struct tl_value_map {
   struct tl_value_pair {
     const tl_value *from;
     tl_value *to;
-  } *items;
+  } * items;
   size_t len, capacity;
 } tl_value_map;
 void tl_value_map_set(tl_value_map *map, const tl_value *from, tl_value *to);

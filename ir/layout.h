@@ -24,10 +24,10 @@ typedef struct tl_layout_mode {
   int32_t stride;
 } tl_layout_mode;
 
-// A distributed layout of a tile of `shape`: coordinate d of an element = sum of digit * stride over the modes of dim d.
-// Per dim the strides form an exact mixed radix over the padded box: every padded coordinate occurs (exactly once apart
-// from replication). Coordinates at or past shape[d] are padding: never observable. The lane modes multiply to 32, the
-// warp modes to the block's number of warps.
+// A distributed layout of a tile of `shape`: coordinate d of an element = sum of digit * stride over the modes of dim
+// d. Per dim the strides form an exact mixed radix over the padded box: every padded coordinate occurs (exactly once
+// apart from replication). Coordinates at or past shape[d] are padding: never observable. The lane modes multiply to
+// 32, the warp modes to the block's number of warps.
 typedef struct tl_layout {
   int32_t rank;
   int32_t shape[TL_MAX_RANK];  // elements, unpadded
@@ -35,8 +35,9 @@ typedef struct tl_layout {
   tl_layout_mode modes[TL_LAYOUT_MAX_MODES];
 } tl_layout;
 
-// A shared tile: row-major over its dims with a pitch (bytes) between rows of the last dim, and an XOR swizzle of 16-byte
-// chunks inside a row: chunk ^= (row >> swizzle_shift) & swizzle_mask, where row is the linear index over all but the last dim.
+// A shared tile: row-major over its dims with a pitch (bytes) between rows of the last dim, and an XOR swizzle of
+// 16-byte chunks inside a row: chunk ^= (row >> swizzle_shift) & swizzle_mask, where row is the linear index over all
+// but the last dim.
 typedef struct tl_shared_layout {
   int32_t pitch_bytes;    // >= the last dim's bytes; a multiple of 16 when swizzled
   int32_t swizzle_mask;   // 0: no swizzle; else 1, 3 or 7
@@ -51,7 +52,8 @@ bool tl_layout_coord(const tl_layout *layout, int32_t reg, int32_t lane, int32_t
 // Only the part of the coordinate that `index` on `axis` contributes.
 void tl_layout_axis_coord(const tl_layout *layout, tl_layout_axis axis, int32_t index, int32_t *out_coord);
 // Some (register, lane, warp) that holds `coord` (the one with all replication digits 0). False outside the padded box.
-bool tl_layout_find(const tl_layout *layout, const int32_t *coord, int32_t *out_reg, int32_t *out_lane, int32_t *out_warp);
+bool tl_layout_find(const tl_layout *layout, const int32_t *coord, int32_t *out_reg, int32_t *out_lane,
+                    int32_t *out_warp);
 // Padded size along a dim.
 int32_t tl_layout_padded(const tl_layout *layout, int32_t dim);
 bool tl_layout_has_padding(const tl_layout *layout);
@@ -62,28 +64,31 @@ bool tl_layout_equal(const tl_layout *a, const tl_layout *b);
 bool tl_layout_equivalent(const tl_layout *a, const tl_layout *b);
 // NULL when well-formed for `threads` threads; else what is wrong (static text).
 const char *tl_layout_check(const tl_layout *layout, int32_t threads);
-// Contiguous elements along `dim` in consecutive registers from register 0 (the vector width the layout allows). A vector
-// may reach into the padding when it does not divide shape[dim].
+// Contiguous elements along `dim` in consecutive registers from register 0 (the vector width the layout allows). A
+// vector may reach into the padding when it does not divide shape[dim].
 int32_t tl_layout_vector(const tl_layout *layout, int32_t dim);
 
 // The layout of a tile indexed by a subset / permutation of this one's dims: result dim i = dim dims[i]; dropped dims
 // become replication (lanes, warps) or disappear (registers).
 tl_layout tl_layout_project(const tl_layout *layout, const int32_t *dims, int32_t rank);
 // For a projected layout: which register of the projection holds what register `reg` of the full layout looks at.
-int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *projected, const int32_t *dims, int32_t reg);
+int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *projected, const int32_t *dims,
+                                     int32_t reg);
 
-// A blocked layout: each thread holds `vec` contiguous elements of dim `order[0]`, threads run along order[0] first, then
-// order[1], …; leftover elements become further registers; leftover threads replicate. `threads` a multiple of 32.
+// A blocked layout: each thread holds `vec` contiguous elements of dim `order[0]`, threads run along order[0] first,
+// then order[1], …; leftover elements become further registers; leftover threads replicate. `threads` a multiple of 32.
 tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *order, int32_t vec, int32_t threads);
-// Accumulator of mma.m16n8 (16- and 32-bit results; PTX ISA, "Matrix Fragments for mma.m16n8k16"): warps_m by warps_n warps,
-// each a contiguous part of the tile; sizes are padded to 16 and 8 per warp. Warp w has place w % warps_m along m and
-// w / warps_m along n. Register ((tile_m * tiles_n + tile_n) * 4 + i) is c<i> of the warp's m16n8 tile (tile_m, tile_n).
+// Accumulator of mma.m16n8 (16- and 32-bit results; PTX ISA, "Matrix Fragments for mma.m16n8k16"): warps_m by warps_n
+// warps, each a contiguous part of the tile; sizes are padded to 16 and 8 per warp. Warp w has place w % warps_m along
+// m and w / warps_m along n. Register ((tile_m * tiles_n + tile_n) * 4 + i) is c<i> of the warp's m16n8 tile (tile_m,
+// tile_n).
 tl_layout tl_layout_mma_acc(const int32_t *shape, int32_t warps_m, int32_t warps_n);
 // Register tile for FMA gemms: threads in a 2-D grid, each with reg_m by reg_n elements interleaved in groups of vec_n.
 tl_layout tl_layout_fma_acc(const int32_t *shape, int32_t threads);
 
 // Byte offset of an element of a shared tile of `shape` and element size `bits`.
-int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits, const int32_t *coord);
+int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits,
+                                const int32_t *coord);
 int64_t tl_shared_layout_bytes(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits);
 
 // Text: "#layout<128x128: r2.d1s1 l4.d1s2 l8.d0s1 r2.d0s8 … >" and "#shared<pitch 128, xor 7 shift 0>".

@@ -207,8 +207,7 @@ static bool is_removable(const tl_op *op) {
   const tl_op_info *info = tl_op_info_of(op->code);
   // Ops of the kernel's head describe the launch and stay.
   if ((info->flags & TL_OPFLAG_ONCE) || !(info->flags & TL_OPFLAG_PURE)) {
-    return op->code == TL_OP_TILE_LOAD || op->code == TL_OP_LOAD || op->code == TL_OP_REDUCE ||
-           op->code == TL_OP_SCAN;
+    return op->code == TL_OP_TILE_LOAD || op->code == TL_OP_LOAD || op->code == TL_OP_REDUCE || op->code == TL_OP_SCAN;
   }
   return true;
 }

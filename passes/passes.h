@@ -13,18 +13,18 @@ typedef struct tl_pass_options {
   const char *print_before;  // comma list of pass names, "all", or NULL
   const char *print_after;
   bool print_changed;
-  const char *stop_after;    // NULL: run all
+  const char *stop_after;  // NULL: run all
   bool verify_each;
   bool time_passes;
-  int pass_limit;            // -1: no limit
-  tl_strbuf *log;            // prints and timings go here. Borrowed; may be NULL.
+  int pass_limit;  // -1: no limit
+  tl_strbuf *log;  // prints and timings go here. Borrowed; may be NULL.
 } tl_pass_options;
 
 typedef struct tl_pass_context {
-  tl_module *module;       // Borrowed.
-  const tl_target *target; // Borrowed.
-  tl_diags *diags;         // Borrowed. Errors, warnings and remarks (tl_diag_report with a remark code).
-  tl_arena scratch;        // emptied after every pass
+  tl_module *module;        // Borrowed.
+  const tl_target *target;  // Borrowed.
+  tl_diags *diags;          // Borrowed. Errors, warnings and remarks (tl_diag_report with a remark code).
+  tl_arena scratch;         // emptied after every pass
 } tl_pass_context;
 
 // A pass. TL_OK also when it reported errors in diags (the manager stops then); a failure is INTERNAL: a bug.
@@ -43,7 +43,8 @@ const tl_pass_info *tl_pass_find(tl_str name);
 
 // Runs the pipeline (or options->passes) and the verifier (always at the end; after each with verify_each).
 // DIAGNOSTICS when a pass reported errors; INTERNAL (with pass name and the verifier's text) for our bugs.
-TL_MUST_USE tl_status tl_passes_run(tl_module *module, const tl_target *target, const tl_pass_options *options, tl_diags *diags);
+TL_MUST_USE tl_status tl_passes_run(tl_module *module, const tl_target *target, const tl_pass_options *options,
+                                    tl_diags *diags);
 
 // One declaration a pass, from passes.def.
 #define TL_PASS(id, name, level_after, doc) tl_status tl_pass_##id(tl_pass_context *context);

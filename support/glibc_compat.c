@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Release binaries run where glibc is 2.35 or newer. Debian 12's static libstdc++ asks for arc4random, which glibc has only
-// since 2.36; this definition takes its place in static builds (`-u arc4random` in cmake/TlLLVM.cmake pulls it in).
+// Release binaries run where glibc is 2.35 or newer. Debian 12's static libstdc++ asks for arc4random, which glibc has
+// only since 2.36; this definition takes its place in static builds (`-u arc4random` in cmake/TlLLVM.cmake pulls it
+// in).
 #ifdef TL_STATIC_LLVM
 
 #include <stdint.h>

@@ -51,7 +51,8 @@ TL_API TL_MUST_USE tl_status tl_compiler_compile_file(tl_compiler *compiler, con
 
 TL_API void tl_compilation_destroy(tl_compilation *compilation);
 // PTX text with the manifest as its head; NUL-terminated, its length in `*out_bytes` (may be NULL). NULL when the spec
-// had errors. A NULL compilation, as failures other than DIAGNOSTICS leave it, is one without any text. Borrowed from `compilation`, as all texts below.
+// had errors. A NULL compilation, as failures other than DIAGNOSTICS leave it, is one without any text. Borrowed from
+// `compilation`, as all texts below.
 TL_API const char *tl_compilation_ptx(const tl_compilation *compilation, size_t *out_bytes);
 // The manifest alone, as JSON.
 TL_API const char *tl_compilation_manifest(const tl_compilation *compilation, size_t *out_bytes);
