@@ -29,7 +29,7 @@ static void add(tl_effect_list *out, tl_effect_kind kind, tl_op *op, tl_value *b
   if (buffer->type->scope == TL_SCOPE_LOCAL) return;  // private to a thread
   tl_effect effect = {.kind = kind, .op = op, .buffer = buffer};
   effect.root = tl_effect_root(buffer, &effect.slot, &effect.stage);
-  if (kind == TL_EFFECT_WRITE) {
+  if (kind != TL_EFFECT_ATOMIC) {
     const tl_op *parallel = op->code == TL_OP_COPY ? NULL : tl_op_enclosing(op, TL_OP_PARALLEL);
     effect.is_async = tl_op_has(op, TL_ATTR_ASYNC) || (parallel && tl_op_has(parallel, TL_ATTR_ASYNC));
   }

@@ -10,7 +10,7 @@ typedef enum tl_effect_kind { TL_EFFECT_READ, TL_EFFECT_WRITE, TL_EFFECT_ATOMIC 
 
 typedef struct tl_effect {
   tl_effect_kind kind;
-  bool is_async;     // a write that lands later: an async copy
+  bool is_async;     // of an async copy: it reads and writes until it is waited for
   tl_op *op;         // the access itself, maybe deep inside the op that was asked about
   tl_value *buffer;  // as `op` names it
   tl_value *root;    // the alloc or tensor that owns the memory

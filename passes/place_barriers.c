@@ -25,6 +25,7 @@ typedef struct hazard_state {
   access_set writes;
   access_set atomics;
   access_set in_flight;  // written by async copies outside of rings that nobody waited for yet
+  access_set reading;    // read by async copies that nobody waited for yet: no barrier ends these
   access_set waited;     // rings with a wait
   access_set released;   // rings with a release
 } hazard_state;
@@ -109,6 +110,7 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
   }
   if (set_meets(&state->writes, effect)) return true;
   if (effect->kind != TL_EFFECT_READ && set_meets(&state->reads, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && set_meets(&state->reading, effect)) return true;
   return effect->kind != TL_EFFECT_ATOMIC && set_meets(&state->atomics, effect);
 }
 
@@ -116,7 +118,7 @@ static void note_effect(hazard_state *state, const tl_effect *effect) {
   if (effect->slot) return;
   switch (effect->kind) {
     case TL_EFFECT_READ:
-      set_add(&state->reads, effect);
+      set_add(effect->is_async ? &state->reading : &state->reads, effect);
       break;
     case TL_EFFECT_WRITE:
       set_add(effect->is_async ? &state->in_flight : &state->writes, effect);
@@ -162,6 +164,8 @@ static void note_statement(hazard_state *state, tl_op *op) {
       apply_barrier(state);
       return;
     case TL_OP_RING_WAIT:
+      // What the copies of this thread read is free for it; other threads may still wait for theirs.
+      for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
       set_add_ring(&state->waited, tl_op_operand(op, 0));
       return;
     case TL_OP_RING_RELEASE:
@@ -170,7 +174,9 @@ static void note_statement(hazard_state *state, tl_op *op) {
     case TL_OP_ASYNC_WAIT:
       // The groups have landed for the thread that waited; the others see them after a barrier.
       for (size_t i = 0; i < state->in_flight.len; i++) set_add(&state->writes, &state->in_flight.items[i]);
+      for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
       tl_vec_clear(&state->in_flight);
+      tl_vec_clear(&state->reading);
       return;
     default:
       break;

@@ -20,6 +20,9 @@ typedef enum op {
   OP_FETCH,    // copy: G[g, 0] -> d
   OP_REREAD,   // d[i] = G[g, place]
   OP_ATOMIC,   // atomic: s[i] -> d[place of i // 4]
+  OP_SCAN,     // scan: d = cumsum(s), or cummax
+  OP_WINDOW,   // d[i] = sum of some elements of s from place on
+  OP_LOCAL,    // m = max of s, for additions and conditions
   OP_IF,
   OP_FOR
 } op;
@@ -46,6 +49,7 @@ typedef struct hazards {
   int num_results;  // R0 …
   int num_executed;
   const char *current[MAX_TILES + 1];  // the reference's name of each tile's content; the last is G
+  const char *local;                   // the same of the local scalar m
   int values[MAX_STATEMENTS];          // of the loop indices, while executing
   bool dynamic;
 } hazards;
@@ -66,7 +70,7 @@ static statement *draw_list(hazards *h, int depth, int index);
 static statement *draw_statement(hazards *h, int depth, int index) {
   statement *s = TL_NEW(&h->spec->arena, statement);
   *s = (statement){.index = index, .stop = -1};
-  s->op = (op)choose(h, depth < MAX_DEPTH ? 17 : OP_IF);
+  s->op = (op)choose(h, depth < MAX_DEPTH ? 21 : OP_IF);
   if (s->op > OP_FOR) s->op = OP_FOR;
   s->d = (int)choose(h, (uint32_t)h->num_tiles);
   s->s = (s->d + 1 + (int)choose(h, (uint32_t)h->num_tiles - 1)) % h->num_tiles;
@@ -76,9 +80,11 @@ static statement *draw_statement(hazards *h, int depth, int index) {
   s->row = (int)choose(h, ROWS);
   // Atomics add to 32-bit words of memory.
   if (s->op == OP_ATOMIC && (!h->is_shared[s->d] || h->is_narrow[s->d])) s->op = OP_ADD;
+  // Elements of fragments are read in parallels only.
+  if (s->op == OP_LOCAL && !h->is_shared[s->s]) s->op = OP_PERMUTE;
   h->left--;
   if (s->op == OP_IF) {
-    s->condition = (int)choose(h, 3);
+    s->condition = (int)choose(h, 4);
     s->body = draw_list(h, depth + 1, index);
   } else if (s->op == OP_FOR) {
     s->kind = (int)tl_rspec_pick(h->spec->choices, 0, 1, 1, 2);
@@ -123,6 +129,7 @@ static void write_parallel(hazards *h, const char *assignment) {
 }
 
 static const char *condition_of(hazards *h, const statement *s) {
+  if (s->condition == 3) return tl_rspec_text(h->spec, "m %% 2 == %d", s->row % 2);
   if (s->condition == 1) return tl_rspec_text(h->spec, "g %% 2 == %d", s->row % 2);
   if (s->condition == 2) return tl_rspec_text(h->spec, "flags[g, %s] > 0", row_of(h, s));
   if (s->index < 0) return tl_rspec_text(h->spec, "g >= 0");
@@ -150,6 +157,10 @@ static void write_block(hazards *h, const statement *s) {
   }
   write_list(h, s->body);
   spec->body_indent -= 2;
+}
+
+static bool is_max_scan(const hazards *h, const statement *s) {
+  return s->row == 2 || h->is_narrow[s->d];
 }
 
 static void write_statement(hazards *h, const statement *s) {
@@ -188,6 +199,19 @@ static void write_statement(hazards *h, const statement *s) {
       write_parallel(h, tl_rspec_text(spec, "atomic: t%d[i] -> t%d[%s]", from, d, place_of(h, s, "(i // 4)")));
       tl_rspec_body(spec, "- t%d = t%d %% %d", d, d, MODULUS);
       break;
+    case OP_SCAN:
+      tl_rspec_body(spec, "- scan: t%d = %s(t%d, axis=0)", d, is_max_scan(h, s) ? "cummax" : "cumsum", from);
+      if (s->c % 2) tl_rspec_body(spec, "  reverse: true");
+      if (!is_max_scan(h, s)) tl_rspec_body(spec, "- t%d = t%d %% %d", d, d, MODULUS);
+      break;
+    case OP_WINDOW:
+      write_parallel(h, tl_rspec_text(spec, "t%d[i] = sum[j in 0:%d](t%d[(i + j * %d) %% %d]) %% %d", d, s->row + 2,
+                                      from, s->c + 1, h->n, MODULUS));
+      break;
+    case OP_LOCAL:
+      tl_rspec_body(spec, "- m = max[j in 0:%d](t%d[j])", h->n, from);
+      tl_rspec_body(spec, "- t%d = (t%d + m) %% %d", d, d, MODULUS);
+      break;
     default:
       write_block(h, s);
       break;
@@ -213,6 +237,14 @@ static const char *read_content(hazards *h, int tile, const char *place) {
   return tl_rspec_text(h->spec, "%s[g, %s]", h->current[tile], place);
 }
 
+static void set_local(hazards *h, int from, const char *condition) {
+  const char *value = tl_rspec_text(h->spec, "max[j in 0:%d](%s)", h->n, read_content(h, from, "j"));
+  if (condition) value = tl_rspec_text(h->spec, "select(%s, %s, %s[g])", condition, value, h->local);
+  int number = h->num_results++;
+  tl_rspec_line(h->spec, TL_RSPEC_REFERENCE, "- R%d[g in 0:%d] = %s", number, h->blocks, value);
+  h->local = tl_rspec_text(h->spec, "R%d", number);
+}
+
 static void execute_list(hazards *h, const statement *list, const char *condition);
 
 static void execute_block(hazards *h, const statement *s, const char *condition) {
@@ -228,8 +260,9 @@ static void execute_block(hazards *h, const statement *s, const char *condition)
     return;
   }
   int row = s->index < 0 ? s->row : (h->values[s->index] + s->row) % ROWS;
-  const char *own = s->condition == 1 ? tl_rspec_text(h->spec, "g %% 2 == %d", s->row % 2)
-                                      : tl_rspec_text(h->spec, "flags[g, %d] > 0", row);
+  const char *own = s->condition == 3   ? tl_rspec_text(h->spec, "%s[g] %% 2 == %d", h->local, s->row % 2)
+                    : s->condition == 1 ? tl_rspec_text(h->spec, "g %% 2 == %d", s->row % 2)
+                                        : tl_rspec_text(h->spec, "flags[g, %d] > 0", row);
   execute_list(h, s->body, condition ? tl_rspec_text(h->spec, "%s and %s", condition, own) : own);
 }
 
@@ -271,6 +304,24 @@ static void execute(hazards *h, const statement *s, const char *condition) {
     case OP_ATOMIC:
       value = tl_rspec_text(spec, "(%s + sum[j in 0:%d](%s if %s == i else 0)) %% %d", read_content(h, d, "i"), h->n,
                             read_content(h, from, "j"), place_of(h, s, "(j // 4)"), MODULUS);
+      break;
+    case OP_SCAN:
+      if (!(s->c % 2)) {
+        value =
+            tl_rspec_text(spec, "%s[j in 0:i + 1](%s)", is_max_scan(h, s) ? "max" : "sum", read_content(h, from, "j"));
+      } else {
+        value = tl_rspec_text(spec, "%s[j in i:%d](%s)", is_max_scan(h, s) ? "max" : "sum", h->n,
+                              read_content(h, from, "j"));
+      }
+      value = tl_rspec_text(spec, "%s %% %d", value, MODULUS);
+      break;
+    case OP_WINDOW:
+      value = tl_rspec_text(spec, "sum[j in 0:%d](%s) %% %d", s->row + 2,
+                            read_content(h, from, tl_rspec_text(spec, "(i + j * %d) %% %d", s->c + 1, h->n)), MODULUS);
+      break;
+    case OP_LOCAL:
+      set_local(h, from, condition);
+      value = tl_rspec_text(spec, "(%s + %s[g]) %% %d", read_content(h, d, "i"), h->local, MODULUS);
       break;
     default:
       execute_block(h, s, condition);
@@ -331,6 +382,10 @@ void tl_rspec_make_hazards(tl_rspec *spec) {
     set_content(&h, i, value, NULL);
   }
   h.current[MAX_TILES] = "G";
+  tl_rspec_line(spec, TL_RSPEC_LOCAL, "m: i32");
+  tl_rspec_body(spec, "- m = g");
+  h.local = "R_m";
+  tl_rspec_line(spec, TL_RSPEC_REFERENCE, "- R_m[g in 0:%d] = g", h.blocks);
   statement *list = draw_list(&h, 0, -1);
   if (count_executed(list) > MAX_EXECUTED) shorten(list);
   if (h.dynamic) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Inputs of random specs: dtype, shape, strides, generator, tile, and the ways to read them.
 #include <stdio.h>
+#include <string.h>
 
 #include "test/random/shape.h"
 
@@ -194,6 +195,26 @@ const char *tl_rspec_tile_places(tl_rspec *spec, const tl_rspec_shape *shape, ui
   return text;
 }
 
+// An element some places before or after along the first dim; out of bounds it is 0, or what `load` says.
+static void read_beside(tl_rspec *spec, const tl_rspec_shape *shape, const tl_rspec_input *input, tl_rspec_value *out) {
+  int dim = dim_at(shape, input, 0);
+  int distance = (int)tl_rspec_pick(spec->choices, -1, 1, -3, 8);
+  int other = (int)tl_rspec_pick(spec->choices, 0, 0, 2);
+  const char *body = subscripts(spec, shape, input, ELEMENT), *reference = subscripts(spec, shape, input, REFERENCE);
+  const char *rest = strchr(body, ','), *reference_rest = strchr(reference, ',');
+  if (!rest) rest = reference_rest = "";
+  body = tl_rspec_text(spec, "%s[%.*s + (%d)%s]", input->name, (int)strcspn(body, ","), body, distance, rest);
+  reference = tl_rspec_text(spec, "%s[n%d + (%d)%s]", input->name, dim, distance, reference_rest);
+  out->lo = out->lo < 0 ? out->lo : 0;
+  out->hi = out->hi > other ? out->hi : other;
+  out->body = body;
+  out->reference = reference;
+  if (other) {
+    out->body = tl_rspec_text(spec, "load(%s, %d)", body, other);
+    out->reference = tl_rspec_text(spec, "(%s if 0 <= n%d + (%d) < D%d else %d)", reference, dim, distance, dim, other);
+  }
+}
+
 bool tl_rspec_input_value(tl_rspec *spec, const tl_rspec_shape *shape, const tl_rspec_input *input, bool is_tile_form,
                           tl_rspec_value *out) {
   uint32_t tiled = input->mask & tl_rspec_tile_mask(shape);
@@ -224,6 +245,10 @@ bool tl_rspec_input_value(tl_rspec *spec, const tl_rspec_shape *shape, const tl_
     return true;
   }
   if (is_tile_form && tiled) return false;
+  if (!is_tile_form && input->gather < 0 && tl_rspec_maybe(spec->choices, 15)) {
+    read_beside(spec, shape, input, out);
+    return true;
+  }
   out->body = tl_rspec_text(spec, "%s[%s]", input->name, subscripts(spec, shape, input, ELEMENT));
   return true;
 }

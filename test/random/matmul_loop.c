@@ -238,7 +238,8 @@ void tl_rspec_write_gemm_loop(tl_rspec_gemm *g) {
   const char *a_turn = g->a.is_transposed && !g->a.copy_transposes ? ".T" : "";
   const char *b_turn = g->b.is_transposed && !g->b.copy_transposes ? ".T" : "";
   const char *a_tile = "A_s";
-  if (!*a_turn && maybe(g, 10)) {
+  // One warp along M may have to hold all of it.
+  if (!*a_turn && g->bm * g->bk <= 32 * 128 && maybe(g, 10)) {
     a_tile = "A_f";
     tl_rspec_line(spec, TL_RSPEC_FRAGMENT, "A_f: dtype[bm, bk]");
     tl_rspec_body(spec, "- copy: A_s -> A_f");

@@ -146,10 +146,11 @@ bool tl_rspec_poll(tl_rspec_job *job, double seconds, tl_rspec_outcome *out) {
   while (job->pipe >= 0) {
     double left = until - now();
     struct pollfd wanted = {.fd = job->pipe, .events = POLLIN};
-    is_late = now() > job->deadline;
-    if (is_late && job->process > 0) kill(job->process, SIGKILL);
-    if (is_late) break;
     if (poll(&wanted, 1, left > 0 ? (int)(left * 1000) : 0) <= 0) {
+      // Late only when it has nothing to say: it may have ended while nobody listened.
+      is_late = now() > job->deadline;
+      if (is_late && job->process > 0) kill(job->process, SIGKILL);
+      if (is_late) break;
       if (left <= 0) return false;
       continue;
     }
