@@ -66,8 +66,12 @@ static void set_tensor_param(tl_lower *l, tl_op *op, LLVMValueRef param, int ind
   buffer->base = param;
   buffer->read_only = tl_op_int(op, TL_ATTR_ACCESS, TL_ACCESS_IN) == TL_ACCESS_IN;
   tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
-  tl_session_add_attribute(l->session, l->function, index, "noalias", 0);
-  if (buffer->read_only) tl_session_add_attribute(l->session, l->function, index, "readonly", 0);
+  // Only what nobody writes is noalias: for LLVM no barrier could change it, so that a load would take over what the
+  // thread loaded before other threads' stores.
+  if (buffer->read_only) {
+    tl_session_add_attribute(l->session, l->function, index, "noalias", 0);
+    tl_session_add_attribute(l->session, l->function, index, "readonly", 0);
+  }
   tl_session_add_attribute(l->session, l->function, index, "align", (uint64_t)tl_op_int(op, TL_ATTR_ALIGN, 16));
 }
 

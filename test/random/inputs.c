@@ -167,7 +167,7 @@ bool tl_rspec_load_input(tl_rspec *spec, const tl_rspec_shape *shape, tl_rspec_i
   uint32_t option = tl_rspec_choose(spec->choices, 12);
   if (option == 9) tl_rspec_body(spec, "  via: vector");
   if (option == 10) tl_rspec_body(spec, "  evict: first");
-  if (option == 11) tl_rspec_body(spec, "  pad: 2");
+  if (option == 11 && input->gather < 0) tl_rspec_body(spec, "  pad: 2");
   return true;
 }
 

@@ -90,6 +90,10 @@ void tl_rspec_make_shape(tl_rspec *spec, tl_rspec_shape *shape) {
 
 void tl_rspec_make_options(tl_rspec *spec, const tl_rspec_shape *shape) {
   int64_t threads = tl_rspec_pick(spec->choices, 128, 32, 64, 256, 96, 512, 0);
+  // Tiles that are held in registers must fit.
+  int64_t elements = 1;
+  for (int k = 0; k < shape->rank; k++) elements *= shape->block[k];
+  while (threads && elements > 32 * threads) threads *= 2;
   if (threads) {
     tl_rspec_line(spec, TL_RSPEC_OPTIONS, "threads: %lld", (long long)threads);
   } else {
