@@ -217,6 +217,8 @@ void tl_rspec_make_copies(tl_rspec *spec) {
   draw_data(&c);
   tl_rspec_line(spec, TL_RSPEC_GRID, "g: %lld", (long long)c.blocks);
   int64_t threads = tl_rspec_pick(spec->choices, 128, 32, 64, 256, 96, 192);
+  // Tiles that are held in registers must fit.
+  while (c.extent[0] * (c.rank == 2 ? c.extent[1] : 1) > 32 * threads) threads *= 2;
   tl_rspec_line(spec, TL_RSPEC_OPTIONS, "threads: %lld", (long long)threads);
   tl_dtype dtype = c.data.dtype;
   source s = draw_tensor(&c);

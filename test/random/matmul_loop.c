@@ -125,6 +125,9 @@ void tl_rspec_draw_gemm(tl_rspec *spec, tl_rspec_gemm *g) {
   bool is_exact = maybe(g, 50);
   draw_operand(g, &g->a, "A", is_exact);
   draw_operand(g, &g->b, "B", is_exact);
+  // With the tiles that are converted from, shared memory must still do.
+  int64_t size = tl_dtype_bits(g->dtype) / 8 + 4;
+  while (g->stages > 1 && g->stages * (g->bm + g->bn) * g->bk * size > 130000) g->stages--;
   g->is_batched = maybe(g, 15);
   g->is_looped = !g->is_batched && maybe(g, 12);
   if (maybe(g, 12)) g->split = tl_rspec_pick(spec->choices, 2, 3);
