@@ -9,6 +9,10 @@
 
 #include "emulator/machine.h"
 
+#ifdef TL_SANITIZED
+#include <sanitizer/asan_interface.h>
+#endif
+
 // Unoptimised host code keeps every value in the frame; only what is touched costs memory.
 enum { STACK_BYTES = 512 << 10, GUARD_BYTES = 4096, LOW_GUARD_BYTES = 1 << 20 };
 #define SLOT_BYTES ((size_t)1 << 32)
@@ -56,7 +60,13 @@ static tl_status map_window(tl_emu_memory *memory) {
 
 static tl_status map_stacks(tl_emu_memory *memory, size_t num_stacks) {
   size_t stride = STACK_BYTES + GUARD_BYTES;
-  if (memory->stacks) munmap(memory->stacks, memory->num_stacks * stride);
+  if (memory->stacks) {
+#ifdef TL_SANITIZED
+    // Frames of fibers that were abandoned leave poison behind, which would outlive the mapping.
+    __asan_unpoison_memory_region(memory->stacks, memory->num_stacks * stride);
+#endif
+    munmap(memory->stacks, memory->num_stacks * stride);
+  }
   memory->num_stacks = 0;
   memory->stacks = reserve(num_stacks * stride);
   if (!memory->stacks) return no_memory("stacks");
