@@ -355,6 +355,14 @@ tl_spec *tl_spec_parse(const tl_sources *sources, uint32_t source, tl_diags *dia
   return NULL;
 }
 
+tl_status tl_spec_read(tl_sources *sources, const char *path, tl_diags *diags, uint32_t *out_source) {
+  tl_status status = tl_sources_read(sources, path, TL_SPEC_MAX_BYTES, out_source);
+  if (tl_status_code_of(status) != TL_STATUS_LIMIT) return status;
+  tl_diag_report(diags, TL_DIAG_YAML_LIMIT, (tl_loc){0}, "%s", tl_status_message(status));
+  tl_status_free(status);
+  return tl_status_make(TL_STATUS_DIAGNOSTICS, "the spec has errors");
+}
+
 void tl_spec_destroy(tl_spec *spec) {
   if (!spec) return;
   tl_arena arena = spec->arena;

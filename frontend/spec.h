@@ -206,6 +206,9 @@ typedef struct tl_spec {
 // (macros, chains, clusters, reduce, …) is refused by name. Reports in `diags`; returns NULL only when nothing usable
 // is left. Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
 tl_spec *tl_spec_parse(const tl_sources *sources, uint32_t source, tl_diags *diags);
+// Reads a spec's file ("-": standard input) for tl_spec_parse. A file over TL_SPEC_MAX_BYTES is a diagnostic (status
+// DIAGNOSTICS) like every other limit; other failures as of tl_sources_read.
+TL_MUST_USE tl_status tl_spec_read(tl_sources *sources, const char *path, tl_diags *diags, uint32_t *out_source);
 void tl_spec_destroy(tl_spec *spec);
 const tl_kernel_spec *tl_spec_find(const tl_spec *spec, tl_str name);
 // The parsed spec as canonical text, for --emit=ast.

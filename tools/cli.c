@@ -14,8 +14,6 @@
 #include "support/manifest.h"
 #include "tl/runtime.h"
 
-enum { MAX_SPEC_BYTES = 16 << 20 };
-
 void tl_cli_init(tl_cli *cli, const char *tool, const char *usage) {
   // A file that reaches the size limit is a failed write, reported as such, and leaves no temporary file.
   signal(SIGXFSZ, SIG_IGN);
@@ -246,7 +244,7 @@ void tl_cli_take_input(tl_cli *cli, int argc, char **argv, const char *what) {
 tl_status tl_cli_load_spec(tl_cli *cli, tl_spec **out_spec) {
   uint32_t source = 0;
   *out_spec = NULL;
-  TL_TRY(tl_sources_read(&cli->sources, cli->input, MAX_SPEC_BYTES, &source));
+  TL_TRY(tl_spec_read(&cli->sources, cli->input, &cli->diags, &source));
   *out_spec = tl_spec_parse(&cli->sources, source, &cli->diags);
   if (*out_spec && !tl_diags_has_errors(&cli->diags)) return TL_OK;
   if (!tl_diags_has_errors(&cli->diags))

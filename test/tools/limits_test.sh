@@ -18,7 +18,7 @@ refused brackets 'TL0102'
 seq 200000 | sed 's/.*/k&: 1/' >"$work/keys.yaml"
 refused keys 'TL0102'
 { printf 'kernel: k\ndoc: ' && repeat a 100000000; } >"$work/scalar.yaml"
-refused scalar 'the limit is'
+refused scalar 'TL0102'
 rm "$work/scalar.yaml"
 { printf 'kernel: k\nparams:\n  N: ' && repeat '(' 100000 && printf 1 && repeat ')' 100000; } >"$work/parens.yaml"
 refused parens 'TL0202'

@@ -29,8 +29,6 @@ struct tl_compilation {
   size_t num_errors, num_warnings;
 };
 
-enum { MAX_SPEC_BYTES = 16 << 20 };
-
 const char *tl_version(void) {
   return TL_VERSION;
 }
@@ -230,12 +228,12 @@ static tl_status compile(tl_compiler *compiler, const char *name, const char *te
   }
   uint32_t source = 0;
   tl_status status = TL_OK;
-  if (text && bytes > MAX_SPEC_BYTES) {
-    status = tl_status_make(TL_STATUS_LIMIT, "the spec has more than %d bytes", MAX_SPEC_BYTES);
+  if (text && bytes > TL_SPEC_MAX_BYTES) {
+    status = tl_status_make(TL_STATUS_LIMIT, "the spec has more than %d bytes", (int)TL_SPEC_MAX_BYTES);
   } else if (text) {
     source = tl_sources_add(&j.sources, name ? name : "<memory>", (tl_str){text, bytes});
   } else {
-    status = tl_sources_read(&j.sources, name, MAX_SPEC_BYTES, &source);
+    status = tl_sources_read(&j.sources, name, TL_SPEC_MAX_BYTES, &source);
   }
   if (!status) {
     *out = tl_xcalloc(1, sizeof **out);
