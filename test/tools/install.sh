@@ -34,7 +34,7 @@ enable_testing()
 tl_add_golden_test(NAME pinned LIST goldens.txt UPDATE_TARGET record)
 END
 echo "va $source/kernels/vector_add.yaml targets=sm_80" >"$work/consumer/goldens.txt"
-cmake -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/usr" >"$work/log" 2>&1 &&
+cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/usr" >"$work/log" 2>&1 &&
   cmake --build "$work/consumer/build" >>"$work/log" 2>&1 &&
   env -u CI cmake --build "$work/consumer/build" --target record >>"$work/log" 2>&1 &&
   (cd "$work/consumer/build" && ctest) >>"$work/log" 2>&1 || {

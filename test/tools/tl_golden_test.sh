@@ -124,7 +124,7 @@ set(TL_GOLDEN_PROGRAM $golden)
 include($2/tools/libtl/tlGolden.cmake)
 tl_add_golden_test(NAME pinned LIST lists/list.txt GOLDENS va UPDATE_TARGET record LABELS golden)
 END
-  expect 0 cmake -S "$work" -B "$work/build"
+  expect 0 cmake -G Ninja -S "$work" -B "$work/build"
   expect 0 cmake --build "$work/build" --target record
   expect 0 ctest --test-dir "$work/build" -R '^pinned$'
   says '100% tests passed'
