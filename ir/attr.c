@@ -171,7 +171,10 @@ static bool same_dict(const tl_attr *a, const tl_attr *b) {
 
 // Floats by their bits: 0.0 and -0.0 differ, a NaN equals itself.
 static bool same_double(double a, double b) {
-  return memcmp(&a, &b, sizeof(a)) == 0;
+  uint64_t bits_a, bits_b;
+  memcpy(&bits_a, &a, sizeof(bits_a));
+  memcpy(&bits_b, &b, sizeof(bits_b));
+  return bits_a == bits_b;
 }
 
 static bool same_attr(const tl_attr *a, const tl_attr *b) {

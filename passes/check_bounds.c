@@ -67,10 +67,10 @@ static void check_tile_edge(tl_pass_context *context, const tl_op *op, const tl_
   if (!ends_occur(op, &affine)) return;
   tl_range range = tl_affine_range(&affine);
   if (range.lo == INT64_MIN || range.hi == INT64_MAX || (range.lo + lo >= 0 && range.hi + hi < extent)) return;
-  tl_diag *diag =
-      tl_diag_report(context->diags, TL_DIAG_TILE_EDGE, op->loc,
-                     "dim %d of '%s' has %lld elements, but this index runs from %lld to %lld", dim,
-                     tl_buffer_name(buffer), (long long)extent, (long long)(range.lo + lo), (long long)(range.hi + hi));
+  long long least = range.lo + lo, most = range.hi + hi;
+  tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_TILE_EDGE, op->loc,
+                                 "dim %d of '%s' has %lld elements, but this index runs from %lld to %lld", dim,
+                                 tl_buffer_name(buffer), (long long)extent, least, most);
   tl_diag_add_hint(context->diags, diag, "what lies outside of a tile is undefined");
 }
 
