@@ -156,10 +156,13 @@ static void binary(tl_lower *l, tl_op *op) {
   LLVMValueRef out[TL_MAX_GROUP];
   for (int32_t e = 0; e < len && !tl_lower_failed(l); e++) {
     LLVMValueRef x = tl_lower_get(l, a, e), y = tl_lower_get(l, b, e);
-    if (tl_dtype_is_float(dtype))
-      out[e] = narrow(l, float_binary(l, op, widen(l, x, dtype), widen(l, y, dtype)), dtype);
-    else
+    if (tl_dtype_is_float(dtype)) {
+      // In statements of their own: C leaves the order of arguments open, and the order of instructions shows.
+      LLVMValueRef wide_x = widen(l, x, dtype), wide_y = widen(l, y, dtype);
+      out[e] = narrow(l, float_binary(l, op, wide_x, wide_y), dtype);
+    } else {
       out[e] = int_binary(l, op, x, y, tl_dtype_is_signed_int(dtype));
+    }
   }
   if (!tl_lower_failed(l)) tl_lower_set(l, result, out, len);
 }

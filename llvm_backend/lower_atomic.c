@@ -161,7 +161,8 @@ void tl_lower_op_WAIT_UNTIL(tl_lower *l, tl_op *op) {
   }
   LLVMValueRef value = tl_lower_get(l, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_value), 0);
   LLVMValueRef pointer = tl_lower_access_pointer(l, access, NULL);
-  LLVMValueRef condition = tl_lower_and(l, tl_lower_is_first_thread(l), tl_lower_access_inside(l, access, NULL));
+  LLVMValueRef is_first = tl_lower_is_first_thread(l), inside = tl_lower_access_inside(l, access, NULL);
+  LLVMValueRef condition = tl_lower_and(l, is_first, inside);
   tl_guard guard = tl_lower_guard_begin(l, condition);
   LLVMBasicBlockRef body = tl_lower_new_block(l), rest = tl_lower_new_block(l), after = tl_lower_new_block(l);
   LLVMBuildBr(l->builder, body);

@@ -123,8 +123,9 @@ static void async_store(tl_lower *l, tl_op *op) {
     if (!from || !to) return;
     tl_place place = tl_lower_element_place(l, e);
     LLVMValueRef inside = tl_lower_access_inside(l, from, &place);
-    tl_lower_cp_async(l, tl_lower_access_pointer(l, to, &place), tl_lower_access_pointer(l, from, &place), bytes,
-                      inside);
+    LLVMValueRef target = tl_lower_access_pointer(l, to, &place);
+    LLVMValueRef source = tl_lower_access_pointer(l, from, &place);
+    tl_lower_cp_async(l, target, source, bytes, inside);
   }
 }
 
