@@ -131,12 +131,14 @@ static tl_sema_value composed_of(tl_sema *sema, tl_function function, tl_sema_va
     case TL_FUNCTION_GELU: {
       tl_sema_value scaled = mul(sema, x, constant(0.70710678118654752440), loc);
       tl_sema_value erf = math_op(sema, TL_MATH_ERF, scaled, loc);
-      return mul(sema, mul(sema, x, constant(0.5), loc), add(sema, erf, constant(1), loc), loc);
+      tl_sema_value upper = add(sema, erf, constant(1), loc);  // not as an argument: C leaves their order open
+      return mul(sema, mul(sema, x, constant(0.5), loc), upper, loc);
     }
     case TL_FUNCTION_SOFTPLUS: {  // max(x, 0) + log1p(exp(-|x|)): never overflows
       tl_sema_value magnitude = math_op(sema, TL_MATH_ABS, x, loc);
       tl_sema_value small = math_op(sema, TL_MATH_EXP, tl_sema_unary(sema, TL_EXPR_OP_NEG, magnitude, loc), loc);
-      return add(sema, tl_sema_min_max(sema, true, x, constant(0), loc), log1p_of(sema, small, loc), loc);
+      tl_sema_value rest = log1p_of(sema, small, loc);
+      return add(sema, tl_sema_min_max(sema, true, x, constant(0), loc), rest, loc);
     }
   }
   return tl_sema_poison();
