@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What device ops tell the checker: accesses, and what orders them. Everything returns at once when the launch checks
+// nothing. Private to the emulator; the page is docs/decisions/0009-emulator-checks.md.
+#ifndef TL_EMULATOR_CHECK_H
+#define TL_EMULATOR_CHECK_H
+
+#include "emulator/machine.h"
+
+// Happens-before clock of a synchronisation object: a barrier, a phase of an mbarrier, a group of copies. Zeroed:
+// nothing happened yet. Belongs to one block of a worker and is forgotten when the block ends.
+typedef struct tl_emu_clock tl_emu_clock;
+
+typedef enum tl_emu_access_kind { TL_EMU_READ, TL_EMU_WRITE, TL_EMU_ATOMIC } tl_emu_access_kind;
+typedef enum tl_emu_proxy { TL_EMU_PROXY_GENERIC, TL_EMU_PROXY_ASYNC } tl_emu_proxy;
+
+// An asynchronous operation from issue to completion, as an agent of its own: it starts with what its issuer knows.
+typedef struct tl_emu_async tl_emu_async;
+
+// The running thread accesses `bytes` at `address` (shared memory of any block of the worker, or global), through the
+// generic proxy. False: a finding was recorded and the access must not be made (out of bounds, misaligned); a load then
+// gives 0xff bytes. `align`: what the instruction requires, in bytes.
+bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access_kind kind, const tl_emu_site *site);
+// The same for a lane of the running thread's warp (collectives, whose last lane does the work for all).
+bool tl_emu_touch_by(uint32_t thread, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind,
+                     const tl_emu_site *site);
+// The same for an asynchronous operation.
+bool tl_emu_touch_async(tl_emu_async *async, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind);
+
+// Starts an asynchronous operation of the running thread. Owned by the caller; NULL when nothing is checked.
+tl_emu_async *tl_emu_async_begin(tl_emu_proxy proxy, const tl_emu_site *site);
+// Its completion becomes visible to whoever acquires `clock` later. Does not end it.
+void tl_emu_async_complete(tl_emu_async *async, tl_emu_clock **clock);
+// Ends it. `awaited`: somebody was told; if not, that is a finding.
+void tl_emu_async_end(tl_emu_async *async, bool awaited);
+
+// The running thread (or `thread` of its block) releases into, or acquires from, `*clock`, which is created on demand
+// and freed with the block.
+void tl_emu_release(uint32_t thread, tl_emu_clock **clock);
+void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock);
+// The running thread executes fence.proxy.async.
+void tl_emu_fence_proxy_async(uint32_t thread);
+
+#endif
