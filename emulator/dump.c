@@ -3,7 +3,7 @@
 #include "emulator/machine.h"
 #include "emulator/ops.h"
 
-enum { MAX_DUMP_LINES = 40 };
+enum { MAX_DUMP_LINES = 40, MAX_DUMP_BLOCKS = 8 };
 
 void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out) {
   tl_strbuf_append_c(out, site->op);
@@ -12,9 +12,13 @@ void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out) {
   tl_strbuf_append_char(out, ')');
 }
 
-void tl_emu_describe_thread(const tl_emu_worker *worker, uint32_t thread, tl_strbuf *out) {
-  tl_strbuf_appendf(out, "block (%u, %u, %u), thread %u (warp %u, lane %u)", worker->block[0], worker->block[1],
-                    worker->block[2], thread, thread / TL_EMU_WARP, thread % TL_EMU_WARP);
+static void describe_block(const tl_emu_block *block, tl_strbuf *out) {
+  tl_strbuf_appendf(out, "block (%u, %u, %u)", block->position[0], block->position[1], block->position[2]);
+}
+
+void tl_emu_describe_thread(const tl_emu_block *block, uint32_t thread, tl_strbuf *out) {
+  describe_block(block, out);
+  tl_strbuf_appendf(out, ", thread %u (warp %u, lane %u)", thread, thread / TL_EMU_WARP, thread % TL_EMU_WARP);
 }
 
 // "lanes 0-4, 9"
@@ -37,7 +41,7 @@ static void begin_line(const tl_emu_warp *warp, uint32_t mask, tl_strbuf *out) {
 }
 
 // Lines that say where the lanes of one warp are; returns how many.
-static int dump_warp(const tl_emu_worker *worker, const tl_emu_warp *warp, tl_strbuf *out) {
+static int dump_warp(const tl_emu_block *block, const tl_emu_warp *warp, tl_strbuf *out) {
   int lines = 0;
   for (int i = 0; i < TL_EMU_MAX_MEETINGS; i++) {
     const tl_emu_meeting *meeting = &warp->meetings[i];
@@ -51,19 +55,19 @@ static int dump_warp(const tl_emu_worker *worker, const tl_emu_warp *warp, tl_st
     lines++;
   }
   for (uint32_t id = 0; id < TL_EMU_NUM_BARRIERS; id++) {
-    const tl_emu_barrier *barrier = &worker->barriers[id];
+    const tl_emu_barrier *barrier = &block->barriers[id];
     uint32_t waiting = barrier->waiting[warp->index];
     if (!waiting) continue;
     begin_line(warp, waiting, out);
     tl_strbuf_appendf(out, " wait at barrier %u, %u of %u threads arrived, ", id, barrier->arrived, barrier->expected);
-    tl_emu_describe_site(worker->fibers[warp->index * TL_EMU_WARP + (uint32_t)__builtin_ctz(waiting)].site, out);
+    tl_emu_describe_site(block->fibers[warp->index * TL_EMU_WARP + (uint32_t)__builtin_ctz(waiting)].site, out);
     tl_strbuf_append_char(out, '\n');
     lines++;
   }
   if (warp->runnable) {
     begin_line(warp, warp->runnable, out);
     tl_strbuf_append_c(out, " run");
-    const tl_emu_site *site = worker->fibers[warp->index * TL_EMU_WARP + (uint32_t)__builtin_ctz(warp->runnable)].site;
+    const tl_emu_site *site = block->fibers[warp->index * TL_EMU_WARP + (uint32_t)__builtin_ctz(warp->runnable)].site;
     if (site) {
       tl_strbuf_append_c(out, ", last at ");
       tl_emu_describe_site(site, out);
@@ -79,13 +83,55 @@ static int dump_warp(const tl_emu_worker *worker, const tl_emu_warp *warp, tl_st
   return lines;
 }
 
-void tl_emu_dump_block(const tl_emu_worker *worker, tl_strbuf *out) {
+void tl_emu_dump_block(const tl_emu_block *block, tl_strbuf *out) {
+  uint32_t num_warps = block->worker->num_warps;
   int lines = 0;
-  for (uint32_t w = 0; w < worker->num_warps; w++) {
+  for (uint32_t w = 0; w < num_warps; w++) {
     if (lines > MAX_DUMP_LINES) {
-      tl_strbuf_appendf(out, "  … and %u more warps\n", worker->num_warps - w);
+      tl_strbuf_appendf(out, "  … and %u more warps\n", num_warps - w);
       return;
     }
-    lines += dump_warp(worker, &worker->warps[w], out);
+    lines += dump_warp(block, &block->warps[w], out);
   }
+}
+
+// The blocks of a worker that still run, one after the other, and what the launch has not begun.
+static void dump_worker(const tl_emu_worker *worker, tl_strbuf *out) {
+  const tl_emu_launch_state *launch = worker->launch;
+  const tl_emu_block *first = worker->block;
+  tl_emu_dump_block(first, out);
+  for (uint32_t i = 1, shown = 1; i < worker->num_blocks; i++) {
+    const tl_emu_block *block = &worker->blocks[(first->slot + i) % worker->num_blocks];
+    if (!block->num_live) continue;
+    if (++shown > MAX_DUMP_BLOCKS) {
+      tl_strbuf_append_c(out, "… and more blocks\n");
+      break;
+    }
+    describe_block(block, out);
+    tl_strbuf_append_c(out, "\n");
+    tl_emu_dump_block(block, out);
+  }
+  uint64_t begun = __atomic_load_n(&launch->next_cluster, __ATOMIC_RELAXED);
+  if (begun >= launch->num_clusters) return;
+  uint32_t position[3];
+  tl_emu_cluster_position(launch, begun, position);
+  tl_strbuf_appendf(
+      out,
+      "block (%u, %u, %u) is not resident; %llu of %llu blocks were begun. Blocks that wait for later ones "
+      "must be resident with them (now %u)\n",
+      position[0] * launch->cluster[0], position[1] * launch->cluster[1], position[2] * launch->cluster[2],
+      (unsigned long long)(begun * launch->cluster_size),
+      (unsigned long long)(launch->num_clusters * launch->cluster_size), launch->resident);
+}
+
+void tl_emu_report_deadlock(tl_emu_worker *worker) {
+  describe_block(worker->block, &worker->report);
+  tl_strbuf_append_c(&worker->report, ": deadlock, no thread can go on\n");
+  dump_worker(worker, &worker->report);
+}
+
+void tl_emu_report_livelock(tl_emu_worker *worker) {
+  describe_block(worker->block, &worker->report);
+  tl_strbuf_appendf(&worker->report, ": still running after %g s (livelock?)\n", worker->launch->timeout_s);
+  dump_worker(worker, &worker->report);
 }

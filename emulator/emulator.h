@@ -18,6 +18,7 @@ typedef enum tl_landing {
 typedef struct tl_emu_options {
   tl_landing landing;
   int threads;       // OS threads; 0: one per core
+  int resident;      // clusters (blocks, without clusters) whose threads each OS thread interleaves; 0: 1
   uint32_t seed;     // order of warps and blocks
   double timeout_s;  // watchdog for one launch; 0: 60
 } tl_emu_options;

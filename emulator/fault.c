@@ -109,7 +109,7 @@ static void describe_fault_address(const tl_emu_worker *worker, uintptr_t addres
 void tl_emu_report_fault(tl_emu_worker *worker) {
   tl_emu_fault fault = {worker->fault.signal, worker->fault.wrote, worker->fault.no_address, worker->fault.address};
   const tl_emu_site *site = worker->access_site;
-  tl_emu_describe_thread(worker, site ? worker->access_thread : worker->current->thread, &worker->report);
+  tl_emu_describe_thread(worker->block, site ? worker->access_thread : worker->current->thread, &worker->report);
   tl_strbuf_append_c(&worker->report, ": ");
   if (site) {
     tl_emu_describe_site(site, &worker->report);

@@ -40,11 +40,21 @@ tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifes
   if (manifest->block_threads < 1 || manifest->block_threads > TL_EMU_MAX_THREADS)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': %d threads a block; the limit is %d",
                           manifest->name, manifest->block_threads, TL_EMU_MAX_THREADS);
+  int64_t cluster_size = 1;
+  for (int i = 0; i < 3; i++) {
+    if (manifest->cluster[i] < 0 || manifest->cluster[i] > TL_EMU_MAX_CLUSTER) cluster_size = INT32_MAX;
+    if (manifest->cluster[i] > 0) cluster_size *= manifest->cluster[i];
+  }
+  if (cluster_size > TL_EMU_MAX_CLUSTER)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': a cluster of %d × %d × %d blocks; the limit is %d",
+                          manifest->name, manifest->cluster[0], manifest->cluster[1], manifest->cluster[2],
+                          TL_EMU_MAX_CLUSTER);
   uint64_t start = tl_emu_now_ns();
   tl_emu_kernel *kernel = tl_xcalloc(1, sizeof *kernel);
   kernel->name = tl_xmalloc(strlen(manifest->name) + 1);
   strcpy(kernel->name, manifest->name);
   kernel->block_threads = (uint32_t)manifest->block_threads;
+  for (int i = 0; i < 3; i++) kernel->cluster[i] = manifest->cluster[i] > 0 ? (uint32_t)manifest->cluster[i] : 1;
   tl_status status = tl_emu_retarget(bitcode, len, manifest, &kernel->code);
   if (!status) status = compile(kernel);
   if (status) {

@@ -12,6 +12,7 @@ struct tl_emu_kernel {
   tl_emu_entry_fn *entry;  // Borrowed from jit.
   tl_emu_retargeted code;  // Owned; its module is gone.
   uint32_t block_threads;
+  uint32_t cluster[3];
   size_t shared_bytes, shared_align;
   double jit_seconds;
 };

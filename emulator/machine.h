@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The machine that device code runs on: a worker (one OS thread) runs one block at a time, a block has warps, a warp
-// has up to 32 lanes, a lane is a fiber. Private to the emulator.
+// The machine that device code runs on: a worker (one OS thread) holds one or more clusters of blocks, whose threads it
+// interleaves; a block has warps, a warp has up to 32 lanes, a lane is a fiber. Private to the emulator.
 #ifndef TL_EMULATOR_MACHINE_H
 #define TL_EMULATOR_MACHINE_H
 
@@ -17,11 +17,18 @@ enum {
   TL_EMU_MAX_WARPS = TL_EMU_MAX_THREADS / TL_EMU_WARP,
   TL_EMU_NUM_BARRIERS = 16,     // PTX ISA, bar / barrier: "16 barriers (numbered 0 to 15)"
   TL_EMU_POLL_INTERVAL = 1024,  // loop iterations of a worker between two looks at the clock and a change of thread
-  TL_EMU_MAX_MEETINGS = 4       // collectives of disjoint lane sets that one warp may have open at once
+  TL_EMU_MAX_MEETINGS = 4,      // collectives of disjoint lane sets that one warp may have open at once
+  // PTX ISA, Cluster of Cooperative Thread Arrays: 8 blocks on every GPU, 16 with the non-portable launch attribute.
+  TL_EMU_MAX_CLUSTER = 16,
+  TL_EMU_BLOCK_STRIDE = 16 << 20,  // bytes between the shared memories of two blocks of a worker
+  TL_EMU_MAX_BLOCKS = 256,         // of a worker: its window is 4 GiB
+  TL_EMU_MAX_FIBERS = 16384        // of a worker: each stack takes two mappings of the process
 };
 
 typedef struct tl_emu_site tl_emu_site;
 typedef struct tl_emu_worker tl_emu_worker;
+typedef struct tl_emu_block tl_emu_block;
+typedef struct tl_emu_cluster tl_emu_cluster;
 
 // Runs a device op for the calling thread. `result` and `args` are structs laid out as in C, members in the order of
 // the op's signature (device_ops.def); i1 is a byte of 0 or 1. `result` is NULL when there is none.
@@ -60,13 +67,26 @@ typedef struct tl_emu_copy {
 } tl_emu_copy;
 
 typedef struct tl_emu_fiber {
-  void *sp;  // while suspended
+  void *sp;             // while suspended
+  tl_emu_block *block;  // Borrowed.
+  uint32_t stack;       // number of its stack in the worker's memory
   uint16_t thread, lane, warp;
   uint32_t open_group;  // cp.async group that the next copy joins
   uint32_t num_copies, copies_capacity;
   tl_emu_copy *copies;      // Owned. Issued, not landed yet; in order of issue.
   const tl_emu_site *site;  // last collective or barrier it came to
 } tl_emu_fiber;
+
+// What an asynchronous operation still has to do, put off until it lands: when no thread of the worker can run, or when
+// something asks for it (a wait for its group, tl_emu_land). Embedded in the structure of the operation.
+typedef struct tl_emu_deferred tl_emu_deferred;
+struct tl_emu_deferred {
+  tl_emu_deferred *previous, *next;
+  tl_emu_fiber *issuer;     // set by tl_emu_defer; runs as the current thread while the operation lands
+  const tl_emu_site *site;  // of the operation
+  // Does the work unless `drop` (the launch was given up), and frees the operation. Called once.
+  void (*land)(tl_emu_deferred *operation, bool drop);
+};
 
 typedef struct tl_emu_warp {
   uint32_t exist;     // lanes that the block has
@@ -91,9 +111,10 @@ typedef struct tl_emu_context {
 
 // Stacks and the shared window of a worker; kept between launches.
 typedef struct tl_emu_memory {
-  uint8_t *window;          // 4 GiB aligned; the whole slot up to the next 4 GiB boundary is reserved
-  size_t window_readwrite;  // bytes from the start that are accessible
-  uint8_t *stacks;          // num_stacks × (guard page + stack)
+  uint8_t *window;     // 4 GiB aligned; the whole slot up to the next 4 GiB boundary is reserved
+  size_t block_pages;  // bytes that are accessible at the start of each block's part
+  uint32_t num_blocks;
+  uint8_t *stacks;  // num_stacks × (guard page + stack)
   size_t num_stacks;
   struct tl_emu_memory *next;
 } tl_emu_memory;
@@ -107,23 +128,49 @@ typedef struct tl_emu_fault {
 
 typedef struct tl_emu_launch_state tl_emu_launch_state;
 
+// A thread block, and everything that belongs to one.
+struct tl_emu_block {
+  tl_emu_worker *worker;    // Borrowed.
+  tl_emu_cluster *cluster;  // Borrowed.
+  uint8_t *shared;          // its shared memory, in the worker's window
+  tl_emu_fiber *fibers;     // Owned. One a thread.
+  tl_emu_warp warps[TL_EMU_MAX_WARPS];
+  tl_emu_barrier barriers[TL_EMU_NUM_BARRIERS];
+  uint32_t num_live;     // threads that have not exited
+  uint32_t position[3];  // in the grid
+  uint64_t index;        // the same, linear, x fastest
+  uint32_t slot;         // its number in the worker: its shared memory starts at slot × TL_EMU_BLOCK_STRIDE
+  uint32_t rank;         // in its cluster
+};
+
+// Blocks that run at the same time and reach each other's shared memory. Without clusters each block is one of its own.
+struct tl_emu_cluster {
+  tl_emu_block *blocks;  // Borrowed from the worker: launch->cluster_size of them, by rank
+  uint32_t num_running;  // blocks that have a thread left; 0: the place is free
+  uint32_t position[3];  // in the grid of clusters
+};
+
 struct tl_emu_worker {
   tl_emu_context context;
   tl_emu_fiber *current;
-  tl_emu_fiber *fibers;
-  tl_emu_warp warps[TL_EMU_MAX_WARPS];
+  tl_emu_block *block;       // of `current`
+  tl_emu_block *blocks;      // Owned. By slot; those of a cluster lie together
+  tl_emu_cluster *clusters;  // Owned.
+  uint32_t num_blocks, num_clusters;
+  uint32_t num_running;                   // clusters
+  uint32_t num_threads, num_warps;        // of a block
   uint16_t warp_order[TL_EMU_MAX_WARPS];  // rank → warp
-  tl_emu_barrier barriers[TL_EMU_NUM_BARRIERS];
-  uint32_t num_threads, num_warps, num_live;
-  uint32_t block[3];
-  uint64_t block_index;
-  bool descending;   // order of lanes
-  bool round_robin;  // warps take turns, instead of the first in the order running ahead
+  bool descending;                        // order of lanes
+  bool round_robin;                       // warps take turns, instead of the first in the order running ahead
   volatile bool in_fiber;
-  bool failed;    // the block was given up; `report` says why
-  void *main_sp;  // stack of the worker itself while a fiber runs
+  bool failed;            // the launch was given up; `report` says why
+  uint64_t failed_block;  // index of the block that `report` is about
+  void *main_sp;          // stack of the worker itself while a fiber runs
   volatile tl_emu_fault fault;
-  // While a device op touches memory: the op and the thread that a fault is to be blamed on.
+  tl_emu_deferred *first_deferred, *last_deferred;
+  uint32_t landing_state;  // of the generator that chooses which operation lands
+  uint32_t num_polls;
+  // While a device op touches memory: the op and the thread (of the running block) that a fault is to be blamed on.
   const tl_emu_site *volatile access_site;
   volatile uint32_t access_thread;
   tl_emu_launch_state *launch;  // Borrowed.
@@ -150,18 +197,47 @@ typedef bool tl_emu_collective_fn(tl_emu_warp *warp, tl_emu_meeting *meeting);
 void tl_emu_meet(uint32_t mask, void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
 // The same for ops that every lane of the warp must execute together.
 void tl_emu_meet_warp(void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
-// Lets other threads of the block run; called by loops now and then. Gives the block up when its time is over.
+// Lets other threads of the worker run; called by loops now and then. Gives the launch up when its time is over.
 void tl_emu_poll(void);
-// Gives the block up. Does not return.
+// Parks the running thread until tl_emu_wake names it; returns then.
+void tl_emu_park(void);
+void tl_emu_wake(tl_emu_fiber *fiber);
+// Gives the launch up. Does not return.
 void tl_emu_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-// Runs block `index` (linear, x fastest) to its end. The worker's report is set when it fails.
-void tl_emu_run_block(tl_emu_worker *worker, uint64_t index);
-// "block (0, 1, 0), thread 33 (warp 1, lane 1)"
-void tl_emu_describe_thread(const tl_emu_worker *worker, uint32_t thread, tl_strbuf *out);
+// The same with a report that is already written.
+void tl_emu_give_up(void) __attribute__((noreturn));
+// Runs fibers, `first` first, until a cluster has ended or the launch was given up.
+void tl_emu_run_fibers(tl_emu_worker *worker, tl_emu_fiber *first);
+// The calling thread has come to its end.
+void tl_emu_exit(void) __attribute__((noreturn));
+// A thread that can run, those of `from` and the blocks behind it first. NULL: none.
+tl_emu_fiber *tl_emu_pick(tl_emu_worker *worker, const tl_emu_block *from);
+// Appends the operation to those that have not landed; the running thread is its issuer.
+void tl_emu_defer(tl_emu_deferred *operation);
+// Lands it now.
+void tl_emu_land(tl_emu_deferred *operation);
+// Lands (or drops) everything that threads of `cluster` have issued.
+void tl_emu_land_cluster(tl_emu_cluster *cluster, bool drop);
+
+// ---- block.c
+// Runs clusters until none is left or the launch is given up; the worker's report is set then.
+void tl_emu_run_clusters(tl_emu_worker *worker);
+// Makes and frees the worker's blocks; its memory must have been acquired.
+tl_status tl_emu_blocks_create(tl_emu_worker *worker);
+void tl_emu_blocks_destroy(tl_emu_worker *worker);
+// Where in the grid of clusters the cluster is that is begun as number `number`.
+void tl_emu_cluster_position(const tl_emu_launch_state *launch, uint64_t number, uint32_t out_position[3]);
+// The block of the worker whose part of the window holds `address`, or NULL.
+tl_emu_block *tl_emu_block_at(const tl_emu_worker *worker, const void *address);
 
 // ---- dump.c
+// "block (0, 1, 0), thread 33 (warp 1, lane 1)"
+void tl_emu_describe_thread(const tl_emu_block *block, uint32_t thread, tl_strbuf *out);
 // Who waits where, one line a group of lanes.
-void tl_emu_dump_block(const tl_emu_worker *worker, tl_strbuf *out);
+void tl_emu_dump_block(const tl_emu_block *block, tl_strbuf *out);
+// Write the worker's report: who waits where in the blocks that it holds, and which blocks have not been begun.
+void tl_emu_report_deadlock(tl_emu_worker *worker);
+void tl_emu_report_livelock(tl_emu_worker *worker);
 
 // ---- memory.c
 // "4 bytes past the end of a buffer of 1024 bytes"
@@ -172,8 +248,10 @@ bool tl_emu_find_damage(tl_strbuf *out);
 // ---- worker_memory.c
 tl_status tl_emu_memory_acquire(size_t num_stacks, tl_emu_memory **out);
 void tl_emu_memory_release(tl_emu_memory *memory);
-// Makes exactly `bytes` usable, ending at an inaccessible page but for alignment; returns where they start.
-tl_status tl_emu_memory_set_shared(tl_emu_memory *memory, size_t bytes, size_t align, uint8_t **out_start);
+// Makes exactly `bytes` usable at the start of each of the first `num_blocks` parts of the window, ending at an
+// inaccessible page but for alignment. Returns where those of the first start.
+tl_status tl_emu_memory_set_shared(tl_emu_memory *memory, uint32_t num_blocks, size_t bytes, size_t align,
+                                   uint8_t **out_start);
 // Lowest address and size of stack `index`.
 uint8_t *tl_emu_memory_stack(const tl_emu_memory *memory, size_t index);
 size_t tl_emu_stack_bytes(void);
@@ -201,16 +279,20 @@ struct tl_emu_launch_state {
   tl_emu_entry_fn *entry;
   const char *kernel_name;
   void **params;
-  uint32_t grid[3];
-  uint64_t num_blocks;
+  uint32_t grid[3];     // blocks
+  uint32_t cluster[3];  // blocks of a cluster
+  uint32_t cluster_size;
+  uint32_t resident;  // clusters that a worker holds
+  uint64_t num_clusters;
   uint32_t num_threads;
+  int num_workers;
   size_t shared_bytes, shared_align;
   tl_landing landing;
   uint32_t seed;
   double timeout_s;
   uint64_t deadline_ns;
-  uint64_t block_step, block_start;  // block number i is (start + i × step) mod num_blocks
-  uint64_t next_block;               // atomic
+  uint64_t order_step, order_start;  // cluster number i is (start + i × step) mod num_clusters
+  uint64_t next_cluster;             // atomic
   int stop;                          // atomic; set on the first failure
 };
 

@@ -13,13 +13,13 @@ void tl_emu_op_sreg(void *result, const void *args, const tl_emu_site *site) {
       value = worker->current->thread;
       break;
     case TL_EMU_SREG_CTAID_X:
-      value = worker->block[0];
+      value = worker->block->position[0];
       break;
     case TL_EMU_SREG_CTAID_Y:
-      value = worker->block[1];
+      value = worker->block->position[1];
       break;
     case TL_EMU_SREG_CTAID_Z:
-      value = worker->block[2];
+      value = worker->block->position[2];
       break;
     case TL_EMU_SREG_NTID_X:
       value = worker->num_threads;

@@ -100,13 +100,26 @@ void tl_emu_memory_release(tl_emu_memory *memory) {
   pthread_mutex_unlock(&mutex);
 }
 
-tl_status tl_emu_memory_set_shared(tl_emu_memory *memory, size_t bytes, size_t align, uint8_t **out_start) {
+static int protect_blocks(const tl_emu_memory *memory, uint32_t num_blocks, size_t bytes, int protection) {
+  if (!bytes) return 0;
+  for (uint32_t i = 0; i < num_blocks; i++)
+    if (mprotect(memory->window + (size_t)i * TL_EMU_BLOCK_STRIDE, bytes, protection)) return -1;
+  return 0;
+}
+
+tl_status tl_emu_memory_set_shared(tl_emu_memory *memory, uint32_t num_blocks, size_t bytes, size_t align,
+                                   uint8_t **out_start) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page * page;
-  if (pages < memory->window_readwrite && mprotect(memory->window + pages, memory->window_readwrite - pages, PROT_NONE))
-    return no_memory("shared memory");
-  if (pages > memory->window_readwrite && mprotect(memory->window, pages, PROT_READ | PROT_WRITE))
-    return no_memory("shared memory");
-  memory->window_readwrite = pages;
+  if (pages > TL_EMU_BLOCK_STRIDE)
+    return tl_status_make(TL_STATUS_LIMIT, "emulator: %zu bytes of shared memory are more than a block may have",
+                          bytes);
+  if (pages != memory->block_pages || num_blocks != memory->num_blocks) {
+    if (protect_blocks(memory, memory->num_blocks, memory->block_pages, PROT_NONE) ||
+        protect_blocks(memory, num_blocks, pages, PROT_READ | PROT_WRITE))
+      return no_memory("shared memory");
+    memory->block_pages = pages;
+    memory->num_blocks = num_blocks;
+  }
   *out_start = memory->window + ((pages - bytes) & ~(align - 1));
   return TL_OK;
 }
