@@ -114,6 +114,96 @@ body:
 EOF
 told outside 1 '10:.*error: .*'
 
+# attention [sed expression]: a running maximum over masked scores, changed.
+attention() {
+  sed "$1" <<'EOF'
+kernel: attention
+params: {S: 512, D: 64, W: 100}
+args:
+  lens: in i32[8]
+  Q: in f16[S, D]
+  K: in f16[S, D]
+  O: out f32[S]
+grid:
+  by: ceildiv(S, 64)
+threads: 128
+shared:
+  q: f16[64, D]
+  k: f16[64, D]
+fragment:
+  s: f32[64, 64]
+  m, before, l: f32[64]
+body:
+  - copy: Q[by * 64, 0] -> q
+  - l = 0
+  - m = -inf
+  - for: j in ceildiv(S, 64)
+    do:
+      - copy: K[j * 64, 0] -> k
+      - gemm: s = q @ k.T
+      - parallel: r, c in 64, 64
+        do:
+          - s[r, c] = select(j * 64 + c > by * 64 + r - W, s[r, c], -inf)
+      - before = m
+      - m max= max(s, axis=1)
+      - l = l * exp(before - m) + sum(exp(s - m[:, None]), axis=1)
+  - copy: l -> O[by * 64]
+EOF
+}
+# With a window the first tile holds no key of the last rows.
+attention '' >"$work/window.yaml"
+told window 0 "30:.*warning: NaN: 'm' starts at -inf.*\[TL0510\]" -Wno-unused-arg
+says 'window.yaml:27:.*note: '
+says 'window.yaml:20:.*note: '
+# So does a length that the loop knows nothing of, and a row-wise kernel with local scalars.
+attention 's/j \* 64 + c > .* - W/j * 64 + c < lens[by]/; s/, W: 100//' >"$work/lengths.yaml"
+told lengths 0 "30:.*warning: NaN: .*\[TL0510\]"
+cat >"$work/rows.yaml" <<'EOF'
+kernel: rows
+params: {N: 1000, b: 128}
+args:
+  X: in f32[64, N]
+  last: in i32[64]
+  O: out f32[64]
+grid:
+  r: 64
+threads: 128
+local:
+  m, before, l: f32
+fragment:
+  x: f32[b]
+body:
+  - m = -inf
+  - l = 0
+  - for: j in ceildiv(N, b)
+    do:
+      - copy: X[r, j * b] -> x
+      - parallel: i in b
+        do:
+          - if: j * b + i >= last[r]
+            then:
+              - x[i] = -inf
+      - before = m
+      - m = max(m, max(x))
+      - l = l * exp(before - m)
+      - l = l + sum(exp(x - m))
+  - O[r] = l
+EOF
+told rows 0 "27:.*warning: NaN: the maximum starts at -inf.*\[TL0510\]"
+# A causal mask leaves the first key, a loop over the length has an element, and the rest is the author's care.
+attention 's/j \* 64 + c > .* - W/j * 64 + c <= by * 64 + r and j * 64 + c < S/; s/, W: 100//; /lens/d' \
+  >"$work/causal.yaml"
+sed 's/S: 512/S: dynamic/' "$work/causal.yaml" >"$work/causal_dynamic.yaml"
+sed 's/j in ceildiv(S, 64)/j in ceildiv(lens[by], 64)/' "$work/lengths.yaml" >"$work/ragged.yaml"
+sed 's/m = -inf/m = -1.0e30/' "$work/lengths.yaml" >"$work/finite.yaml"
+sed 's/exp(before - m)/select(m == -inf, 1, exp(before - m))/
+  s/exp(s - m\[:, None\])/select(m[:, None] == -inf, 0, exp(s - m[:, None]))/' \
+  "$work/lengths.yaml" >"$work/asked.yaml"
+for right in causal causal_dynamic ragged finite asked; do
+  expect 0 "$llc" "$work/$right.yaml" -o /dev/null
+  [ -s "$work/err" ] && fail "$right is warned of" && cat "$work/err"
+done
+
 # Offsets of a tensor with more than 2^31 elements are 64-bit.
 for dims in 70000,40000 dynamic,dynamic; do
   cat >"$work/large.yaml" <<EOF
