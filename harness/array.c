@@ -8,7 +8,7 @@
 
 #include "support/arena.h"
 
-tl_status tl_array_init(tl_array *array, tl_dtype dtype, int32_t rank, const int64_t *shape) {
+tl_status tl_array_init_shape(tl_array *array, tl_dtype dtype, int32_t rank, const int64_t *shape) {
   *array = (tl_array){.dtype = dtype, .rank = rank, .count = 1};
   if (rank < 0 || rank > TL_ARRAY_MAX_RANK) {
     return tl_status_make(TL_STATUS_LIMIT, "an array of %d dimensions: at most %d are supported", rank,
@@ -23,6 +23,11 @@ tl_status tl_array_init(tl_array *array, tl_dtype dtype, int32_t rank, const int
     }
   }
   array->bytes = tl_dtype_bytes(dtype, array->count);
+  return TL_OK;
+}
+
+tl_status tl_array_init(tl_array *array, tl_dtype dtype, int32_t rank, const int64_t *shape) {
+  TL_TRY(tl_array_init_shape(array, dtype, rank, shape));
   array->data = calloc(array->bytes ? array->bytes : 1, 1);
   if (!array->data) {
     return tl_status_make(TL_STATUS_LIMIT, "no memory for an array of %llu bytes", (unsigned long long)array->bytes);

@@ -19,6 +19,8 @@ typedef struct tl_array {
 
 // A zeroed array. LIMIT when it would not fit memory (2^40 bytes).
 TL_MUST_USE tl_status tl_array_init(tl_array *array, tl_dtype dtype, int32_t rank, const int64_t *shape);
+// The same without memory: `data` is NULL. What only looks at shapes takes it.
+TL_MUST_USE tl_status tl_array_init_shape(tl_array *array, tl_dtype dtype, int32_t rank, const int64_t *shape);
 void tl_array_fini(tl_array *array);
 
 // A copy of `from` as `dtype`: floats are rounded, integers must fit. Raw bits are accepted for what NumPy has no type

@@ -43,46 +43,6 @@ static void print_bindings(tl_bindings bindings, tl_strbuf *out) {
   tl_strbuf_append_char(out, '}');
 }
 
-// ---- before any case runs
-
-static tl_str base_of(const tl_kernel_spec *kernel, tl_str name) {
-  for (uint32_t i = 0; i < kernel->num_views; i++) {
-    if (tl_str_equal(kernel->views[i].name, name)) return kernel->views[i].base;
-  }
-  return name;
-}
-
-static bool assigns(const tl_kernel_spec *kernel, const tl_reference_stmt *stmts, uint32_t num_stmts, tl_str name) {
-  for (uint32_t i = 0; i < num_stmts; i++) {
-    if (stmts[i].is_recur && assigns(kernel, stmts[i].body, stmts[i].num_body, name)) return true;
-    for (uint32_t t = 0; !stmts[i].is_recur && t < stmts[i].assign.num_targets; t++) {
-      const tl_expr *target = stmts[i].assign.targets[t];
-      if (target->kind == TL_EXPR_INDEX) target = target->operands[0];
-      if (target->kind == TL_EXPR_NAME && tl_str_equal(base_of(kernel, target->text), name)) return true;
-    }
-  }
-  return false;
-}
-
-static bool is_unchecked(const tl_check *check, tl_str name) {
-  for (uint32_t i = 0; i < check->num_unchecked; i++) {
-    if (tl_str_equal(check->unchecked[i], name)) return true;
-  }
-  return false;
-}
-
-static void check_coverage(const checker *c) {
-  const tl_check *check = &c->kernel->check;
-  for (uint32_t i = 0; i < c->kernel->num_args; i++) {
-    const tl_arg *arg = &c->kernel->args[i];
-    if (arg->access == TL_ARG_IN || is_unchecked(check, arg->name)) continue;
-    if (assigns(c->kernel, check->reference, check->num_reference, arg->name)) continue;
-    tl_diag *diag = tl_diag_report(c->diags, TL_DIAG_REFERENCE_UNASSIGNED, arg->loc,
-                                   "the output `%.*s` has no reference", TL_STR_ARG(arg->name));
-    tl_diag_add_hint(c->diags, diag, "assign it under `check: reference:` or list it under `unchecked:`");
-  }
-}
-
 // ---- one case
 
 // Compiles and loads; keeps the kernel of the case before when the compile would be the same.
@@ -137,37 +97,6 @@ tl_status tl_check_derive_inputs(tl_reference *reference, tl_run_args *args) {
   return TL_OK;
 }
 
-static tl_status read_number(const checker *c, const tl_env *env, const tl_expr *expr, double *out) {
-  if (!expr) return TL_OK;
-  tl_const value;
-  if (tl_env_eval(env, expr, c->diags, &value)) {
-    if (value.kind == TL_CONST_INT) *out = (double)value.i;
-    if (value.kind == TL_CONST_FLOAT) *out = value.f;
-    if ((value.kind == TL_CONST_INT || value.kind == TL_CONST_FLOAT) && *out >= 0) return TL_OK;
-    tl_diag_report(c->diags, TL_DIAG_CHECK_VALUE, expr->loc, "a tolerance is a number that is not negative");
-  }
-  return tl_status_make(TL_STATUS_DIAGNOSTICS, "a tolerance is wrong");
-}
-
-// For all outputs, then per output, then the case's own.
-static tl_status tolerance_of(const checker *c, const tl_case *one_case, const tl_env *env, tl_str name, double *rtol,
-                              double *atol) {
-  *rtol = *atol = 0;
-  for (int pass = 0; pass < 2; pass++) {
-    for (uint32_t i = 0; i < c->kernel->check.num_tolerances; i++) {
-      const tl_tolerance *tolerance = &c->kernel->check.tolerances[i];
-      bool applies =
-          pass == 0 ? tolerance->output.len == 0 : tolerance->output.len > 0 && tl_str_equal(tolerance->output, name);
-      if (!applies) continue;
-      TL_TRY(read_number(c, env, tolerance->rtol, rtol));
-      TL_TRY(read_number(c, env, tolerance->atol, atol));
-    }
-  }
-  if (!one_case) return TL_OK;
-  TL_TRY(read_number(c, env, one_case->rtol, rtol));
-  return read_number(c, env, one_case->atol, atol);
-}
-
 static void dump(const checker *c, uint32_t number, const char *what, const char *name, const tl_array *array) {
   tl_strbuf path;
   tl_strbuf_init(&path);
@@ -210,10 +139,10 @@ static tl_status compare_outputs(const checker *c, const tl_case *one_case, cons
   for (uint32_t i = 0; !status && i < args->len; i++) {
     const tl_run_arg *arg = &args->items[i];
     tl_str name = tl_str_from(arg->name);
-    if (arg->access == 0 || is_unchecked(&c->kernel->check, name)) continue;
+    if (arg->access == 0 || tl_check_is_unchecked(&c->kernel->check, name)) continue;
     const tl_reference_buffer *buffer = tl_reference_find(reference, name);
     double rtol, atol;
-    status = tolerance_of(c, one_case, env, name, &rtol, &atol);
+    status = tl_check_tolerance(c->kernel, one_case, env, name, c->diags, &rtol, &atol);
     if (status || !buffer) break;
     tl_compare_result result;
     if (buffer->is_float) {
@@ -352,7 +281,7 @@ tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *opt
   if (!kernel->check.present) {
     return tl_status_make(TL_STATUS_NOT_FOUND, "'%.*s' has no check section", TL_STR_ARG(kernel->name));
   }
-  check_coverage(&c);
+  tl_check_coverage(kernel, diags);
   if (tl_diags_has_errors(diags)) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the check section has errors");
   tl_arena_init(&c.arena);
   // Without cases the params as they stand are the one case.

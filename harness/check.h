@@ -36,6 +36,21 @@ TL_MUST_USE tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_
                                    const tl_sources *sources, tl_diags *diags, tl_check_summary *out,
                                    tl_compiled *out_compiled);
 
+// Reports what is wrong with the sections check and bench as far as it shows without running: outputs without a
+// reference, generators, tolerances, index notation and figures, for the params of each case over `base`. Files are not
+// read. To be called when the spec has no errors so far.
+void tl_check_validate(const tl_kernel_spec *kernel, tl_bindings base, tl_diags *diags);
+
+// ---- pieces of a check
+
+// Reports the outputs that are neither assigned by the reference nor listed as unchecked.
+void tl_check_coverage(const tl_kernel_spec *kernel, tl_diags *diags);
+bool tl_check_is_unchecked(const tl_check *check, tl_str name);
+// The tolerance of an output: for all outputs, then its own, then the case's (NULL: none). DIAGNOSTICS when it is
+// wrong.
+TL_MUST_USE tl_status tl_check_tolerance(const tl_kernel_spec *kernel, const tl_case *one_case, const tl_env *env,
+                                         tl_str name, tl_diags *diags, double *rtol, double *atol);
+
 // ---- pieces that running without a check uses too
 
 typedef struct tl_input_request {
@@ -49,6 +64,9 @@ typedef struct tl_input_request {
   uint64_t seed;
   bool ints_by_default;  // integers without a generator get 0 … 7 instead of an error
 } tl_input_request;
+
+// The generator of an argument, or NULL: by default. False when `derive` computes it.
+bool tl_check_find_generator(const tl_input_request *request, tl_str name, const tl_expr **out);
 
 // Fills the arrays of in and inout arguments that `derive` does not assign. DIAGNOSTICS when a generator is wrong.
 TL_MUST_USE tl_status tl_check_make_inputs(const tl_input_request *request, tl_diags *diags, tl_run_args *args);

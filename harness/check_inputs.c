@@ -93,22 +93,27 @@ static void fill_ints(tl_array *array, uint64_t key) {
   }
 }
 
+bool tl_check_find_generator(const tl_input_request *request, tl_str name, const tl_expr **out) {
+  const tl_named_expr *named = find_generator(request, name);
+  *out = named ? named->value : NULL;
+  return named || !request->kernel ||
+         !is_assigned(request->kernel->check.derive, request->kernel->check.num_derive, name);
+}
+
 tl_status tl_check_make_inputs(const tl_input_request *request, tl_diags *diags, tl_run_args *args) {
   tl_status status = TL_OK;
   for (uint32_t i = 0; i < args->len; i++) {
     tl_run_arg *arg = &args->items[i];
     tl_str name = tl_str_from(arg->name);
     if (arg->access == 1) continue;
-    const tl_named_expr *named = find_generator(request, name);
-    if (!named && request->kernel &&
-        is_assigned(request->kernel->check.derive, request->kernel->check.num_derive, name))
-      continue;
+    const tl_expr *generator;
+    if (!tl_check_find_generator(request, name, &generator)) continue;
     uint64_t key = tl_random_key(request->seed, request->kernel_name, name);
-    if (!named && request->ints_by_default && !tl_dtype_is_float(arg->array.dtype)) {
+    if (!generator && request->ints_by_default && !tl_dtype_is_float(arg->array.dtype)) {
       fill_ints(&arg->array, key);
       continue;
     }
-    tl_generate_request generate = {.generator = named ? named->value : NULL,
+    tl_generate_request generate = {.generator = generator,
                                     .loc = place_of(request, name),
                                     .env = request->env,
                                     .directory = request->directory,

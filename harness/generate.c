@@ -66,6 +66,7 @@ static bool integer(const generation *g, uint32_t index, int64_t fallback, int64
 }
 
 static void store(const generation *g, uint64_t i, double value) {
+  if (!g->out->data) return;
   tl_dtype dtype = g->out->dtype;
   if (tl_dtype_is_float(dtype)) {
     tl_dtype_store_float(dtype, g->out->data, i, value);
@@ -75,6 +76,7 @@ static void store(const generation *g, uint64_t i, double value) {
 }
 
 static void store_int(const generation *g, uint64_t i, int64_t value) {
+  if (!g->out->data) return;
   tl_dtype dtype = g->out->dtype;
   if (tl_dtype_is_float(dtype)) {
     tl_dtype_store_float(dtype, g->out->data, i, (double)value);
@@ -119,6 +121,7 @@ static void *run_span(void *user) {
 enum { SPAN_ELEMENTS = 1 << 18, MAX_SPAN_THREADS = 32 };
 
 static bool fill_all(span whole) {
+  if (!whole.g->out->data) return true;
   uint64_t count = whole.g->out->count;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t threads = count / SPAN_ELEMENTS;
@@ -182,6 +185,7 @@ static bool gen_ints(const generation *g) {
 static bool gen_arange(const generation *g) {
   double start, step;
   if (!number(g, 0, 0, &start) || !number(g, 1, 1, &step)) return false;
+  if (!g->out->data) return true;
   for (uint64_t i = 0; i < g->out->count; i++) store(g, i, start + step * (double)i);
   return true;
 }
@@ -191,6 +195,7 @@ static bool gen_const(const generation *g, bool from_call, double value) {
   if (!tl_dtype_is_float(g->out->dtype) && value != floor(value)) {
     return report(g, g->call, "%g is no value of %s", value, tl_dtype_name(g->out->dtype));
   }
+  if (!g->out->data) return true;
   for (uint64_t i = 0; i < g->out->count; i++) store(g, i, value);
   return true;
 }
@@ -198,6 +203,7 @@ static bool gen_const(const generation *g, bool from_call, double value) {
 static bool gen_permutation(const generation *g) {
   uint64_t count = g->out->count;
   if (count > 0 && !check_int_range(g, 0, (int64_t)count - 1)) return false;
+  if (!g->out->data) return true;
   int64_t *order = tl_xmalloc((count + 1) * sizeof *order);
   for (uint64_t i = 0; i < count; i++) order[i] = (int64_t)i;
   for (uint64_t i = count; i > 1; i--) {  // Fisher-Yates
@@ -225,6 +231,7 @@ static bool gen_offsets(const generation *g) {
     return report(g, g->call, "offsets fill a one-dimensional argument of at least 2");
   if (total < 0) return report(g, g->call, "the total is negative");
   if (!check_int_range(g, 0, total)) return false;
+  if (!g->out->data) return true;
   int64_t *values = tl_xmalloc(count * sizeof *values);
   for (uint64_t i = 0; i < count; i++) {
     values[i] = (int64_t)tl_random_below(g->request->key, i, (uint64_t)total + 1);
@@ -260,6 +267,7 @@ static bool gen_list(const generation *g) {
 }
 
 static bool read_npy(const generation *g, tl_str path) {
+  if (!g->out->data) return true;
   tl_strbuf full;
   tl_strbuf_init(&full);
   bool is_absolute = path.len > 0 && path.data[0] == '/';
@@ -361,4 +369,14 @@ tl_status tl_generate(const tl_generate_request *request, tl_diags *diags, tl_ar
   if (run(&g)) return TL_OK;
   tl_array_fini(out);
   return tl_status_make(TL_STATUS_DIAGNOSTICS, "the input '%.*s' cannot be made", TL_STR_ARG(request->name));
+}
+
+bool tl_generate_check(const tl_generate_request *request, tl_diags *diags) {
+  tl_array shape;
+  tl_status status = tl_array_init_shape(&shape, request->dtype, request->rank, request->shape);
+  generation g = {.request = request, .diags = diags, .out = &shape};
+  bool ok = !status && run(&g);
+  if (status) report(&g, request->generator, "%s", tl_status_message(status));
+  tl_status_free(status);
+  return ok;
 }

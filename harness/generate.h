@@ -21,4 +21,7 @@ typedef struct tl_generate_request {
 // Fills a new array. DIAGNOSTICS when the generator is wrong (reported in `diags`).
 TL_MUST_USE tl_status tl_generate(const tl_generate_request *request, tl_diags *diags, tl_array *out);
 
+// Reports what is wrong with the generator without making anything; files are not read. False after a report.
+bool tl_generate_check(const tl_generate_request *request, tl_diags *diags);
+
 #endif

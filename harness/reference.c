@@ -30,14 +30,14 @@ tl_reference_buffer *tl_reference_find(const tl_reference *reference, tl_str nam
   return NULL;
 }
 
-// NULL when memory runs out.
-static tl_reference_buffer *add_buffer(tl_reference *reference, tl_str name, const tl_array *shape) {
+static tl_status add_buffer(tl_reference *reference, tl_str name, const tl_array *shape) {
   tl_reference_buffer *buffer = calloc(1, sizeof *buffer);
-  void *values = calloc(shape->count ? shape->count : 1, sizeof(double));
-  if (!buffer || !values) {
+  void *values = reference->shapes_only ? NULL : calloc(shape->count ? shape->count : 1, sizeof(double));
+  if (!buffer || (!values && !reference->shapes_only)) {
     free(buffer);
     free(values);
-    return NULL;
+    return tl_status_make(TL_STATUS_LIMIT, "no memory for a reference of %llu elements",
+                          (unsigned long long)shape->count);
   }
   *buffer = (tl_reference_buffer){.name = name,
                                   .dtype = shape->dtype,
@@ -47,15 +47,21 @@ static tl_reference_buffer *add_buffer(tl_reference *reference, tl_str name, con
                                   .values = values};
   memcpy(buffer->dims, shape->shape, sizeof buffer->dims);
   tl_vec_push(&reference->buffers, buffer);
-  return buffer;
+  return TL_OK;
+}
+
+tl_status tl_reference_declare(tl_reference *reference, tl_str name, tl_dtype dtype, int32_t rank,
+                               const int64_t *dims) {
+  tl_array shape;
+  TL_TRY(tl_array_init_shape(&shape, dtype, rank, dims));
+  return add_buffer(reference, name, &shape);
 }
 
 tl_status tl_reference_set(tl_reference *reference, tl_str name, const tl_array *array) {
   tl_reference_buffer *buffer = tl_reference_find(reference, name);
-  if (!buffer) buffer = add_buffer(reference, name, array);
   if (!buffer) {
-    return tl_status_make(TL_STATUS_LIMIT, "no memory for a reference of %llu elements",
-                          (unsigned long long)array->count);
+    TL_TRY(add_buffer(reference, name, array));
+    buffer = tl_vec_last(&reference->buffers);
   }
   for (uint64_t i = 0; i < array->count; i++) {
     if (buffer->is_float) {
@@ -209,7 +215,11 @@ tl_status tl_reference_run(tl_reference *reference, const tl_reference_stmt *stm
   tl_strbuf_init(&code.body);
   bool ok = true;
   for (uint32_t i = 0; ok && i < num_stmts; i++) ok = tl_ref_emit_stmt(&code, &stmts[i]);
-  tl_status status = ok ? run_code(&code) : tl_status_make(TL_STATUS_DIAGNOSTICS, "the reference has errors");
+  tl_status status = TL_OK;
+  if (!ok)
+    status = tl_status_make(TL_STATUS_DIAGNOSTICS, "the reference has errors");
+  else if (!reference->shapes_only)
+    status = run_code(&code);
   tl_strbuf_fini(&code.allocas);
   tl_strbuf_fini(&code.body);
   tl_vec_fini(&code.scope);

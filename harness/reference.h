@@ -25,6 +25,7 @@ typedef struct tl_reference {
   const tl_env *env;             // Borrowed. Dynamic params must have values.
   tl_diags *diags;               // Borrowed.
   int threads;                   // OS threads for large statements; 0: one a core
+  bool shapes_only;              // nothing is computed: statements are checked, buffers have no values
   TL_VEC(tl_reference_buffer *) buffers;
 } tl_reference;
 
@@ -33,6 +34,9 @@ void tl_reference_fini(tl_reference *reference);
 
 // Adds an argument with the values of `array` (rounded to its dtype already), or replaces its values.
 TL_MUST_USE tl_status tl_reference_set(tl_reference *reference, tl_str name, const tl_array *array);
+// Adds a buffer of zeros. The name may be empty.
+TL_MUST_USE tl_status tl_reference_declare(tl_reference *reference, tl_str name, tl_dtype dtype, int32_t rank,
+                                           const int64_t *dims);
 // Adds the kernel's views of arguments that have been set.
 TL_MUST_USE tl_status tl_reference_add_views(tl_reference *reference);
 // NULL when there is none. Borrowed.
@@ -40,7 +44,7 @@ tl_reference_buffer *tl_reference_find(const tl_reference *reference, tl_str nam
 // Copies a buffer's values into an array, rounded to its dtype (integers wrap).
 void tl_reference_get(const tl_reference_buffer *buffer, tl_array *array);
 
-// Evaluates the statements in order. DIAGNOSTICS when they are wrong (reported).
+// Evaluates the statements in order (with `shapes_only`: checks them). DIAGNOSTICS when they are wrong (reported).
 TL_MUST_USE tl_status tl_reference_run(tl_reference *reference, const tl_reference_stmt *stmts, uint32_t num_stmts);
 
 #endif

@@ -222,13 +222,11 @@ bool tl_ref_declare_target(tl_ref_code *code, const tl_expr *target, const tl_re
     }
     dims[d] = index->hi > 0 ? index->hi : 0;
   }
-  tl_array shape;
-  tl_status status = tl_array_init(&shape, is_float ? TL_DTYPE_F64 : TL_DTYPE_I64, (int32_t)rank, dims);
-  if (!status) status = tl_reference_set(code->reference, name, &shape);
+  tl_dtype dtype = is_float ? TL_DTYPE_F64 : TL_DTYPE_I64;
+  tl_status status = tl_reference_declare(code->reference, name, dtype, (int32_t)rank, dims);
   if (status) tl_ref_error(code, target->loc, "%s", tl_status_message(status));
   bool ok = !status;
   tl_status_free(status);
-  tl_array_fini(&shape);
   *out_buffer = tl_ref_buffer_number(code, name);
   return ok;
 }

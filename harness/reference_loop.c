@@ -300,15 +300,10 @@ static void close_nest(tl_ref_code *code, const assignment *a, const tl_ref_loop
 
 // A buffer of the target's shape that holds the right side until it is complete. Returns its number.
 static int add_scratch(tl_ref_code *code, const tl_reference_buffer *like) {
-  tl_array shape;
-  tl_status status = tl_array_init(&shape, like->is_float ? TL_DTYPE_F64 : TL_DTYPE_I64, like->rank, like->dims);
-  if (!status) {
-    tl_str none = {0};
-    status = tl_reference_set(code->reference, none, &shape);
-  }
+  tl_dtype dtype = like->is_float ? TL_DTYPE_F64 : TL_DTYPE_I64;
+  tl_status status = tl_reference_declare(code->reference, (tl_str){0}, dtype, like->rank, like->dims);
   bool ok = !status;
   tl_status_free(status);
-  tl_array_fini(&shape);
   return ok ? (int)code->reference->buffers.len - 1 : -1;
 }
 

@@ -20,8 +20,8 @@ static bool eval_dim(const tl_env *env, const tl_expr *expr, tl_diags *diags, in
   return false;
 }
 
-static bool eval_type(const tl_arg *arg, const tl_env *env, tl_diags *diags, tl_dtype *out_dtype, int64_t *dims,
-                      int64_t *strides) {
+bool tl_run_arg_type(const tl_arg *arg, const tl_env *env, tl_diags *diags, tl_dtype *out_dtype, int64_t *dims,
+                     int64_t *strides) {
   tl_const dtype;
   if (!tl_env_eval(env, arg->dtype, diags, &dtype)) return false;
   if (dtype.kind != TL_CONST_DTYPE || arg->num_dims > TL_ARRAY_MAX_RANK) {
@@ -49,7 +49,7 @@ tl_status tl_run_args_from_spec(const tl_kernel_spec *kernel, const tl_env *env,
     tl_run_arg *made = &out->items[out->len];
     int64_t dims[TL_ARRAY_MAX_RANK], align = 16;
     tl_dtype dtype = TL_DTYPE_NONE;
-    bool ok = eval_type(arg, env, diags, &dtype, dims, made->strides) &&
+    bool ok = tl_run_arg_type(arg, env, diags, &dtype, dims, made->strides) &&
               (!arg->align || eval_dim(env, arg->align, diags, &align));
     tl_status status = ok ? tl_array_init(&made->array, dtype, (int32_t)arg->num_dims, dims)
                           : tl_status_make(TL_STATUS_DIAGNOSTICS, "an argument has errors");

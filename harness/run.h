@@ -22,6 +22,9 @@ typedef struct tl_run_args {
   uint32_t len;
 } tl_run_args;
 
+// Dtype, dims and strides (elements; arrays of TL_ARRAY_MAX_RANK) of a spec's argument. False after a report.
+bool tl_run_arg_type(const tl_arg *arg, const tl_env *env, tl_diags *diags, tl_dtype *out_dtype, int64_t *dims,
+                     int64_t *strides);
 // The arguments of a spec's kernel with zeroed arrays; shapes from `env` (dynamic params need values there).
 TL_MUST_USE tl_status tl_run_args_from_spec(const tl_kernel_spec *kernel, const tl_env *env, tl_diags *diags,
                                             tl_run_args *out);

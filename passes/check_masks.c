@@ -3,9 +3,9 @@
 //
 //   m = -inf;  for … { s = select(k < n, s, -inf);  m max= max(s, axis=1);  p = exp(s - m) }
 //
-// As long as all a row has seen is masked, m is -inf and s - m is -inf - -inf: NaN, which stays in the sums. A kernel is
-// told unless the first turn of the loop provably leaves an element of each row (a causal mask leaves the first), the
-// exponential stands under a condition on m, or m is not what is subtracted. Changes nothing.
+// As long as all a row has seen is masked, m is -inf and s - m is -inf - -inf: NaN, which stays in the sums. A kernel
+// is told unless the first turn of the loop provably leaves an element of each row (a causal mask leaves the first),
+// the exponential stands under a condition on m, or m is not what is subtracted. Changes nothing.
 #include "passes/check_masks.h"
 
 #include <math.h>
@@ -72,9 +72,9 @@ static void collect_op(tl_op *op, void *user) {
 // A maximum that a loop carries from turn to turn.
 typedef struct running {
   const tl_op *loop;
-  const tl_op *reduce;  // its other operand
-  const tl_op *start;   // where it was set to -inf, or NULL: the loop's initial value
-  const tl_op *tile;    // NULL: a scalar
+  const tl_op *reduce;     // its other operand
+  const tl_op *start;      // where it was set to -inf, or NULL: the loop's initial value
+  const tl_op *tile;       // NULL: a scalar
   const tl_op *passed_on;  // an element in shared memory that a scalar goes through, or NULL
 } running;
 

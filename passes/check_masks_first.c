@@ -8,10 +8,10 @@ enum { MAX_DEPTH = 12, MAX_TILES = 4 };
 // The element that is looked at: which indices of a parallel have which values.
 typedef struct first_turn {
   const tl_op *loop;
-  const tl_op *parallel;          // NULL for a copy
-  const int64_t *extents;         // of the parallel
-  bool reduced[TL_MAX_RANK];      // per index of the parallel: whether the reduction runs along it
-  bool last;                      // the last element along the reduced axes, else the first
+  const tl_op *parallel;      // NULL for a copy
+  const int64_t *extents;     // of the parallel
+  bool reduced[TL_MAX_RANK];  // per index of the parallel: whether the reduction runs along it
+  bool last;                  // the last element along the reduced axes, else the first
 } first_turn;
 
 static tl_affine constant_form(int64_t value) {
@@ -115,7 +115,8 @@ static bool ordered(const first_turn *turn, tl_value *a, tl_value *b, bool stric
 
 static bool compare_holds(const first_turn *turn, const tl_op *op, bool wanted) {
   tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
-  bool integral = a->type->kind == TL_TYPE_INDEX || (a->type->kind == TL_TYPE_SCALAR && tl_dtype_is_int(a->type->dtype));
+  bool integral =
+      a->type->kind == TL_TYPE_INDEX || (a->type->kind == TL_TYPE_SCALAR && tl_dtype_is_int(a->type->dtype));
   if (!integral) return false;
   switch ((enum tl_cmp)tl_op_int(op, TL_ATTR_CMP, TL_CMP_COUNT)) {
     case TL_CMP_LT:

@@ -204,6 +204,67 @@ for right in causal causal_dynamic ragged finite asked; do
   [ -s "$work/err" ] && fail "$right is warned of" && cat "$work/err"
 done
 
+# sections [sed expression]: a correct check and bench section, changed.
+sections() {
+  sed "$1" <<'EOF'
+kernel: sections
+params: {M: 64, N: dynamic, d: f32}
+args:
+  A: in d[M, N]
+  order: in i32[M]
+  B: out d[M, N]
+grid:
+  by: M
+threads: 32
+body:
+  - for: k in ceildiv(N, 32)
+    do:
+      - parallel: i in 32
+        do:
+          - B[by, k * 32 + i] = A[order[by], k * 32 + i]
+check:
+  inputs:
+    order: permutation
+  reference:
+    - T[m, n] = A[order[m], n]
+    - B[m, n] = T[m, n]
+  tolerance: {rtol: 0, atol: 0}
+  cases:
+    - {M: 64, N: 100}
+    - M: 1048576
+      N: 1048576
+      inputs:
+        order: ints(0, M - 1)
+bench:
+  flops: M * N
+  cases:
+    - {N: 4096}
+EOF
+}
+sections '' >"$work/sections.yaml"
+expect 0 "$llc" "$work/sections.yaml" -o /dev/null
+[ -s "$work/err" ] && fail 'correct sections are warned of' && cat "$work/err"
+sections 's/ B\[m, n\] = T.*/ U[m, n] = T[m, n]/' >"$work/unassigned.yaml"
+told unassigned 1 '6:.*error: .*\[TL0752\]'
+sections 's/T\[m, n\] = A/T[m, n + 1] = A/' >"$work/unknown.yaml"
+told unknown 1 '20:.*error: .*\[TL0753\]'
+sections 's/= T\[m, n\]/= sum[k](T[m, n + k])/' >"$work/range.yaml"
+told range 1 '21:.*error: .*`k`.*\[TL0750\]'
+sections 's/= T\[m, n\]/= T[n, n]/' >"$work/dims.yaml"
+told dims 1 '21:.*error: .*\[TL0751\]'
+sections '/    order: permutation/d; s/^  inputs:$/  inputs: {A: ones}/' >"$work/no_generator.yaml"
+told no_generator 1 '5:.*error: .*\[TL0755\]'
+sections 's/ints(0, M - 1)/ints(0, 2 ** 40)/' >"$work/too_large.yaml"
+told too_large 1 '28:.*error: .*do not fit i32.*\[TL0754\]'
+sections 's/N: 100/N: 100, Q: 1/' >"$work/param.yaml"
+told param 1 '24:.*error: .*`Q`.*\[TL0256\]'
+sections 's/N: 100//; s/M: 64, }/M: 64}/' >"$work/dynamic.yaml"
+told dynamic 1 '4:14:.*error: .*dynamic param that has no value.*\[TL0259\]'
+sections 's/rtol: 0,/rtol: -1,/' >"$work/tolerance.yaml"
+told tolerance 1 '22:.*error: .*\[TL0756\]'
+sections 's/flops: M \* N/flops: M * X/' >"$work/flops.yaml"
+told flops 1 '30:.*error: .*`X`.*\[TL0250\]'
+
 # Offsets of a tensor with more than 2^31 elements are 64-bit.
 for dims in 70000,40000 dynamic,dynamic; do
   cat >"$work/large.yaml" <<EOF
