@@ -83,6 +83,18 @@ static tl_layout result_shape(const tl_layout *layout, const bool *reduced, bool
   return result;
 }
 
+// Appends a mode; neighbouring replication of one axis becomes one mode, so that equal layouts look equal.
+static void append_mode(tl_layout *result, tl_layout_mode mode) {
+  for (int32_t m = result->num_modes - 1; m >= 0 && mode.dim == TL_DIM_NONE; m--) {
+    tl_layout_mode *last = &result->modes[m];
+    if (last->axis != mode.axis) continue;
+    if (last->dim != TL_DIM_NONE) break;
+    last->size *= mode.size;
+    return;
+  }
+  result->modes[result->num_modes++] = mode;
+}
+
 static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int32_t *new_dims, int32_t parts_dim) {
   int32_t parts = 1;
   for (int32_t m = 0; m < layout->num_modes; m++) {
@@ -96,7 +108,7 @@ static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int
       mode.stride = parts;
       parts *= mode.size;
     }
-    result->modes[result->num_modes++] = mode;
+    append_mode(result, mode);
   }
 }
 
@@ -112,6 +124,38 @@ tl_layout tl_layout_reduce(const tl_layout *layout, const bool *reduced, bool ke
   return result;
 }
 
+// Parts from which on the lanes share the reading: with fewer the additional shuffles cost more than the loads saved.
+enum { MIN_SHARED_PARTS = 16, PARTS_PER_LOAD = 4 };
+
+// Spreads parts over lanes that would all read the same ones, as long as each still reads a vector of them.
+static tl_layout share_parts(const tl_layout *gathered, int32_t axis, int32_t parts) {
+  tl_layout result = *gathered;
+  int32_t registers = parts;
+  result.num_modes = 1;
+  for (int32_t m = 1; m < gathered->num_modes; m++) {
+    tl_layout_mode mode = gathered->modes[m];
+    int32_t along = 1;
+    bool idle = mode.axis == TL_AXIS_LANE && mode.dim == TL_DIM_NONE && gathered->num_modes < TL_LAYOUT_MAX_MODES;
+    // Lane modes are powers of two.
+    while (idle && along < mode.size && registers % 2 == 0 && registers / 2 >= PARTS_PER_LOAD) {
+      along *= 2;
+      registers /= 2;
+    }
+    if (along > 1)
+      result.modes[result.num_modes++] = (tl_layout_mode){.axis = TL_AXIS_LANE, .size = along, .dim = axis};
+    mode.size /= along;
+    if (mode.size > 1) result.modes[result.num_modes++] = mode;
+  }
+  result.modes[0].size = registers;
+  for (int32_t m = 1, stride = registers; m < result.num_modes; m++) {
+    tl_layout_mode *mode = &result.modes[m];
+    if (mode->axis != TL_AXIS_LANE || mode->dim != axis) continue;
+    mode->stride = stride;
+    stride *= mode->size;
+  }
+  return result;
+}
+
 tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, bool keep, int32_t *out_axis) {
   int32_t sources[TL_MAX_RANK + 1], new_dims[TL_MAX_RANK];
   tl_layout result = result_shape(layout, reduced, keep, sources, new_dims);
@@ -121,7 +165,7 @@ tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, b
   result.modes[result.num_modes++] =
       (tl_layout_mode){.axis = TL_AXIS_REGISTER, .size = parts, .dim = *out_axis, .stride = 1};
   add_kept_modes(&result, layout, new_dims, -1);
-  return result;
+  return parts >= MIN_SHARED_PARTS ? share_parts(&result, *out_axis, parts) : result;
 }
 
 // ---- scans

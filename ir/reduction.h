@@ -30,7 +30,8 @@ int32_t tl_layout_parts(const tl_layout *layout, const bool *reduced);
 // one when every dim is reduced).
 tl_layout tl_layout_reduce(const tl_layout *layout, const bool *reduced, bool keep, bool partial);
 // The layout that reads the parts of a partial result so that every thread holds all parts of its elements, in
-// consecutive registers. `*out_axis` is the dim of the parts.
+// consecutive registers; many parts are shared out among the lanes that hold the same elements. `*out_axis` is the dim
+// of the parts.
 tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, bool keep, int32_t *out_axis);
 
 // ---- scans

@@ -30,10 +30,37 @@ static LLVMValueRef flagged(tl_lower *l, LLVMValueRef a) {
   return a;
 }
 
-LLVMValueRef tl_lower_float_div(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {
-  if (l->fast_math && LLVMTypeOf(a) == l->session->f32) {
+// Whether every use of the value only rounds it to 11 bits or fewer: to f16, bf16 or narrower, at once or on its way
+// out of a tile. `depth` bounds the steps from tile to tile.
+static bool is_rounded_next(const tl_value *value, int depth) {
+  if (!value->uses || depth == 0) return false;
+  for (const tl_use *use = value->uses; use; use = use->next) {
+    tl_op *owner = use->owner;
+    uint32_t operand = (uint32_t)(use - owner->operands);
+    tl_dtype to = TL_DTYPE_NONE;
+    const tl_value *next = NULL;
+    if (owner->code == TL_OP_CAST) to = tl_op_result(owner, 0)->type->dtype;
+    if (owner->code == TL_OP_TILE_STORE) to = tl_op_arg(owner, TL_GROUP_TILE_STORE_dst)->type->dtype;
+    if (owner->code == TL_OP_EXTRACT || owner->code == TL_OP_CONVERT_LAYOUT) next = tl_op_result(owner, 0);
+    if (owner->code == TL_OP_YIELD && owner->parent->parent->code == TL_OP_PARALLEL)
+      next = tl_op_result(owner->parent->parent, operand);
+    bool rounds = tl_dtype_is_float(to) && tl_dtype_bits(to) <= 16;
+    if (!rounds && !(next && is_rounded_next(next, depth - 1))) return false;
+  }
+  return true;
+}
+
+// A quotient that is rounded to 16 bits next may be two units of f32's last place off (PTX ISA, div.full): that moves
+// one of some thousand results to a neighbour that is as near. The exact division branches for each element; here
+// nothing does, and all quotients by one divisor share its reciprocal.
+static LLVMValueRef float_div(tl_lower *l, const tl_op *op, LLVMValueRef a, LLVMValueRef b) {
+  enum { MAX_STEPS = 4 };
+  const tl_value *result = tl_op_result(op, 0);
+  bool full = op->code == TL_OP_DIV && result->type->dtype == TL_DTYPE_F32 && is_rounded_next(result, MAX_STEPS);
+  if (LLVMTypeOf(a) == l->session->f32 && (l->fast_math || full)) {
     LLVMValueRef args[] = {a, b};
-    return tl_session_call_device(l->session, l->builder, TL_DEVOP_DIV_FULL_FTZ, args, 2);
+    tl_device_op_id id = l->fast_math ? TL_DEVOP_DIV_FULL_FTZ : TL_DEVOP_DIV_FULL;
+    return tl_session_call_device(l->session, l->builder, id, args, 2);
   }
   LLVMValueRef quotient = LLVMBuildFDiv(l->builder, a, b, "");
   if (LLVMIsAInstruction(quotient)) LLVMSetFastMathFlags(quotient, LLVMFastMathAllowContract);
@@ -50,15 +77,15 @@ static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMVal
     case TL_OP_MUL:
       return flagged(l, LLVMBuildFMul(builder, a, b, ""));
     case TL_OP_DIV:
-      return tl_lower_float_div(l, a, b);
+      return float_div(l, op, a, b);
     case TL_OP_MIN:
       return tl_lower_intrinsic2(l, "llvm.minnum", a, b);
     case TL_OP_MAX:
       return tl_lower_intrinsic2(l, "llvm.maxnum", a, b);
     case TL_OP_FLOORDIV:
-      return tl_lower_intrinsic1(l, "llvm.floor", tl_lower_float_div(l, a, b));
+      return tl_lower_intrinsic1(l, "llvm.floor", float_div(l, op, a, b));
     case TL_OP_MOD: {
-      LLVMValueRef quotient = tl_lower_intrinsic1(l, "llvm.floor", tl_lower_float_div(l, a, b));
+      LLVMValueRef quotient = tl_lower_intrinsic1(l, "llvm.floor", float_div(l, op, a, b));
       return tl_lower_intrinsic3(l, "llvm.fma", LLVMBuildFNeg(builder, quotient, ""), b, a);
     }
   }

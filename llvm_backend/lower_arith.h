@@ -5,7 +5,6 @@
 
 #include "llvm_backend/lower.h"
 
-LLVMValueRef tl_lower_float_div(tl_lower *l, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef tl_lower_floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, bool want_remainder);
 LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool left, bool is_signed);
 // The comparison `cmp` (tl_cmp) of integers.

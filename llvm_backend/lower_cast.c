@@ -14,9 +14,24 @@ static LLVMValueRef int_to_int(tl_lower *l, LLVMValueRef a, bool from_signed, LL
   return from_signed ? LLVMBuildSExt(l->builder, a, to, "") : LLVMBuildZExt(l->builder, a, to, "");
 }
 
+// A bf16 is the upper half of its f32. Of a pair in one word that is a shift or a mask, one instruction each, where the
+// conversion of an element takes the pair apart first.
+static LLVMValueRef widen_bf16(tl_lower *l, LLVMValueRef a) {
+  LLVMBuilderRef b = l->builder;
+  LLVMTypeRef f32 = l->session->f32, i32 = l->session->i32;
+  LLVMValueRef vector = LLVMIsAExtractElementInst(a) ? LLVMGetOperand(a, 0) : NULL;
+  LLVMValueRef word = vector && LLVMIsABitCastInst(vector) ? LLVMGetOperand(vector, 0) : NULL;
+  if (!word || LLVMTypeOf(word) != i32) return LLVMBuildFPExt(b, a, f32, "");
+  bool is_upper = LLVMConstIntGetZExtValue(LLVMGetOperand(a, 1)) == 1;
+  LLVMValueRef bits = is_upper ? LLVMBuildAnd(b, word, tl_session_i32(l->session, -0x10000), "")
+                               : LLVMBuildShl(b, word, tl_session_i32(l->session, 16), "");
+  return LLVMBuildBitCast(b, bits, f32, "");
+}
+
 static LLVMValueRef float_to_float(tl_lower *l, LLVMValueRef a, tl_dtype from, tl_dtype to) {
   LLVMTypeRef type = tl_session_type(l->session, to);
   if (from == to) return a;
+  if (from == TL_DTYPE_BF16 && to == TL_DTYPE_F32) return widen_bf16(l, a);
   // f16 and bf16 hold values that the other cannot: by way of f32, which holds both.
   if (is_half(from) && to != TL_DTYPE_F32) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
   if (from == TL_DTYPE_F64 || is_half(to)) {

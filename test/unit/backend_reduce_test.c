@@ -84,6 +84,18 @@ START_TEST(online_softmax_has_two_barriers) {
 }
 END_TEST
 
+// The quotients of softmax are rounded to bf16 next: none of them is the division that branches.
+START_TEST(quotients_that_are_rounded_next_do_not_branch) {
+  tl_strbuf ptx = compile_text("kernels/softmax.yaml", NULL, "sm_90a");
+  const char *text = tl_strbuf_c(&ptx);
+  ck_assert_int_eq(count(text, "div.full.f32"), 16);
+  ck_assert_int_eq(count(text, "div.rn.f32"), 0);
+  // Nor are the elements of a pair taken apart to be widened.
+  ck_assert_int_eq(count(text, "cvt.f32.bf16"), 0);
+  tl_strbuf_fini(&ptx);
+}
+END_TEST
+
 // Columns that each thread holds alone need neither shuffles nor barriers.
 START_TEST(reductions_within_a_thread_are_arithmetic) {
   static const char text[] =
@@ -116,6 +128,7 @@ int main(void) {
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, rms_norm_keeps_its_row_in_registers);
   tcase_add_test(tcase, online_softmax_has_two_barriers);
+  tcase_add_test(tcase, quotients_that_are_rounded_next_do_not_branch);
   tcase_add_test(tcase, reductions_within_a_thread_are_arithmetic);
   suite_add_tcase(suite, tcase);
   SRunner *runner = srunner_create(suite);
