@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which bytes of global memory a tensor copy moves to or from which bytes of shared memory. Pure address arithmetic:
+// PTX ISA, Tensors (tiled mode, im2col mode, interleave layout, swizzling modes).
+#ifndef TL_EMULATOR_TMA_BOX_H
+#define TL_EMULATOR_TMA_BOX_H
+
+#include "support/tensormap.h"
+
+// A stretch of the box that lies together in shared and in global memory: whole elements, within 16 bytes.
+typedef struct tl_emu_tma_piece {
+  uintptr_t shared;
+  uintptr_t global;  // 0: outside the tensor
+  uint32_t bytes;
+} tl_emu_tma_piece;
+
+typedef void tl_emu_tma_visit_fn(void *user, const tl_emu_tma_piece *piece);
+
+// One instruction's view of a map. Coordinates in elements, innermost first; im2col loads also take offsets (W, H, D).
+typedef struct tl_emu_tma_box {
+  const tl_tensormap_params *map;
+  int32_t coords[TL_TENSORMAP_MAX_RANK];
+  uint32_t offsets[TL_TENSORMAP_MAX_RANK - 2];
+} tl_emu_tma_box;
+
+// Bytes that the whole box has in shared memory, inside the tensor or not: what complete_tx counts.
+uint32_t tl_emu_tma_box_bytes(const tl_tensormap_params *map);
+// Where byte `shared` of an unswizzled box really lies.
+uintptr_t tl_emu_tma_swizzle(tl_tensormap_swizzle swizzle, uintptr_t shared);
+// Visits the box, whose shared memory starts at `shared`, in the order of unswizzled shared memory.
+void tl_emu_tma_walk(const tl_emu_tma_box *box, uintptr_t shared, tl_emu_tma_visit_fn *visit, void *user);
+
+#endif

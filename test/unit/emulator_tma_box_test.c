@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Boxes of tensor maps: the emulator's walk over rows and chunks against the definition, element by element.
+#include "emulator/tma_box.h"
+#include "emulator_tma_util.h"
+#include "emulator_util.h"
+
+static tma_place places[TMA_MAX_ELEMENTS];
+
+typedef struct seen {
+  const tma_case *c;
+  const tma_place *at;  // the next place that must come
+  uint32_t left;
+} seen;
+
+// One assertion a piece: there are millions of elements.
+static void visit(void *user, const tl_emu_tma_piece *piece) {
+  seen *s = user;
+  uint32_t bytes = tl_tensormap_type_bytes(s->c->map.type);
+  uintptr_t start = (uintptr_t)s->c->map.address;
+  bool good = piece->bytes > 0 && piece->bytes % bytes == 0 && piece->bytes / bytes <= s->left;
+  for (uint32_t done = 0; good && done < piece->bytes; done += bytes, s->at++, s->left--) {
+    uintptr_t global = s->at->global < 0 ? 0 : start + (uintptr_t)s->at->global;
+    good = piece->shared + done == s->at->shared && (piece->global ? piece->global + done : 0) == global;
+  }
+  ck_assert_msg(good, "%u bytes at %zu of shared memory, element %zu", piece->bytes, (size_t)piece->shared,
+                (size_t)(s->at - places));
+}
+
+static void check(const tma_case *c) {
+  uint32_t n = tma_places(c, places);
+  expect_ok(tl_tensormap_check(&c->map));
+  ck_assert_uint_eq(tl_emu_tma_box_bytes(&c->map), n * tl_tensormap_type_bytes(c->map.type));
+  tl_emu_tma_box box = {.map = &c->map};
+  memcpy(box.coords, c->coords, sizeof box.coords);
+  for (int i = 0; i < 3; i++) box.offsets[i] = c->offsets[i];
+  seen s = {c, places, n};
+  tl_emu_tma_walk(&box, c->shared, visit, &s);
+  ck_assert_uint_eq(s.left, 0);
+}
+
+static uint32_t state = 7;
+static uint32_t random_below(uint32_t n) {
+  state = state * 1664525u + 1013904223u;
+  return (state >> 8) % n;
+}
+
+static tl_tensormap_params random_map(void) {
+  static const tl_tensormap_type types[] = {TL_TENSORMAP_U8, TL_TENSORMAP_BF16, TL_TENSORMAP_F32, TL_TENSORMAP_F64};
+  tl_tensormap_params map = {.type = types[random_below(4)], .address = (void *)0x10000000};
+  map.rank = 1 + random_below(5);
+  map.swizzle = (tl_tensormap_swizzle)random_below(4);
+  uint32_t bytes = tl_tensormap_type_bytes(map.type), span = tl_tensormap_swizzle_span(map.swizzle);
+  uint64_t stride = 0;
+  for (uint32_t i = 0; i < map.rank; i++) {
+    map.dims[i] = i ? 1 + random_below(9) : 1 + random_below(300);
+    map.box[i] = i ? 1 + random_below(5) : span ? span / bytes : (1 + random_below(9)) * 16 / bytes;
+    map.element_strides[i] = random_below(3) ? 1 : 1 + random_below(4);
+    stride = i ? stride * map.dims[i] + 16 * random_below(3) : (map.dims[0] * bytes + 15) / 16 * 16;
+    if (i < 4) map.strides[i] = stride;
+  }
+  return map;
+}
+
+START_TEST(random_tiles) {
+  for (int i = 0; i < 1000; i++) {
+    tma_case c = {.map = random_map(), .shared = 128 * random_below(20)};
+    int32_t chunk = 16 / (int32_t)tl_tensormap_type_bytes(c.map.type);
+    c.coords[0] = ((int32_t)random_below(40) - 20) * chunk;
+    for (int k = 1; k < 5; k++) c.coords[k] = (int32_t)random_below(20) - 8;
+    check(&c);
+  }
+}
+END_TEST
+
+// Coordinates at the ends of their range must not wrap round into the tensor.
+START_TEST(far_outside) {
+  static const int32_t far[] = {INT32_MIN, INT32_MAX - 15, -1024, 1 << 20};
+  for (int i = 0; i < 4; i++) {
+    for (int k = 0; k < 4; k++) {
+      tma_case c = {.map = {.type = TL_TENSORMAP_U8,
+                            .rank = 2,
+                            .address = (void *)0x10000000,
+                            .dims = {256, (uint64_t)1 << 32},
+                            .strides = {256},
+                            .box = {64, 8},
+                            .element_strides = {1, 8}}};
+      c.coords[0] = far[i] & ~15;
+      c.coords[1] = far[k];
+      check(&c);
+    }
+  }
+}
+END_TEST
+
+START_TEST(random_columns) {
+  for (int i = 0; i < 1000; i++) {
+    tma_case c = {.map = random_map(), .shared = 128 * random_below(20)};
+    tl_tensormap_params *map = &c.map;
+    if (map->rank < 3) continue;
+    map->is_im2col = true;
+    map->channels_per_pixel = map->box[0];
+    map->pixels_per_column = 1 + random_below(60);
+    for (uint32_t k = 0; k + 2 < map->rank; k++) {
+      map->lower[k] = (int32_t)random_below(4) - 2;
+      map->upper[k] = (int32_t)random_below(4) - 2;
+      if ((int64_t)map->dims[k + 1] + map->upper[k] <= map->lower[k]) map->upper[k] = map->lower[k];
+      c.offsets[k] = (uint16_t)random_below(3);
+      c.coords[k + 1] = map->lower[k] + (int32_t)random_below(2);
+    }
+    c.coords[map->rank - 1] = (int32_t)random_below(3);
+    check(&c);
+  }
+}
+END_TEST
+
+START_TEST(swizzles_are_involutions_within_lines) {
+  for (int s = 0; s < 4; s++) {
+    for (uintptr_t byte = 0; byte < 4096; byte++) {
+      uintptr_t there = tl_emu_tma_swizzle((tl_tensormap_swizzle)s, byte);
+      ck_assert_uint_eq(there / 128, byte / 128);
+      ck_assert_uint_eq(there % 16, byte % 16);
+      ck_assert_uint_eq(tl_emu_tma_swizzle((tl_tensormap_swizzle)s, there), byte);
+      if (s == 0) ck_assert_uint_eq(there, byte);
+    }
+  }
+  // PTX ISA, swizzling modes: in line 1, 128B moves chunk 0 to 1; in line 7 to 7.
+  ck_assert_uint_eq(tl_emu_tma_swizzle(TL_TENSORMAP_SWIZZLE_128B, 128), 144);
+  ck_assert_uint_eq(tl_emu_tma_swizzle(TL_TENSORMAP_SWIZZLE_128B, 7 * 128), 7 * 128 + 112);
+  ck_assert_uint_eq(tl_emu_tma_swizzle(TL_TENSORMAP_SWIZZLE_64B, 7 * 128), 7 * 128 + 48);
+  ck_assert_uint_eq(tl_emu_tma_swizzle(TL_TENSORMAP_SWIZZLE_32B, 7 * 128), 7 * 128 + 16);
+}
+END_TEST
+
+static void add_tests(TCase *cases) {
+  tcase_add_test(cases, random_tiles);
+  tcase_add_test(cases, far_outside);
+  tcase_add_test(cases, random_columns);
+  tcase_add_test(cases, swizzles_are_involutions_within_lines);
+}
+
+int main(void) {
+  return run_suite("emulator tma box", add_tests);
+}
