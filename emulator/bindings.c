@@ -42,6 +42,10 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.membar.sys", "()", tl_emu_op_nothing, 0},
     {"llvm.nvvm.fence.sc.cluster", "()", tl_emu_op_nothing, 0},
 
+    // the device's runtime
+    {"vprintf", "i(GG)", tl_emu_op_vprintf, 0},
+    {"__assertfail", "(GGiGl)", tl_emu_op_assertfail, 0},
+
     // exchanges within a warp
     {"llvm.nvvm.shfl.sync.up.i32", "i(iiii)", tl_emu_op_shuffle, TL_EMU_SHUFFLE_UP},
     {"llvm.nvvm.shfl.sync.down.i32", "i(iiii)", tl_emu_op_shuffle, TL_EMU_SHUFFLE_DOWN},

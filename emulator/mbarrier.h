@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mbarrier objects (PTX ISA, Parallel Synchronization and Communication Instructions: mbarrier), for the ops that arrive
-// at them or complete transactions on them. Private to the emulator.
+// mbarrier objects (PTX ISA, Parallel Synchronization and Communication Instructions: mbarrier), for the ops that
+// arrive at them or complete transactions on them. Private to the emulator.
 #ifndef TL_EMULATOR_MBARRIER_H
 #define TL_EMULATOR_MBARRIER_H
 

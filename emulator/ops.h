@@ -38,6 +38,10 @@ tl_emu_op_fn tl_emu_op_trap;
 tl_emu_op_fn tl_emu_op_nanosleep;
 tl_emu_op_fn tl_emu_op_nothing;  // fences and hints: the emulator is sequentially consistent
 
+// The device's runtime (ops_runtime.c).
+tl_emu_op_fn tl_emu_op_vprintf;
+tl_emu_op_fn tl_emu_op_assertfail;
+
 // Exchanges within a warp (ops_warp.c).
 typedef enum tl_emu_shuffle {
   TL_EMU_SHUFFLE_UP,

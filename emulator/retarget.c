@@ -219,7 +219,7 @@ static void set_function_attributes(retarget *r, LLVMValueRef function) {
 
 static bool is_device_op(const char *name) {
   return !strncmp(name, "llvm.nvvm.", 10) || !strncmp(name, "tl.", 3) || !strcmp(name, "llvm.trap") ||
-         !strcmp(name, "llvm.debugtrap");
+         !strcmp(name, "llvm.debugtrap") || !strcmp(name, "vprintf") || !strcmp(name, "__assertfail");
 }
 
 static tl_status check_ops_bound(retarget *r) {

@@ -68,6 +68,10 @@ void tl_instantiate_scan(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_wait_until(tl_sema *sema, const tl_stmt *stmt);
 
+// instantiate_print.c
+void tl_instantiate_print(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_assert(tl_sema *sema, const tl_stmt *stmt);
+
 // instantiate_assign.c: element and tile assignments.
 void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
 // An assignment to one target.

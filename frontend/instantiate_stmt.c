@@ -292,6 +292,12 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
     case TL_STMT_WAIT_UNTIL:
       tl_instantiate_wait_until(sema, stmt);
       break;
+    case TL_STMT_PRINT:
+      tl_instantiate_print(sema, stmt);
+      break;
+    case TL_STMT_ASSERT:
+      tl_instantiate_assert(sema, stmt);
+      break;
     case TL_STMT_VIEW:
       tl_instantiate_view(sema, &stmt->view);
       break;

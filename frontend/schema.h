@@ -32,6 +32,7 @@ typedef struct tl_schema_stmt {
 
 typedef enum tl_schema_form {
   TL_SCHEMA_FORM_EXPR,
+  TL_SCHEMA_FORM_TEXT,
   TL_SCHEMA_FORM_CHOICE,
   TL_SCHEMA_FORM_TYPE,
   TL_SCHEMA_FORM_BODY

@@ -150,6 +150,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_WHILE:
     case TL_STMT_EXIT:
     case TL_STMT_WAIT_UNTIL:
+    case TL_STMT_PRINT:
+    case TL_STMT_ASSERT:
       return (stmt->condition = tl_expr_parse(reader->arena, reader->diags, value->text)) != NULL;
     case TL_STMT_ATOMIC:
       return read_atomic(reader, schema, value, stmt);
@@ -198,6 +200,17 @@ static tl_expr *read_choice(tl_spec_reader *reader, const tl_schema_option *sche
   return word;
 }
 
+// Words that are shown as they stand.
+static tl_expr *read_text(tl_spec_reader *reader, const tl_schema_option *schema, const tl_yaml_node *value) {
+  if (!tl_spec_want(reader, value, TL_YAML_SCALAR, tl_str_from(schema->option))) return NULL;
+  tl_expr *text = TL_NEW(reader->arena, tl_expr);
+  text->kind = TL_EXPR_STRING;
+  text->text = tl_str_trim(value->text.text);
+  text->loc = value->loc;
+  text->height = 1;
+  return text;
+}
+
 static bool read_option(tl_spec_reader *reader, const tl_schema_option *schema, const tl_yaml_entry *entry,
                         tl_stmt *stmt) {
   tl_option option = {.name = tl_str_from(schema->option), .loc = entry->key->loc};
@@ -210,6 +223,9 @@ static bool read_option(tl_spec_reader *reader, const tl_schema_option *schema, 
              tl_expr_parse_view_type(reader->arena, reader->diags, entry->value->text, &stmt->view);
     case TL_SCHEMA_FORM_CHOICE:
       option.value = read_choice(reader, schema, entry->value);
+      break;
+    case TL_SCHEMA_FORM_TEXT:
+      option.value = read_text(reader, schema, entry->value);
       break;
     case TL_SCHEMA_FORM_EXPR:
       option.value = tl_spec_read_expr(reader, entry->value, option.name);

@@ -59,6 +59,12 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_WAIT_UNTIL:
       tl_expr_print(stmt->condition, text);
       return "wait_until";
+    case TL_STMT_PRINT:
+      tl_expr_print(stmt->condition, text);
+      return "print";
+    case TL_STMT_ASSERT:
+      tl_expr_print(stmt->condition, text);
+      return "assert";
     case TL_STMT_BREAK:
       return "break";
     case TL_STMT_CONTINUE:
@@ -98,6 +104,21 @@ static void print_nested(const char *key, const tl_stmt_list *body, int indent, 
   tl_spec_print_body(body, indent + 2, out);
 }
 
+static void print_option(const tl_option *option, int indent, tl_strbuf *out) {
+  tl_spec_print_indent(indent, out);
+  tl_strbuf_appendf(out, "%.*s: ", TL_STR_ARG(option->name));
+  if (option->value->kind == TL_EXPR_STRING) {  // words, not an expression
+    tl_spec_print_value(option->value->text, out);
+  } else {
+    tl_strbuf text;
+    tl_strbuf_init(&text);
+    tl_expr_print(option->value, &text);
+    tl_spec_print_value(tl_strbuf_view(&text), out);
+    tl_strbuf_fini(&text);
+  }
+  tl_strbuf_append_char(out, '\n');
+}
+
 static bool is_loop(const tl_stmt *stmt) {
   return stmt->kind == TL_STMT_PARALLEL || stmt->kind == TL_STMT_PIPELINED || stmt->kind == TL_STMT_FOR ||
          stmt->kind == TL_STMT_UNROLL || stmt->kind == TL_STMT_WHILE;
@@ -122,11 +143,7 @@ static void print_stmt(const tl_stmt *stmt, int indent, tl_strbuf *out) {
   }
   if (stmt->kind == TL_STMT_VIEW) print_view_type(&stmt->view, indent + 2, out);
   for (uint32_t i = 0; i < stmt->num_options; i++) {
-    tl_strbuf name;
-    tl_strbuf_init(&name);
-    tl_strbuf_append(&name, stmt->options[i].name);
-    tl_spec_print_expr(tl_strbuf_c(&name), stmt->options[i].value, indent + 2, out);
-    tl_strbuf_fini(&name);
+    print_option(&stmt->options[i], indent + 2, out);
   }
   if (is_loop(stmt)) print_nested("do", &stmt->body, indent + 2, out);
   if (stmt->kind == TL_STMT_IF) print_nested("then", &stmt->body, indent + 2, out);

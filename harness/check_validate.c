@@ -37,8 +37,8 @@ void tl_check_coverage(const tl_kernel_spec *kernel, tl_diags *diags) {
     const tl_arg *arg = &kernel->args[i];
     if (arg->access == TL_ARG_IN || tl_check_is_unchecked(check, arg->name)) continue;
     if (assigns(kernel, check->reference, check->num_reference, arg->name)) continue;
-    tl_diag *diag = tl_diag_report(diags, TL_DIAG_REFERENCE_UNASSIGNED, arg->loc,
-                                   "the output `%.*s` has no reference", TL_STR_ARG(arg->name));
+    tl_diag *diag = tl_diag_report(diags, TL_DIAG_REFERENCE_UNASSIGNED, arg->loc, "the output `%.*s` has no reference",
+                                   TL_STR_ARG(arg->name));
     tl_diag_add_hint(diags, diag, "assign it under `check: reference:` or list it under `unchecked:`");
   }
 }
@@ -72,7 +72,6 @@ tl_status tl_check_tolerance(const tl_kernel_spec *kernel, const tl_case *one_ca
   TL_TRY(read_number(env, one_case->rtol, diags, rtol));
   return read_number(env, one_case->atol, diags, atol);
 }
-
 
 // ---- all of it, for each case
 

@@ -112,6 +112,19 @@ static void verify_launch_op(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
+// Each `{}` of the text stands for one value.
+static void verify_print(tl_verifier *verifier, const tl_op *op) {
+  uint32_t places = 0;
+  for (const char *c = tl_op_str(op, TL_ATTR_TEXT); *c; c++) {
+    if (c[0] != '{') continue;
+    if (c[1] == '}') places++;
+    if (c[1] != '}' && c[1] != '{') tl_verify_fail(verifier, op, "a single '{' in the text");
+    if (c[1]) c++;
+  }
+  if (places != op->num_operands)
+    tl_verify_fail(verifier, op, "the text has places for %u values, there are %u", places, op->num_operands);
+}
+
 void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
   const int numbers = CLASS_INDEX | CLASS_INT | CLASS_FLOAT;
   switch (op->code) {
@@ -162,6 +175,9 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_MATH:
       verify_math(verifier, op);
+      break;
+    case TL_OP_PRINT:
+      verify_print(verifier, op);
       break;
     default:
       verify_launch_op(verifier, op);

@@ -26,7 +26,8 @@ typedef enum tl_device_family {
   TL_DEVICE_FAMILY_APPROX,
   TL_DEVICE_FAMILY_LD_PRED,
   TL_DEVICE_FAMILY_ST_PRED,
-  TL_DEVICE_FAMILY_RED_PRED
+  TL_DEVICE_FAMILY_RED_PRED,
+  TL_DEVICE_FAMILY_RUNTIME
 } tl_device_family;
 
 // Who takes part in one execution.
@@ -42,7 +43,7 @@ typedef enum tl_device_effect {
 } tl_device_effect;
 
 typedef struct tl_device_op {
-  const char *name;       // LLVM function name, "llvm.nvvm.…" or "tl.…"
+  const char *name;       // LLVM function name: "llvm.nvvm.…", "tl.…", or of the device's runtime
   const char *signature;  // letters as device_ops.def explains, "iiii(p)"
   tl_device_family family;
   tl_device_scope scope;

@@ -32,6 +32,8 @@ static LLVMTypeRef letter_type(const tl_session *s, char letter) {
       return s->global_ptr;
     case 'p':
       return s->shared_ptr;
+    case 'G':
+      return s->generic_ptr;
   }
   return NULL;
 }

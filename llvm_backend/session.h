@@ -25,7 +25,7 @@ typedef struct tl_session {
   const tl_target *target;  // Borrowed (static).
   bool is_abandoned;        // LLVM gave up: its objects are neither used nor disposed of any more
   tl_strbuf errors;         // errors that LLVM reported through its diagnostic handler
-  LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64, global_ptr, shared_ptr;
+  LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64, global_ptr, shared_ptr, generic_ptr;
   LLVMTypeRef v2f16, v2bf16;
   LLVMValueRef device_functions[TL_DEVOP_COUNT];  // NULL until used
   LLVMTypeRef device_types[TL_DEVOP_COUNT];

@@ -195,6 +195,27 @@ static void visit_control(uniform_state *state, tl_op *op) {
   state->divergent = outer;
 }
 
+// Whether the value is made of the thread's number. What memory holds does not count: all threads read one element.
+static bool knows_thread(const tl_value *value, int depth) {
+  const tl_op *op = value->def;
+  if (!op || depth == 0) return false;
+  if (op->code == TL_OP_THREAD_ID || op->code == TL_OP_LANE_ID || op->code == TL_OP_WARP_ID) return true;
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    if (knows_thread(tl_op_operand(op, i), depth - 1)) return true;
+  }
+  return false;
+}
+
+// print and assert: once a block where threads have nothing of their own to say.
+static void mark_speaker(const uniform_state *state, tl_op *op) {
+  enum { MAX_DEPTH = 16 };
+  if (state->divergent) return;
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    if (knows_thread(tl_op_operand(op, i), MAX_DEPTH)) return;
+  }
+  tl_op_set_unit(state->context->module, op, TL_ATTR_UNIFORM);
+}
+
 static void visit_block(uniform_state *state, tl_block *block) {
   for (tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_IF || op->code == TL_OP_FOR) {
@@ -208,6 +229,7 @@ static void visit_block(uniform_state *state, tl_block *block) {
         tl_element_buffer(op)->type->scope != TL_SCOPE_LOCAL) {
       report(state, op, op->code == TL_OP_STORE ? "store" : "atomic");
     }
+    if (op->code == TL_OP_PRINT || op->code == TL_OP_ASSERT) mark_speaker(state, op);
     if (op->code == TL_OP_LOAD && is_uniform(state, tl_op_result(op, 0))) {
       tl_op_set_unit(state->context->module, op, TL_ATTR_UNIFORM);
     }

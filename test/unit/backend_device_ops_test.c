@@ -24,6 +24,7 @@ static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, LLVMTypeRef type, 
   if (letter == 'g') return LLVMGetParam(function, 0);
   if (letter == 'p') return shared;
   if (letter == 'I') return tl_session_i32(s, 0);
+  if (letter == 'G') return LLVMBuildAddrSpaceCast(b, LLVMGetParam(function, 1), type, "");
   if (letter == 'b') {
     LLVMValueRef word = LLVMBuildLoad2(b, s->i32, LLVMGetParam(function, 1), "");
     return LLVMBuildTrunc(b, word, s->i1, "");
@@ -76,8 +77,8 @@ static char *compile_row(tl_device_op_id id) {
   check_status(tl_session_begin_module(&s, "row"), op->name);
   build_kernel(&s, id);
   LLVMValueRef function = s.device_functions[id];
-  ck_assert_msg(tl_device_op_is_asm(op) == (LLVMGetIntrinsicID(function) == 0), "%s: not an intrinsic of this LLVM",
-                op->name);
+  bool is_function = tl_device_op_is_asm(op) || op->family == TL_DEVICE_FAMILY_RUNTIME;
+  ck_assert_msg(is_function == (LLVMGetIntrinsicID(function) == 0), "%s: not an intrinsic of this LLVM", op->name);
   ck_assert_str_eq(LLVMGetValueName2(function, &(size_t){0}), op->name);
   check_status(tl_session_verify(&s, s.module, op->name), op->name);
   ck_assert_int_ge(tl_session_needed_ptx(&s, s.module), op->min_ptx);
