@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/check.h"
 #include "emulator/fiber.h"
 #include "emulator/machine.h"
 #include "emulator/ops.h"
@@ -104,6 +105,7 @@ static void start_cluster(tl_emu_worker *worker, tl_emu_cluster *cluster, uint64
                             cluster->position[2] * size[2] + rank / size[0] / size[1]};
     start_block(worker, &cluster->blocks[rank], position);
   }
+  tl_emu_check_begin(cluster->checker);
   cluster->num_running = launch->cluster_size;
   worker->num_running++;
 }
@@ -144,6 +146,8 @@ tl_status tl_emu_blocks_create(tl_emu_worker *worker) {
       fiber->warp = (uint16_t)(t / TL_EMU_WARP);
     }
   }
+  for (uint32_t i = 0; i < worker->num_clusters; i++)
+    worker->clusters[i].checker = tl_emu_checker_create(&worker->clusters[i]);
   return TL_OK;
 }
 
@@ -153,6 +157,8 @@ void tl_emu_blocks_destroy(tl_emu_worker *worker) {
     for (uint32_t t = 0; t < worker->num_threads; t++) free(block->fibers[t].copies);
     free(block->fibers);
   }
+  for (uint32_t i = 0; i < worker->num_clusters && worker->clusters; i++)
+    tl_emu_checker_destroy(worker->clusters[i].checker);
   free(worker->blocks);
   free(worker->clusters);
 }
@@ -193,7 +199,11 @@ static void fill_places(tl_emu_worker *worker) {
 
 // What threads that were given up leave behind.
 static void clean_up(tl_emu_worker *worker) {
-  for (uint32_t i = 0; i < worker->num_clusters; i++) tl_emu_land_cluster(&worker->clusters[i], true);
+  for (uint32_t i = 0; i < worker->num_clusters; i++) {
+    tl_emu_cluster *cluster = &worker->clusters[i];
+    tl_emu_land_cluster(cluster, true);
+    if (cluster->num_running) tl_emu_check_end(cluster->checker, false);
+  }
 #ifdef TL_SANITIZED
   for (uint32_t i = 0; i < worker->num_blocks * worker->num_threads; i++)
     __asan_unpoison_memory_region(tl_emu_memory_stack(worker->memory, i), tl_emu_stack_bytes());

@@ -10,7 +10,6 @@
 // nothing happened yet. Belongs to one block of a worker and is forgotten when the block ends.
 typedef struct tl_emu_clock tl_emu_clock;
 
-typedef enum tl_emu_access_kind { TL_EMU_READ, TL_EMU_WRITE, TL_EMU_ATOMIC } tl_emu_access_kind;
 typedef enum tl_emu_proxy { TL_EMU_PROXY_GENERIC, TL_EMU_PROXY_ASYNC } tl_emu_proxy;
 
 // An asynchronous operation from issue to completion, as an agent of its own: it starts with what its issuer knows.
@@ -37,7 +36,37 @@ void tl_emu_async_end(tl_emu_async *async, bool awaited);
 // and freed with the block.
 void tl_emu_release(uint32_t thread, tl_emu_clock **clock);
 void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock);
+// Forgets `*clock`, which becomes NULL: a new phase begins.
+void tl_emu_clock_reset(tl_emu_clock **clock);
 // The running thread executes fence.proxy.async.
 void tl_emu_fence_proxy_async(uint32_t thread);
+
+// ---- cp.async, whose completion only the issuing thread waits for, group after group
+// The running thread copies into `bytes` at `to`, from issue until a wait covers it.
+bool tl_emu_touch_copy(const void *to, size_t bytes, size_t align, const tl_emu_site *site);
+void tl_emu_copies_commit(void);
+// All groups but the `pending` most recent ones are complete.
+void tl_emu_copies_wait(uint32_t pending);
+// Also what was not committed.
+void tl_emu_copies_wait_all(void);
+// cp.async.mbarrier.arrive: whoever acquires `clock` sees what the running thread has copied so far.
+void tl_emu_copies_complete(tl_emu_clock **clock);
+
+// ---- hooks of the machine
+// What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
+void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
+// The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
+void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask);
+// Checker of the clusters that run, one after the other, in this place of the running worker; NULL when the launch
+// checks nothing.
+tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster);
+// Hands what was found to the launch.
+void tl_emu_checker_destroy(tl_emu_checker *checker);
+// Before the first thread of the cluster runs, and after its last one has ended (`finished`: as the kernel wanted).
+// Afterwards all clocks are gone.
+void tl_emu_check_begin(tl_emu_checker *checker);
+void tl_emu_check_end(tl_emu_checker *checker, bool finished);
+// The running thread has come to its end.
+void tl_emu_check_thread_end(void);
 
 #endif

@@ -10,6 +10,20 @@
 #include "support/status.h"
 #include "support/strbuf.h"
 
+// What is checked while a kernel runs (docs/emulator.md). Bits.
+typedef enum tl_emu_check {
+  TL_EMU_CHECK_RACE = 1,     // accesses to shared memory without an order
+  TL_EMU_CHECK_BOUNDS = 2,   // accesses outside buffers, shared memory and tiles
+  TL_EMU_CHECK_INIT = 4,     // reads of what was not written
+  TL_EMU_CHECK_ALIGN = 8,    // accesses that are less aligned than their instruction requires
+  TL_EMU_CHECK_PROXY = 16,   // missing proxy fences
+  TL_EMU_CHECK_BLOCKS = 32,  // accesses of several blocks to global memory without an order
+  TL_EMU_CHECK_ASYNC = 64,   // asynchronous operations that nobody waits for
+  TL_EMU_CHECK_ALL = 127
+} tl_emu_check;
+
+typedef struct tl_emu_findings tl_emu_findings;  // emulator/findings.h
+
 typedef enum tl_landing {
   TL_LANDING_LATE,  // async copies land at the wait that covers them; until then the destination is poison
   TL_LANDING_EARLY  // they land at issue
@@ -21,6 +35,8 @@ typedef struct tl_emu_options {
   int resident;      // clusters (blocks, without clusters) whose threads each OS thread interleaves; 0: 1
   uint32_t seed;     // order of warps and blocks
   double timeout_s;  // watchdog for one launch; 0: 60
+  uint32_t checks;            // TL_EMU_CHECK_… bits, of those that the kernel was created with
+  tl_emu_findings *findings;  // where to add what the checks found; NULL: only the status tells. Borrowed.
 } tl_emu_options;
 
 typedef struct tl_emu_stats {
@@ -33,6 +49,9 @@ typedef struct tl_emu_kernel tl_emu_kernel;
 // Compiles the bitcode of tl_backend_device_bitcode for the host. UNSUPPORTED names a device op that has no binding.
 TL_MUST_USE tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                            tl_emu_kernel **out);
+// The same for launches with `checks` (TL_EMU_CHECK_… bits): accesses to memory call the checker.
+TL_MUST_USE tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                                   uint32_t checks, tl_emu_kernel **out);
 void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 
 // A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. NULL-free:
@@ -41,7 +60,8 @@ void *tl_emu_alloc(size_t bytes, size_t align);
 void tl_emu_free(void *pointer);
 
 // Launches with params as cuLaunchKernel takes them (an array of pointers to the parameter values, manifest order).
-// CHECK_FAILED with a dump of who waits where on deadlock, livelock (watchdog), faults, or a device trap.
+// CHECK_FAILED with a dump of who waits where on deadlock, livelock (watchdog), faults, or a device trap, and with the
+// text of what the checks found.
 TL_MUST_USE tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **params,
                                     const tl_emu_options *options, tl_emu_stats *out_stats);
 

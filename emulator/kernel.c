@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/check.h"
 #include "support/vec.h"
 
 static void *context_of_worker(void) {
@@ -24,6 +25,7 @@ static tl_status compile(tl_emu_kernel *kernel) {
   }
   tl_vec_push(&symbols, (tl_host_symbol){"emu:context", (void *)context_of_worker});
   tl_vec_push(&symbols, (tl_host_symbol){"emu:poll", (void *)tl_emu_poll});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:touch", (void *)tl_emu_touch_plain});
   void *module = kernel->code.module;
   kernel->code.module = NULL;
   // The module has been through the whole device pipeline: more optimisation here costs more time than it saves.
@@ -36,6 +38,11 @@ static tl_status compile(tl_emu_kernel *kernel) {
 
 tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                tl_emu_kernel **out) {
+  return tl_emu_kernel_create_checked(bitcode, len, manifest, 0, out);
+}
+
+tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                       uint32_t checks, tl_emu_kernel **out) {
   *out = NULL;
   if (manifest->block_threads < 1 || manifest->block_threads > TL_EMU_MAX_THREADS)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': %d threads a block; the limit is %d",
@@ -53,9 +60,10 @@ tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifes
   tl_emu_kernel *kernel = tl_xcalloc(1, sizeof *kernel);
   kernel->name = tl_xmalloc(strlen(manifest->name) + 1);
   strcpy(kernel->name, manifest->name);
+  kernel->checks = checks;
   kernel->block_threads = (uint32_t)manifest->block_threads;
   for (int i = 0; i < 3; i++) kernel->cluster[i] = manifest->cluster[i] > 0 ? (uint32_t)manifest->cluster[i] : 1;
-  tl_status status = tl_emu_retarget(bitcode, len, manifest, &kernel->code);
+  tl_status status = tl_emu_retarget(bitcode, len, manifest, checks, &kernel->code);
   if (!status) status = compile(kernel);
   if (status) {
     tl_emu_kernel_destroy(kernel);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/checker.h"
 #include "emulator/kernel.h"
 #include "emulator/machine.h"
 #include "emulator/ops.h"
@@ -88,7 +89,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 // Whether threads rest while they wait for something: for other blocks, which then must get their turn.
 static bool waits(const tl_emu_kernel *kernel) {
   for (size_t i = 0; i < kernel->code.num_sites; i++)
-    if (kernel->code.sites[i].binding->run == tl_emu_op_nanosleep) return true;
+    if (kernel->code.sites[i].binding && kernel->code.sites[i].binding->run == tl_emu_op_nanosleep) return true;
   return false;
 }
 
@@ -148,6 +149,30 @@ static tl_status gather(const tl_emu_launch_state *launch, job *jobs, int num_th
   return status;
 }
 
+// What the checks found: to whoever asked for it, and behind what the launch failed with anyway.
+static tl_status tell_findings(tl_emu_launch_state *launch, tl_status failed, tl_emu_findings *wanted) {
+  enum { MAX_PRINTED = 20 };
+  tl_emu_findings findings = {0};
+  tl_emu_report_found(launch, &findings);
+  tl_status status = failed;
+  tl_status_code code = tl_status_code_of(failed);
+  if (findings.list.len && (code == TL_STATUS_OK || code == TL_STATUS_CHECK_FAILED)) {
+    tl_strbuf text = {0};
+    if (failed)
+      tl_strbuf_appendf(&text, "%s\nbefore that ", tl_status_message(failed));
+    else
+      tl_strbuf_appendf(&text, "emulator: kernel '%s': ", launch->kernel_name);
+    tl_strbuf_appendf(&text, "%zu finding%s\n", findings.list.len, findings.list.len > 1 ? "s" : "");
+    tl_emu_findings_print(&findings, MAX_PRINTED, &text);
+    status = tl_status_make(TL_STATUS_CHECK_FAILED, "%.*s", (int)text.len - 1, tl_strbuf_c(&text));
+    tl_status_free(failed);
+    tl_strbuf_fini(&text);
+  }
+  if (wanted) tl_emu_findings_merge(wanted, &findings);
+  tl_emu_findings_fini(&findings);
+  return status;
+}
+
 // The shape of the launch. Fills in what follows from grid, cluster and options.
 static tl_status shape_launch(tl_emu_launch_state *launch, const tl_emu_options *options) {
   const uint32_t *grid = launch->grid, *cluster = launch->cluster;
@@ -188,6 +213,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
   tl_emu_stats stats = {.jit_seconds = kernel->jit_seconds};
   if (out_stats) *out_stats = stats;
   if (!grid[0] || !grid[1] || !grid[2]) return TL_OK;
+  tl_emu_raw_list found = {0};
   tl_emu_launch_state launch = {
       .entry = kernel->entry,
       .kernel_name = kernel->name,
@@ -198,6 +224,11 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
       .shared_bytes = kernel->shared_bytes,
       .shared_align = kernel->shared_align,
       .landing = options->landing,
+      .checks = options->checks & kernel->checks,
+      .sites = kernel->code.sites,
+      .num_sites = kernel->code.num_sites,
+      .shared_granule = kernel->code.shared_granule,
+      .found = &found,
       .seed = options->seed,
       .timeout_s = options->timeout_s > 0 ? options->timeout_s : 60.0,
   };
@@ -210,6 +241,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
   tl_status status = run_jobs(&launch, jobs, launch.num_workers);
   tl_emu_faults_end();
   status = tl_status_join(status, gather(&launch, jobs, launch.num_workers, &stats));
+  status = tell_findings(&launch, status, options->findings);
   free(jobs);
   stats.run_seconds = (double)(tl_emu_now_ns() - start) * 1e-9;
   if (out_stats) *out_stats = stats;

@@ -29,6 +29,16 @@ typedef struct tl_emu_site tl_emu_site;
 typedef struct tl_emu_worker tl_emu_worker;
 typedef struct tl_emu_block tl_emu_block;
 typedef struct tl_emu_cluster tl_emu_cluster;
+typedef struct tl_emu_checker tl_emu_checker;    // checker.h
+typedef struct tl_emu_raw_list tl_emu_raw_list;  // checker.h
+
+typedef enum tl_emu_access_kind {
+  TL_EMU_READ,
+  TL_EMU_WRITE,
+  TL_EMU_ATOMIC,       // reads and writes; unordered atomics do not race with each other
+  TL_EMU_ATOMIC_READ,  // only reads
+  TL_EMU_ATOMIC_WRITE  // only writes
+} tl_emu_access_kind;
 
 // Runs a device op for the calling thread. `result` and `args` are structs laid out as in C, members in the order of
 // the op's signature (device_ops.def); i1 is a byte of 0 or 1. `result` is NULL when there is none.
@@ -42,12 +52,16 @@ typedef struct tl_emu_binding {
   int param;  // what `run` makes of it
 } tl_emu_binding;
 
-// One call of a device op in a kernel. Owned by the kernel.
+// One call of a device op in a kernel, or, where accesses are checked, a plain access. Owned by the kernel.
 struct tl_emu_site {
   const tl_emu_binding *binding;
-  const char *op;    // name of the device op
-  uint32_t ordinal;  // number of the call in the module, from 1
+  const char *op;    // name of the device op; "load", "store", "atomic"
+  uint32_t ordinal;  // number of the call in the module, from 1; 0 for plain accesses
   uint32_t line;     // source line from debug information; 0 when there is none
+  // Of plain accesses:
+  tl_emu_access_kind access;
+  uint32_t bytes, align;
+  bool acquires, releases;
 };
 
 // Lanes of one warp that came together for a collective, until the last one arrives.
@@ -100,6 +114,7 @@ typedef struct tl_emu_warp {
 typedef struct tl_emu_barrier {
   uint32_t arrived, expected;  // threads, in whole warps
   const tl_emu_site *site;
+  struct tl_emu_clock *clock;          // of those that arrived
   uint32_t waiting[TL_EMU_MAX_WARPS];  // lanes
 } tl_emu_barrier;
 
@@ -148,6 +163,7 @@ struct tl_emu_cluster {
   tl_emu_block *blocks;  // Borrowed from the worker: launch->cluster_size of them, by rank
   uint32_t num_running;  // blocks that have a thread left; 0: the place is free
   uint32_t position[3];  // in the grid of clusters
+  tl_emu_checker *checker;  // Owned. NULL: nothing is checked
 };
 
 struct tl_emu_worker {
@@ -242,6 +258,8 @@ void tl_emu_report_livelock(tl_emu_worker *worker);
 // ---- memory.c
 // "4 bytes past the end of a buffer of 1024 bytes"
 void tl_emu_describe_address(uintptr_t address, tl_strbuf *out);
+// Whether all of `bytes` lie in one buffer.
+bool tl_emu_is_buffer(const void *address, size_t bytes);
 // Looks for bytes around buffers that changed. Reports each once.
 bool tl_emu_find_damage(tl_strbuf *out);
 
@@ -294,6 +312,11 @@ struct tl_emu_launch_state {
   uint64_t order_step, order_start;  // cluster number i is (start + i × step) mod num_clusters
   uint64_t next_cluster;             // atomic
   int stop;                          // atomic; set on the first failure
+  uint32_t checks;                   // TL_EMU_CHECK_… bits
+  const tl_emu_site *sites;          // Borrowed from the kernel.
+  size_t num_sites;
+  uint32_t shared_granule;  // bytes; divides size and address of every access to shared memory
+  tl_emu_raw_list *found;   // under a lock while blocks run
 };
 
 uint64_t tl_emu_now_ns(void);
@@ -311,10 +334,12 @@ typedef struct tl_emu_retargeted {
   size_t static_shared_bytes;
   size_t shared_bytes;  // static and dynamic
   size_t shared_align;
+  uint32_t shared_granule;  // divides size and address of every access to shared memory
 } tl_emu_retargeted;
 // Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.
+// With `checks` plain accesses call tl_emu_touch_plain first.
 TL_MUST_USE tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                      tl_emu_retargeted *out);
+                                      uint32_t checks, tl_emu_retargeted *out);
 void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted);
 
 // Loops over the lanes of a mask, lowest first.

@@ -121,6 +121,17 @@ void tl_emu_describe_address(uintptr_t address, tl_strbuf *out) {
   pthread_mutex_unlock(&mutex);
 }
 
+bool tl_emu_is_buffer(const void *address, size_t bytes) {
+  bool found = false;
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len && !found; i++) {
+    size_t offset = (size_t)((const uint8_t *)address - buffers.items[i].start);
+    found = offset < buffers.items[i].bytes && bytes <= buffers.items[i].bytes - offset;
+  }
+  pthread_mutex_unlock(&mutex);
+  return found;
+}
+
 bool tl_emu_find_damage(tl_strbuf *out) {
   bool found = false;
   pthread_mutex_lock(&mutex);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/check.h"
 #include "emulator/ops.h"
 #include "support/vec.h"
 
@@ -37,6 +38,9 @@ void tl_emu_op_cp_async(void *result, const void *args, const tl_emu_site *site)
   tl_emu_fiber *me = tl_emu_self->current;
   tl_emu_copy copy = {own->to, own->from, bytes, bytes, me->open_group};
   if (site->binding->param & TL_EMU_COPY_ZFILL) copy.from_bytes = own->from_bytes;
+  bool good = tl_emu_touch_copy(copy.to, bytes, bytes, site);
+  if (copy.from_bytes) good &= tl_emu_touch(copy.from, copy.from_bytes, bytes, TL_EMU_READ, site);
+  if (!good) return;
   check_copy(&copy, site);
   tl_emu_access_begin(site, me->thread);
   if (tl_emu_self->launch->landing == TL_LANDING_EARLY) {
@@ -60,6 +64,7 @@ void tl_emu_op_cp_async_commit(void *result, const void *args, const tl_emu_site
   (void)args;
   (void)site;
   tl_emu_self->current->open_group++;
+  tl_emu_copies_commit();
 }
 
 // Lands every copy of a group below `first_pending`; groups only grow along the queue.
@@ -79,6 +84,7 @@ void tl_emu_op_cp_async_wait(void *result, const void *args, const tl_emu_site *
   (void)result;
   uint32_t pending = *(const uint32_t *)args, groups = tl_emu_self->current->open_group;
   if (pending < groups) land_before(groups - pending, site);
+  tl_emu_copies_wait(pending);
 }
 
 // Also what was not committed.
@@ -86,4 +92,5 @@ void tl_emu_op_cp_async_wait_all(void *result, const void *args, const tl_emu_si
   (void)result;
   (void)args;
   land_before(UINT32_MAX, site);
+  tl_emu_copies_wait_all();
 }

@@ -2,6 +2,7 @@
 // Special registers, barriers, traps.
 #include <stdio.h>
 
+#include "emulator/check.h"
 #include "emulator/ops.h"
 
 void tl_emu_op_sreg(void *result, const void *args, const tl_emu_site *site) {
@@ -81,14 +82,13 @@ void tl_emu_op_barrier(void *result, const void *args, const tl_emu_site *site) 
   tl_emu_meet_warp(result, args, site, barrier_work);
 }
 
-static bool no_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  (void)warp;
-  (void)meeting;
+static bool sync_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+  tl_emu_check_meet(warp, meeting->mask);
   return true;
 }
 
 void tl_emu_op_warp_sync(void *result, const void *args, const tl_emu_site *site) {
-  tl_emu_meet(*(const uint32_t *)args, result, args, site, no_work);
+  tl_emu_meet(*(const uint32_t *)args, result, args, site, sync_work);
 }
 
 void tl_emu_op_trap(void *result, const void *args, const tl_emu_site *site) {

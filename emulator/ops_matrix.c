@@ -4,12 +4,19 @@
 // .trans of column l / 4.
 #include <string.h>
 
+#include "emulator/check.h"
 #include "emulator/ops.h"
 
-static uint8_t *row_address(const tl_emu_warp *warp, const tl_emu_meeting *meeting, uint32_t lane) {
+enum { ROW_BYTES = 16 };
+
+// NULL: the checker says that the row must not be accessed.
+static uint8_t *row_address(const tl_emu_warp *warp, const tl_emu_meeting *meeting, uint32_t lane,
+                            tl_emu_access_kind kind) {
   const tl_emu_site *site = meeting->site;
   uint8_t *address;
   memcpy(&address, meeting->args[lane], sizeof address);
+  uint32_t thread = warp->index * TL_EMU_WARP + lane;
+  if (!tl_emu_touch_by(thread, address, ROW_BYTES, ROW_BYTES, kind, site)) return NULL;
   uintptr_t base = (uintptr_t)tl_emu_self->context.shared;
   if (__builtin_expect(!tl_emu_is_shared(address, 16), 0))
     tl_emu_fail("%s: lane %u of warp %u: 16 bytes at offset %lld of shared memory, which has %zu bytes", site->op, lane,
@@ -39,7 +46,13 @@ static bool load_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   uint32_t count = (uint32_t)meeting->site->binding->param & ~(uint32_t)TL_EMU_MATRIX_TRANS;
   bool trans = meeting->site->binding->param & TL_EMU_MATRIX_TRANS;
   rows_of_words rows = {{0}};
-  for (uint32_t lane = 0; lane < 8 * count; lane++) memcpy(rows[lane], row_address(warp, meeting, lane), 16);
+  for (uint32_t lane = 0; lane < 8 * count; lane++) {
+    const uint8_t *row = row_address(warp, meeting, lane, TL_EMU_READ);
+    if (row)
+      memcpy(rows[lane], row, ROW_BYTES);
+    else
+      memset(rows[lane], 0xff, ROW_BYTES);
+  }
   for (uint32_t i = 0; trans && i < count; i++) transpose(rows, i);
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     uint32_t *result = meeting->result[lane];
@@ -65,7 +78,10 @@ static bool store_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
     for (uint32_t i = 0; i < count; i++)
       rows[8 * i + lane / 4][lane % 4] = ((const stmatrix_args *)meeting->args[lane])->words[i];
   for (uint32_t i = 0; (meeting->site->binding->param & TL_EMU_MATRIX_TRANS) && i < count; i++) transpose(rows, i);
-  for (uint32_t lane = 0; lane < 8 * count; lane++) memcpy(row_address(warp, meeting, lane), rows[lane], 16);
+  for (uint32_t lane = 0; lane < 8 * count; lane++) {
+    uint8_t *row = row_address(warp, meeting, lane, TL_EMU_WRITE);
+    if (row) memcpy(row, rows[lane], ROW_BYTES);
+  }
   return true;
 }
 

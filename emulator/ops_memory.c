@@ -2,6 +2,7 @@
 // Predicated loads, stores and reductions in global memory.
 #include <string.h>
 
+#include "emulator/check.h"
 #include "emulator/ops.h"
 #include "llvm_backend/host_libcalls.h"
 
@@ -30,7 +31,12 @@ void tl_emu_op_load_pred(void *result, const void *args, const tl_emu_site *site
   memset(result, 0, (size_t)shape.register_bytes * shape.count);
   if (!(((const uint8_t *)args)[sizeof(void *)] & 1)) return;
   const uint8_t *pointer = pointer_of(args);
-  check_alignment(pointer, shape.bytes * shape.count, site);
+  uint32_t bytes = shape.bytes * shape.count;
+  if (!tl_emu_touch(pointer, bytes, bytes, TL_EMU_READ, site)) {
+    memset(result, 0xff, (size_t)shape.register_bytes * shape.count);
+    return;
+  }
+  check_alignment(pointer, bytes, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   memcpy(result, pointer, (size_t)shape.bytes * shape.count);  // a byte: little-endian, the rest is 0
   tl_emu_access_end();
@@ -42,7 +48,9 @@ void tl_emu_op_store_pred(void *result, const void *args, const tl_emu_site *sit
   const uint8_t *values = (const uint8_t *)args + sizeof(void *);
   if (!(values[(size_t)shape.register_bytes * shape.count] & 1)) return;
   uint8_t *pointer = pointer_of(args);
-  check_alignment(pointer, shape.bytes * shape.count, site);
+  uint32_t bytes = shape.bytes * shape.count;
+  if (!tl_emu_touch(pointer, bytes, bytes, TL_EMU_WRITE, site)) return;
+  check_alignment(pointer, bytes, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   memcpy(pointer, values, (size_t)shape.bytes * shape.count);
   tl_emu_access_end();
@@ -78,6 +86,7 @@ void tl_emu_op_red_pred(void *result, const void *args, const tl_emu_site *site)
   const uint8_t *values = (const uint8_t *)args + sizeof(void *);
   if (!(values[4 * count] & 1)) return;
   uint8_t *pointer = pointer_of(args);
+  if (!tl_emu_touch(pointer, 4 * count, 4 * count, TL_EMU_ATOMIC, site)) return;
   check_alignment(pointer, 4 * count, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   for (uint32_t i = 0; i < count; i++) {

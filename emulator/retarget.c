@@ -18,36 +18,10 @@
 #include <string.h>
 
 #include "emulator/machine.h"
+#include "emulator/retarget.h"
 #include "emulator/retarget_cfg.h"
 #include "llvm_backend/host_jit.h"
 #include "support/vec.h"
-
-enum { SHARED_SPACE = 3, MAX_OPERANDS = 128 };
-
-typedef struct shared_variable {
-  LLVMValueRef global;
-  uint64_t offset;
-} shared_variable;
-
-typedef TL_VEC(shared_variable) shared_vec;
-
-typedef struct retarget {
-  LLVMContextRef context;
-  LLVMModuleRef module;
-  LLVMTargetDataRef layout;  // Borrowed from module.
-  LLVMBuilderRef builder;
-  LLVMTypeRef i8, i32, i64, ptr, shared_ptr, void_type;
-  LLVMTypeRef op_type;       // void(ptr result, ptr args, ptr site)
-  LLVMTypeRef context_type;  // ptr()
-  LLVMTypeRef poll_type;     // void(ptr)
-  LLVMValueRef context_function, poll_function;
-  shared_vec shared;
-  TL_VEC(tl_emu_site) sites;
-  TL_VEC(LLVMValueRef) site_calls;  // the op call of each site, already rewritten; its last operand becomes the site
-  TL_VEC(LLVMValueRef) dead;        // instructions without users, deleted at the end of their function
-  // Of the function being rewritten:
-  LLVMValueRef shared_base, args_memory, result_memory, machine;
-} retarget;
 
 static tl_status unsupported(LLVMValueRef where, const char *what) {
   size_t len;
@@ -154,39 +128,6 @@ static tl_status delete_shared_variables(retarget *r) {
   return TL_OK;
 }
 
-// ---- alignment
-
-// The pointer operand of a memory access, or -1.
-static int pointer_operand(LLVMValueRef instruction) {
-  switch (LLVMGetInstructionOpcode(instruction)) {
-    case LLVMLoad:
-    case LLVMAtomicRMW:
-    case LLVMAtomicCmpXchg:
-      return 0;
-    case LLVMStore:
-      return 1;
-    default:
-      return -1;
-  }
-}
-
-// The device faults on an access that is not as aligned as the instruction promises; the host mostly does not mind. The
-// low bits that ought to be zero are added at the top of the address: no address has bits there, and the access faults.
-static void check_alignment(retarget *r, LLVMValueRef instruction) {
-  enum { MAX_ALIGN = 16, MIN_ALIGN = 4, TOP = 60 };  // no instruction accesses more than 16 bytes at once
-  int index = pointer_operand(instruction);
-  if (index < 0) return;
-  LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);
-  uint64_t align = LLVMGetAlignment(instruction);
-  if (align > MAX_ALIGN) align = MAX_ALIGN;
-  if (align < MIN_ALIGN || LLVMIsAAllocaInst(pointer) || LLVMIsConstant(pointer)) return;
-  LLVMPositionBuilderBefore(r->builder, instruction);
-  LLVMValueRef low = LLVMBuildAnd(r->builder, LLVMBuildPtrToInt(r->builder, pointer, r->i64, ""),
-                                  LLVMConstInt(r->i64, align - 1, 0), "");
-  LLVMValueRef top = LLVMBuildShl(r->builder, low, LLVMConstInt(r->i64, TOP, 0), "");
-  LLVMSetOperand(instruction, (unsigned)index, LLVMBuildGEP2(r->builder, r->i8, pointer, &top, 1, ""));
-}
-
 // ---- attributes
 
 // Those that speak to the device's code generator, and promises about memory that the runtime does not keep.
@@ -291,9 +232,14 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   LLVMValueRef made =
       LLVMBuildCall2(r->builder, r->op_type, declare(r, tl_strbuf_c(&name), r->op_type), operands, 3, "");
   tl_strbuf_fini(&name);
-  tl_emu_site site = {binding, tl_strbuf_take(&op_copy), (uint32_t)r->sites.len + 1, LLVMGetDebugLocLine(call)};
+  tl_emu_site site = {.binding = binding,
+                      .op = tl_strbuf_take(&op_copy),
+                      .ordinal = ++r->num_op_calls,
+                      .line = LLVMGetDebugLocLine(call)};
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
+  uint32_t granule = tl_emu_op_granule(binding);
+  if (granule < r->granule) r->granule = granule;
   if (has_result) replace_result(r, call, result);
   LLVMInstructionEraseFromParent(call);
 }
@@ -388,7 +334,7 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = next) {
       next = LLVMGetNextInstruction(i);
       rewrite_shared_operands(r, i);
-      if (i != r->shared_base) check_alignment(r, i);
+      if (i != r->shared_base) tl_emu_instrument_access(r, i);
       // The call of context_function itself is made of nothing that needs rewriting.
       if (LLVMGetInstructionOpcode(i) == LLVMCall && i != r->machine) TL_TRY(rewrite_call(r, function, i));
     }
@@ -466,6 +412,7 @@ static void make_types(retarget *r) {
   r->void_type = LLVMVoidTypeInContext(r->context);
   LLVMTypeRef operands[] = {r->ptr, r->ptr, r->ptr};
   r->op_type = LLVMFunctionType(r->void_type, operands, 3, 0);
+  r->touch_type = LLVMFunctionType(r->ptr, operands, 2, 0);
   r->context_type = LLVMFunctionType(r->ptr, NULL, 0, 0);
 }
 
@@ -483,6 +430,7 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
     if (!LLVMIsDeclaration(f)) tl_vec_push(&functions, f);
   }
   r->context_function = LLVMAddFunction(r->module, "emu:context", r->context_type);
+  r->touch_function = r->checks ? LLVMAddFunction(r->module, "emu:touch", r->touch_type) : NULL;
   define_poll(r);
   tl_status status = TL_OK;
   for (size_t i = 0; !status && i < functions.len; i++)
@@ -493,14 +441,15 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   TL_TRY(build_entry(r, manifest));
   // The array of sites does not move any more.
   for (size_t i = 0; i < r->sites.len; i++)
-    LLVMSetOperand(r->site_calls.items[i], 2,
+    LLVMSetOperand(r->site_calls.items[i], r->sites.items[i].binding ? 2 : 1,
                    LLVMConstIntToPtr(LLVMConstInt(r->i64, (uintptr_t)&r->sites.items[i], 0), r->ptr));
   return TL_OK;
 }
 
-tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest, tl_emu_retargeted *out) {
+tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest, uint32_t checks,
+                          tl_emu_retargeted *out) {
   memset(out, 0, sizeof *out);
-  retarget r = {.context = LLVMContextCreate()};
+  retarget r = {.context = LLVMContextCreate(), .checks = checks, .granule = MAX_GRANULE};
   tl_status status = read_bitcode(&r, bitcode, len);
   if (!status) status = rewrite_module(&r, manifest, out);
   if (r.builder) LLVMDisposeBuilder(r.builder);
@@ -509,6 +458,7 @@ tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_ker
   tl_vec_fini(&r.dead);
   out->sites = r.sites.items;
   out->num_sites = r.sites.len;
+  out->shared_granule = r.granule;
   out->module = r.module;
   if (status) {
     if (r.module) LLVMDisposeModule(r.module);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "emulator/check.h"
 #include "emulator/fiber.h"
 #include "emulator/machine.h"
 #include "emulator/ops.h"
@@ -272,8 +273,10 @@ void tl_emu_exit(void) {
   tl_emu_warp *warp = &block->warps[me->warp];
   warp->runnable &= ~(1u << me->lane);
   warp->exited |= 1u << me->lane;
+  tl_emu_check_thread_end();
   if (--block->num_live == 0 && --block->cluster->num_running == 0) {
     tl_emu_land_cluster(block->cluster, false);
+    tl_emu_check_end(block->cluster->checker, true);
     worker->num_running--;
     wake_somebody(worker);  // so that the worker finds a thread to go on with
     leave_to_main(worker);
@@ -374,10 +377,13 @@ static void release_barrier(tl_emu_worker *worker, tl_emu_barrier *barrier) {
   tl_emu_block *block = worker->block;
   worker->stats.barriers++;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
+    if (barrier->clock) TL_EMU_FOR_LANES(lane, barrier->waiting[w])
+      tl_emu_acquire(w * TL_EMU_WARP + lane, &barrier->clock);
     block->warps[w].runnable |= barrier->waiting[w];
     barrier->waiting[w] = 0;
   }
   barrier->arrived = 0;
+  tl_emu_clock_reset(&barrier->clock);
 }
 
 bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, uint32_t id, uint32_t expected,
@@ -395,13 +401,12 @@ bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, u
   barrier->arrived += threads;
   if (barrier->arrived > expected)
     tl_emu_fail("%s: %u threads arrived at barrier %u, which expects %u", site->op, barrier->arrived, id, expected);
-  if (barrier->arrived == expected) {
-    release_barrier(worker, barrier);
-    return true;
-  }
-  if (!wait) return true;
-  barrier->waiting[warp->index] |= mask;
-  return false;
+  if (worker->block->cluster->checker) TL_EMU_FOR_LANES(lane, mask)
+    tl_emu_release(warp->index * TL_EMU_WARP + lane, &barrier->clock);
+  if (wait) barrier->waiting[warp->index] |= mask;
+  if (barrier->arrived < expected) return !wait;
+  release_barrier(worker, barrier);
+  return true;
 }
 
 void tl_emu_barrier_arrive_alone(uint32_t id, uint32_t expected, bool wait, const tl_emu_site *site) {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Findings as they are made, and their way to records with texts.
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "emulator/checker.h"
+#include "emulator/ops.h"
+
+// A cluster that makes as many findings is not listened to any more: it would make them at every access.
+enum { MAX_FOUND_IN_CLUSTER = 1000 };
+
+// ---- recording
+
+static bool same_finding(const tl_emu_raw_finding *a, const tl_emu_raw_finding *b) {
+  const tl_emu_epoch site_mask = (tl_emu_epoch)TL_EMU_EPOCH_MAX_SITE << TL_EMU_EPOCH_SITE_SHIFT;
+  return a->kind == b->kind && !((a->now ^ b->now) & site_mask) && !((a->before ^ b->before) & site_mask) &&
+         !a->before == !b->before;
+}
+
+// Adds `made`; what is there already is counted, and told of by the first one of the lowest block.
+static void count(tl_emu_raw_list *found, tl_emu_raw_finding *made) {
+  for (size_t i = 0; i < found->len; i++) {
+    tl_emu_raw_finding *there = &found->items[i];
+    if (!same_finding(there, made)) continue;
+    uint64_t sum = there->count + made->count;
+    if (made->block < there->block) {
+      free(there->place);
+      *there = *made;
+    } else {
+      free(made->place);
+    }
+    there->count = sum;
+    return;
+  }
+  tl_vec_push(found, *made);
+}
+
+// The thread that is or issued the agent; -1: not known any more.
+static int64_t thread_of_epoch(const tl_emu_checker *checker, tl_emu_epoch epoch) {
+  uint32_t agent = tl_emu_epoch_agent(epoch);
+  if (agent < 2 * checker->num_threads) return agent % checker->num_threads;
+  uint32_t slot = agent - 2 * checker->num_threads;
+  return checker->slots[slot].clock == tl_emu_epoch_clock(epoch) ? (int64_t)checker->slots[slot].issuer : -1;
+}
+
+static void place_of(const tl_emu_seen *seen, tl_emu_raw_finding *made) {
+  const tl_emu_worker *worker = tl_emu_self;
+  uintptr_t at = (uintptr_t)seen->address;
+  made->shared_offset = -1;
+  if (at && at - (uintptr_t)worker->memory->window < (uintptr_t)1 << 32) {
+    const tl_emu_block *block = tl_emu_block_at(worker, seen->address);
+    made->shared_offset = (int64_t)(at - (uintptr_t)(block ? block->shared : worker->block->shared));
+  } else if (at) {
+    tl_strbuf place = {0};
+    tl_emu_describe_address(at, &place);
+    made->place = tl_strbuf_take(&place);
+  }
+}
+
+void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
+  if (checker->found_in_cluster >= MAX_FOUND_IN_CLUSTER) return;
+  const tl_emu_actor *actor = seen->actor;
+  const tl_emu_block *blocks = checker->cluster->blocks;
+  uint32_t block_threads = checker->launch->num_threads;
+  tl_emu_raw_finding made = {.kind = seen->kind,
+                             .access = seen->access,
+                             .now = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site),
+                             .before = seen->before,
+                             .thread = actor->agent % block_threads,
+                             .block = blocks[actor->agent / block_threads].index,
+                             .before_thread = -1,
+                             .address = seen->address,
+                             .bytes = (uint32_t)seen->bytes,
+                             .align = (uint32_t)seen->align,
+                             .sequence = checker->found_in_cluster++,
+                             .count = 1};
+  int64_t before = seen->before ? thread_of_epoch(checker, seen->before) : -1;
+  if (before >= 0) {
+    made.before_thread = before % block_threads;
+    made.before_block = blocks[before / block_threads].index;
+  }
+  place_of(seen, &made);
+  count(&checker->found, &made);
+}
+
+void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async) {
+  if (!(checker->checks & TL_EMU_CHECK_ASYNC)) return;
+  tl_emu_actor actor = {
+      .when = (tl_emu_epoch)async->slot << TL_EMU_EPOCH_AGENT_SHIFT, .agent = async->issuer, .site = async->site};
+  tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ASYNC, TL_EMU_WRITE, &actor, 0, NULL, 0, 0});
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of every launch's list
+
+void tl_emu_hand_over(tl_emu_checker *checker) {
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < checker->found.len; i++) count(checker->launch->found, &checker->found.items[i]);
+  pthread_mutex_unlock(&mutex);
+  tl_vec_fini(&checker->found);
+}
+
+// ---- texts
+
+static char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *format_text(const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  tl_strbuf out = {0};
+  tl_strbuf_append_c(&out, text);
+  return tl_strbuf_take(&out);
+}
+
+static const tl_emu_site *site_of(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
+  uint32_t index = (uint32_t)(epoch >> TL_EMU_EPOCH_SITE_SHIFT) & TL_EMU_EPOCH_MAX_SITE;
+  return index ? &launch->sites[index - 1] : NULL;
+}
+
+static bool is_copy(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
+  uint32_t agent = tl_emu_epoch_agent(epoch);
+  uint32_t num_threads = launch->num_threads * launch->cluster_size;
+  return agent >= num_threads && agent < 2 * num_threads;
+}
+
+static bool is_async(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
+  return tl_emu_epoch_agent(epoch) >= launch->num_threads * launch->cluster_size;
+}
+
+static char *describe_agent(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int64_t thread) {
+  if (thread < 0) return format_text("an asynchronous operation");
+  return format_text("%sthread %d (warp %d, lane %d)",
+                     is_copy(launch, epoch)    ? "the copy of "
+                     : is_async(launch, epoch) ? "the asynchronous operation of "
+                                               : "",
+                     (int)thread, (int)thread / TL_EMU_WARP, (int)thread % TL_EMU_WARP);
+}
+
+static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int64_t thread, uint64_t block,
+                      tl_emu_finding_side *side) {
+  const tl_emu_site *site = site_of(launch, epoch);
+  side->op = format_text("%s", site ? site->op : "access");
+  side->call = site ? site->ordinal : 0;
+  side->line = site ? site->line : 0;
+  side->agent = describe_agent(launch, epoch, thread);
+  side->thread = (int32_t)thread;
+  side->block[0] = (uint32_t)(block % launch->grid[0]);
+  side->block[1] = (uint32_t)(block / launch->grid[0] % launch->grid[1]);
+  side->block[2] = (uint32_t)(block / launch->grid[0] / launch->grid[1]);
+}
+
+static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  if (is_copy(launch, raw->before)) {
+    if (raw->before_thread == (int64_t)raw->thread)
+      return format_text("a wait (cp.async.wait_group) of the thread that covers the copy");
+    return format_text("a wait (cp.async.wait_group) of thread %d that covers the copy, and a barrier after it",
+                       (int)raw->before_thread);
+  }
+  if (is_async(launch, raw->before))
+    return format_text("a wait for the completion of the operation that the other side started");
+  if (is_async(launch, raw->now))
+    return format_text("a barrier between the earlier access and the start of the operation");
+  bool one_warp = raw->block == raw->before_block && raw->before_thread / TL_EMU_WARP == (int64_t)raw->thread / TL_EMU_WARP;
+  return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
+}
+
+static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  switch (raw->kind) {
+    case TL_EMU_FINDING_RACE:
+      return order_text(launch, raw);
+    case TL_EMU_FINDING_PROXY:
+      return format_text("fence.proxy.async of thread %d after its write, before what orders the two",
+                         (int)raw->before_thread);
+    case TL_EMU_FINDING_UNINITIALISED:
+      return format_text(raw->shared_offset >= 0 ? "a write by this block before the read" : "a write before the read");
+    case TL_EMU_FINDING_BOUNDS:
+      return format_text("an access inside");
+    case TL_EMU_FINDING_ALIGNMENT:
+      return format_text("an address that is a multiple of %u; this one is %u past one", raw->align,
+                         (uint32_t)((uintptr_t)raw->address & (raw->align - 1)));
+    case TL_EMU_FINDING_BLOCKS:
+      return format_text("a release by the one block and an acquire by the other, between the two");
+    case TL_EMU_FINDING_ASYNC:
+      return format_text("a wait for it before the end of the block");
+    case TL_EMU_FINDING_COUNT:
+      break;
+  }
+  return NULL;
+}
+
+static char *place_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  if (raw->place) return format_text("%s", raw->place);
+  if (!raw->address) return NULL;
+  if (raw->kind == TL_EMU_FINDING_BOUNDS)
+    return format_text("offset %lld of shared memory, which has %zu bytes", (long long)raw->shared_offset,
+                       launch->shared_bytes);
+  return format_text("shared memory, byte %lld", (long long)raw->shared_offset);
+}
+
+static const char *verb_of(tl_emu_access_kind kind) {
+  return kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ ? "reads" : kind == TL_EMU_WRITE ? "writes" : "updates";
+}
+
+static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, tl_emu_finding *out) {
+  *out = (tl_emu_finding){.kind = raw->kind, .count = raw->count};
+  out->kernel = format_text("%s", launch->kernel_name);
+  fill_side(launch, raw->now, raw->thread, raw->block, &out->now);
+  out->now.action = raw->kind == TL_EMU_FINDING_ASYNC ? format_text("starts what nobody waits for")
+                                                      : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
+  if (raw->before) {
+    fill_side(launch, raw->before, raw->before_thread, raw->before_block, &out->before);
+    const char *verb = raw->before & TL_EMU_EPOCH_READ     ? "read"
+                       : raw->before & TL_EMU_EPOCH_ATOMIC ? "updated"
+                                                           : "wrote";
+    out->before.action = format_text("%s", verb);
+  }
+  out->place = place_text(launch, raw);
+  out->missing = missing_text(launch, raw);
+}
+
+static int by_block(const void *left, const void *right) {
+  const tl_emu_raw_finding *a = left, *b = right;
+  if (a->block != b->block) return a->block < b->block ? -1 : 1;
+  return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+void tl_emu_report_found(tl_emu_launch_state *launch, tl_emu_findings *out) {
+  tl_emu_raw_list *found = launch->found;
+  if (found->len) qsort(found->items, found->len, sizeof *found->items, by_block);
+  for (size_t i = 0; i < found->len; i++) {
+    tl_emu_finding made;
+    make_finding(launch, &found->items[i], &made);
+    tl_vec_push(&out->list, made);
+    free(found->items[i].place);
+  }
+  tl_vec_fini(found);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// State of the checker of one cluster (or block without one). Happens-before is kept in the manner of FastTrack (Flanagan and Freund, 2009):
+// every thread has a vector clock, every granule of memory the epochs of its last write and of its last reads.
+//
+// Agents, the components of a vector: the cluster's threads, block by block; then for each thread the queue of its cp.async copies, which
+// complete in order; then slots for other asynchronous operations, used in turn.
+#ifndef TL_EMULATOR_CHECKER_H
+#define TL_EMULATOR_CHECKER_H
+
+#include "emulator/check.h"
+#include "emulator/findings.h"
+
+enum { TL_EMU_ASYNC_SLOTS = 128, TL_EMU_COPY_GROUPS = 64, TL_EMU_CELL_READERS = 3 };
+
+// Components up to `width` are clocks; `num_threads` more say up to which clock a thread's writes were fenced for the
+// async proxy. Shared between threads until one of them learns something.
+typedef struct tl_emu_vector {
+  uint32_t refs;
+  uint32_t items[];
+} tl_emu_vector;
+
+struct tl_emu_clock {
+  tl_emu_vector *value;  // Owned (a reference). NULL: nothing was released yet.
+  tl_emu_vector *base;   // Owned (a reference), or NULL: a vector that `value` covers
+  tl_emu_clock *next;    // in the checker's list of all clocks
+  uint32_t phase;        // number of resets
+};
+
+// What a thread knows. Its own two components are kept here, so that `known` can be shared.
+typedef struct tl_emu_agent {
+  tl_emu_vector *known;
+  const tl_emu_clock *released;  // it knows no more than what it released there last, in that phase; or NULL
+  uint32_t released_phase;
+  uint32_t now;
+  uint32_t fenced;         // its clock at its last fence.proxy.async
+  uint32_t copies_issued;  // cp.async
+  uint32_t copies_done;
+  uint32_t group;  // number of committed groups
+  uint32_t group_end[TL_EMU_COPY_GROUPS];
+  const tl_emu_site *copy_site;  // of its last cp.async
+} tl_emu_agent;
+
+struct tl_emu_async {
+  tl_emu_checker *checker;  // Borrowed.
+  tl_emu_vector *known;  // Owned (a reference).
+  uint32_t slot, clock;
+  uint32_t issuer, issuer_now, issuer_fenced, issuer_copies_done;
+  tl_emu_proxy proxy;
+  const tl_emu_site *site;
+  tl_emu_async *next, *previous;  // of those that have not ended
+};
+
+// An access as a cell remembers it: agent 16, clock 28, site 17 bits, then three flags. 0: none.
+typedef uint64_t tl_emu_epoch;
+enum {
+  TL_EMU_EPOCH_ATOMIC = 1,
+  TL_EMU_EPOCH_ASYNC_PROXY = 2,
+  TL_EMU_EPOCH_READ = 4,
+  TL_EMU_EPOCH_SITE_SHIFT = 3,
+  TL_EMU_EPOCH_WHEN_SHIFT = 20,
+  TL_EMU_EPOCH_AGENT_SHIFT = 48
+};
+#define TL_EMU_EPOCH_MAX_CLOCK 0xfffffffu
+#define TL_EMU_EPOCH_MAX_SITE 0x1ffffu
+
+// A granule of shared memory. Reads are those that are not ordered among each other since the write; further ones push
+// out older ones.
+typedef struct tl_emu_cell {
+  tl_emu_epoch write;
+  tl_emu_epoch reads[TL_EMU_CELL_READERS];
+} tl_emu_cell;
+
+// A finding before it becomes text: the first of its kind between two sites, in the first block that has one.
+typedef struct tl_emu_raw_finding {
+  tl_emu_finding_kind kind;
+  tl_emu_access_kind access;
+  tl_emu_epoch now, before;  // with sites
+  uint32_t thread;           // that accesses, or that issued what accesses; in its block
+  int64_t before_thread;     // the same for `before`; -1: not known
+  uint64_t block, before_block;
+  const void *address;
+  int64_t shared_offset;  // -1: not in shared memory
+  uint32_t bytes, align;
+  uint32_t sequence;  // in its cluster
+  uint64_t count;
+  char *place;  // Owned. Of global memory, which may be gone when the text is made; NULL in shared memory
+} tl_emu_raw_finding;
+
+struct tl_emu_raw_list {
+  tl_emu_raw_finding *items;
+  size_t len, capacity;
+};
+
+struct tl_emu_checker {
+  tl_emu_launch_state *launch;    // Borrowed.
+  const tl_emu_cluster *cluster;  // Borrowed.
+  uint32_t checks;
+  uint32_t num_threads, width;  // of the cluster; components
+  tl_emu_agent *agents;
+  tl_emu_cell *cells;  // of the blocks, by rank
+  uint32_t granule, granule_shift;
+  size_t num_cells;                // of one block
+  size_t touched_from, touched_to;  // cells that were used
+  tl_emu_vector **free_vectors;
+  size_t num_free, free_capacity;
+  tl_emu_clock *clocks;
+  tl_emu_clock *meeting;  // of lanes
+  tl_emu_async *asyncs;
+  uint32_t next_slot;
+  struct {
+    uint32_t clock, issuer;
+  } slots[TL_EMU_ASYNC_SLOTS];
+  tl_emu_raw_list found;
+  uint32_t found_in_cluster;
+};
+
+// The checker of the running thread's cluster, or NULL; and the agent that `thread` of the running block is.
+static inline tl_emu_checker *tl_emu_checker_here(void) {
+  return tl_emu_self->block->cluster->checker;
+}
+static inline uint32_t tl_emu_agent_here(uint32_t thread) {
+  return tl_emu_self->block->rank * tl_emu_self->num_threads + thread;
+}
+static inline uint32_t tl_emu_epoch_agent(tl_emu_epoch epoch) {
+  return (uint32_t)(epoch >> TL_EMU_EPOCH_AGENT_SHIFT);
+}
+static inline uint32_t tl_emu_epoch_clock(tl_emu_epoch epoch) {
+  return (uint32_t)(epoch >> TL_EMU_EPOCH_WHEN_SHIFT) & TL_EMU_EPOCH_MAX_CLOCK;
+}
+
+// ---- clock.c
+tl_emu_vector *tl_emu_vector_create(tl_emu_checker *checker);  // zeroed, one reference
+static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
+  vector->refs++;
+  return vector;
+}
+void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector);
+void tl_emu_clocks_fini(tl_emu_checker *checker);  // all clocks
+
+// ---- shadow.c
+// Who accesses, and what happened before.
+typedef struct tl_emu_actor {
+  tl_emu_epoch when;  // agent and clock
+  tl_emu_epoch flags;
+  const tl_emu_vector *known;
+  uint32_t agent, agent_now;     // itself or the issuer
+  uint32_t copies, copies_done;  // its queue of cp.async
+  uint32_t fenced;
+  const tl_emu_site *site;
+} tl_emu_actor;
+
+// The site's place in an epoch.
+tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site);
+tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t agent, const tl_emu_site *site);
+bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                         size_t align, tl_emu_access_kind kind);
+
+// ---- check_global.c
+// An access to global memory, or to nothing.
+bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                         tl_emu_access_kind kind);
+
+// ---- check_report.c
+typedef struct tl_emu_seen {
+  tl_emu_finding_kind kind;
+  tl_emu_access_kind access;
+  const tl_emu_actor *actor;
+  tl_emu_epoch before;  // 0: nothing
+  const void *address;
+  size_t bytes, align;
+} tl_emu_seen;
+// Records a finding, unless there were too many in the cluster.
+void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);
+// An asynchronous operation ends, and nobody was told.
+void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async);
+// Hands what one checker found to the launch. Thread-safe.
+void tl_emu_hand_over(tl_emu_checker *checker);
+// Turns what a launch found into findings, in an order that does not depend on who ran what.
+void tl_emu_report_found(tl_emu_launch_state *launch, tl_emu_findings *out);
+
+#endif

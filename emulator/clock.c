@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Vector clocks. A barrier of all threads would cost a vector for each thread; since after it all of them know the same
+// but for themselves, they share one vector, and joining a vector that a clock already covers costs one component.
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulator/checker.h"
+
+static size_t vector_items(const tl_emu_checker *checker) {
+  return (size_t)checker->width + checker->num_threads;
+}
+
+static tl_emu_vector *allocate(tl_emu_checker *checker) {
+  tl_emu_vector *vector;
+  if (checker->num_free)
+    vector = checker->free_vectors[--checker->num_free];
+  else
+    vector = tl_xmalloc(sizeof *vector + vector_items(checker) * sizeof vector->items[0]);
+  vector->refs = 1;
+  return vector;
+}
+
+tl_emu_vector *tl_emu_vector_create(tl_emu_checker *checker) {
+  tl_emu_vector *vector = allocate(checker);
+  memset(vector->items, 0, vector_items(checker) * sizeof vector->items[0]);
+  return vector;
+}
+
+void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector) {
+  if (!vector || --vector->refs) return;
+  if (checker->num_free == checker->free_capacity)
+    checker->free_vectors = tl_vec_grow(checker->free_vectors, &checker->free_capacity, checker->num_free + 1,
+                                        sizeof *checker->free_vectors);
+  checker->free_vectors[checker->num_free++] = vector;
+}
+
+// `*vector`, for writing: a copy unless nobody else holds it.
+static uint32_t *own_items(tl_emu_checker *checker, tl_emu_vector **vector) {
+  if ((*vector)->refs > 1) {
+    tl_emu_vector *copy = allocate(checker);
+    memcpy(copy->items, (*vector)->items, vector_items(checker) * sizeof copy->items[0]);
+    (*vector)->refs--;
+    *vector = copy;
+  }
+  return (*vector)->items;
+}
+
+static void join(tl_emu_checker *checker, tl_emu_vector **into, const tl_emu_vector *from) {
+  if (*into == from) return;
+  uint32_t *to = own_items(checker, into);
+  size_t n = vector_items(checker);
+  for (size_t i = 0; i < n; i++) to[i] = from->items[i] > to[i] ? from->items[i] : to[i];
+}
+
+static tl_emu_clock *open_clock(tl_emu_checker *checker, tl_emu_clock **clock) {
+  if (*clock) return *clock;
+  tl_emu_clock *made = tl_xcalloc(1, sizeof *made);
+  made->next = checker->clocks;
+  checker->clocks = made;
+  return *clock = made;
+}
+
+static void clear_clock(tl_emu_checker *checker, tl_emu_clock *clock) {
+  tl_emu_vector_drop(checker, clock->value);
+  tl_emu_vector_drop(checker, clock->base);
+  clock->value = clock->base = NULL;
+  clock->phase++;
+}
+
+// Joins a vector that is not changed any more.
+static void join_into_clock(tl_emu_checker *checker, tl_emu_clock *clock, tl_emu_vector *known) {
+  if (!clock->value) {
+    clock->value = tl_emu_vector_share(known);
+  } else if (clock->base != known && clock->value != known) {
+    join(checker, &clock->value, known);
+  }
+  if (clock->base == known) return;
+  tl_emu_vector_drop(checker, clock->base);
+  clock->base = tl_emu_vector_share(known);
+}
+
+static void raise(uint32_t *component, uint32_t to) {
+  if (*component < to) *component = to;
+}
+
+static void release(tl_emu_checker *checker, uint32_t index, tl_emu_clock **clock) {
+  tl_emu_agent *agent = &checker->agents[index];
+  tl_emu_clock *to = open_clock(checker, clock);
+  join_into_clock(checker, to, agent->known);
+  uint32_t *items = own_items(checker, &to->value);
+  raise(&items[index], agent->now);
+  raise(&items[checker->num_threads + index], agent->copies_done);
+  raise(&items[checker->width + index], agent->fenced);
+  agent->released = to;
+  agent->released_phase = to->phase;
+  if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
+}
+
+static void acquire(tl_emu_checker *checker, uint32_t index, tl_emu_clock **clock) {
+  if (!*clock || !(*clock)->value) return;
+  tl_emu_agent *agent = &checker->agents[index];
+  tl_emu_vector *value = (*clock)->value;
+  if (agent->known == value) return;
+  bool covered = (*clock)->base == agent->known ||
+                 (agent->released == *clock && agent->released_phase == (*clock)->phase);
+  agent->released = NULL;
+  if (covered) {
+    tl_emu_vector_drop(checker, agent->known);
+    agent->known = tl_emu_vector_share(value);
+  } else {
+    join(checker, &agent->known, value);
+  }
+}
+
+void tl_emu_release(uint32_t thread, tl_emu_clock **clock) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (checker) release(checker, tl_emu_agent_here(thread), clock);
+}
+
+void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (checker) acquire(checker, tl_emu_agent_here(thread), clock);
+}
+
+void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker || !(mask & (mask - 1))) return;
+  uint32_t first = tl_emu_agent_here(warp->index * TL_EMU_WARP);
+  TL_EMU_FOR_LANES(lane, mask) release(checker, first + lane, &checker->meeting);
+  TL_EMU_FOR_LANES(lane, mask) acquire(checker, first + lane, &checker->meeting);
+  clear_clock(checker, checker->meeting);
+}
+
+void tl_emu_clock_reset(tl_emu_clock **clock) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (checker && *clock) clear_clock(checker, *clock);
+}
+
+void tl_emu_fence_proxy_async(uint32_t thread) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return;
+  tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(thread)];
+  agent->fenced = agent->now;
+  if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
+}
+
+void tl_emu_async_complete(tl_emu_async *async, tl_emu_clock **clock) {
+  if (!async) return;
+  tl_emu_checker *checker = async->checker;
+  tl_emu_clock *to = open_clock(checker, clock);
+  join_into_clock(checker, to, async->known);
+  uint32_t *items = own_items(checker, &to->value);
+  raise(&items[async->slot], async->clock);
+  raise(&items[async->issuer], async->issuer_now);
+  raise(&items[checker->num_threads + async->issuer], async->issuer_copies_done);
+  raise(&items[checker->width + async->issuer], async->issuer_fenced);
+}
+
+void tl_emu_copies_complete(tl_emu_clock **clock) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  tl_emu_agent *agent = &checker->agents[index];
+  tl_emu_clock *to = open_clock(checker, clock);
+  join_into_clock(checker, to, agent->known);
+  raise(&own_items(checker, &to->value)[checker->num_threads + index], agent->copies_issued);
+}
+
+void tl_emu_clocks_fini(tl_emu_checker *checker) {
+  while (checker->clocks) {
+    tl_emu_clock *next = checker->clocks->next;
+    clear_clock(checker, checker->clocks);
+    free(checker->clocks);
+    checker->clocks = next;
+  }
+  checker->meeting = NULL;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Plain accesses of the device module: what happens before them on the host.
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+#include "emulator/ops.h"
+#include "emulator/retarget.h"
+
+enum { GLOBAL_SPACE = 1, CONSTANT_SPACE = 4, LOCAL_SPACE = 5 };
+
+// The pointer operand of a memory access, or -1.
+static int pointer_operand(LLVMValueRef instruction) {
+  switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMLoad:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+      return 0;
+    case LLVMStore:
+      return 1;
+    default:
+      return -1;
+  }
+}
+
+static LLVMTypeRef accessed_type(LLVMValueRef instruction) {
+  switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMLoad:
+      return LLVMTypeOf(instruction);
+    case LLVMStore:
+      return LLVMTypeOf(LLVMGetOperand(instruction, 0));
+    default:
+      return LLVMTypeOf(LLVMGetOperand(instruction, 1));
+  }
+}
+
+// The variable of a thread that `pointer` points into, if that can be seen.
+static bool is_local(LLVMValueRef pointer) {
+  unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(pointer));
+  if (space == LOCAL_SPACE || space == CONSTANT_SPACE) return true;
+  while (LLVMIsAInstruction(pointer) && (LLVMGetInstructionOpcode(pointer) == LLVMGetElementPtr ||
+                                         LLVMGetInstructionOpcode(pointer) == LLVMAddrSpaceCast))
+    pointer = LLVMGetOperand(pointer, 0);
+  return LLVMIsAAllocaInst(pointer) || LLVMIsConstant(pointer);
+}
+
+// The device faults on an access that is not as aligned as the instruction promises; the host mostly does not mind. The
+// low bits that ought to be zero are added at the top of the address: no address has bits there, and the access faults.
+static void check_alignment(retarget *r, LLVMValueRef instruction, int index) {
+  enum { MAX_ALIGN = 16, MIN_ALIGN = 4, TOP = 60 };  // no instruction accesses more than 16 bytes at once
+  LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);
+  uint64_t align = LLVMGetAlignment(instruction);
+  if (align > MAX_ALIGN) align = MAX_ALIGN;
+  if (align < MIN_ALIGN || LLVMIsAAllocaInst(pointer) || LLVMIsConstant(pointer)) return;
+  LLVMPositionBuilderBefore(r->builder, instruction);
+  LLVMValueRef low = LLVMBuildAnd(r->builder, LLVMBuildPtrToInt(r->builder, pointer, r->i64, ""),
+                                  LLVMConstInt(r->i64, align - 1, 0), "");
+  LLVMValueRef top = LLVMBuildShl(r->builder, low, LLVMConstInt(r->i64, TOP, 0), "");
+  LLVMSetOperand(instruction, (unsigned)index, LLVMBuildGEP2(r->builder, r->i8, pointer, &top, 1, ""));
+}
+
+static bool acquires(LLVMAtomicOrdering order) {
+  return order == LLVMAtomicOrderingAcquire || order == LLVMAtomicOrderingAcquireRelease ||
+         order == LLVMAtomicOrderingSequentiallyConsistent;
+}
+
+static bool releases(LLVMAtomicOrdering order) {
+  return order == LLVMAtomicOrderingRelease || order == LLVMAtomicOrderingAcquireRelease ||
+         order == LLVMAtomicOrderingSequentiallyConsistent;
+}
+
+static const char *fill_site(LLVMValueRef instruction, tl_emu_site *site) {
+  LLVMAtomicOrdering order = LLVMAtomicOrderingNotAtomic;
+  LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+  order = opcode == LLVMAtomicCmpXchg ? LLVMGetCmpXchgSuccessOrdering(instruction) : LLVMGetOrdering(instruction);
+  site->acquires = acquires(order) && opcode != LLVMStore;
+  site->releases = releases(order) && opcode != LLVMLoad;
+  bool plain = order == LLVMAtomicOrderingNotAtomic;
+  switch (opcode) {
+    case LLVMLoad:
+      site->access = plain ? TL_EMU_READ : TL_EMU_ATOMIC_READ;
+      return plain ? "load" : "atomic load";
+    case LLVMStore:
+      site->access = plain ? TL_EMU_WRITE : TL_EMU_ATOMIC_WRITE;
+      return plain ? "store" : "atomic store";
+    default:
+      site->access = TL_EMU_ATOMIC;
+      return "atomic";
+  }
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
+  int index = pointer_operand(instruction);
+  if (index < 0) return;
+  if (!r->checks) {
+    check_alignment(r, instruction, index);
+    return;
+  }
+  LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);
+  if (is_local(pointer)) return;
+  tl_emu_site site = {.line = LLVMGetDebugLocLine(instruction),
+                      .bytes = (uint32_t)LLVMStoreSizeOfType(r->layout, accessed_type(instruction)),
+                      .align = LLVMGetAlignment(instruction)};
+  tl_strbuf op = {0};
+  tl_strbuf_append_c(&op, fill_site(instruction, &site));
+  site.op = tl_strbuf_take(&op);
+  LLVMTypeRef type = LLVMTypeOf(pointer);
+  if (LLVMGetPointerAddressSpace(type) != GLOBAL_SPACE) {
+    uint32_t granule = site.align & -site.align;
+    while (site.bytes % granule) granule /= 2;
+    r->granule = smaller(r->granule, granule);
+  }
+  LLVMPositionBuilderBefore(r->builder, instruction);
+  LLVMValueRef operands[] = {LLVMBuildAddrSpaceCast(r->builder, pointer, r->ptr, ""), LLVMConstNull(r->ptr)};
+  LLVMValueRef made = LLVMBuildCall2(r->builder, r->touch_type, r->touch_function, operands, 2, "");
+  tl_vec_push(&r->sites, site);
+  tl_vec_push(&r->site_calls, made);
+  LLVMSetOperand(instruction, (unsigned)index, LLVMBuildAddrSpaceCast(r->builder, made, type, ""));
+}
+
+uint32_t tl_emu_op_granule(const tl_emu_binding *binding) {
+  enum { WORD = 4 };
+  if (binding->run == tl_emu_op_cp_async) return (uint32_t)(binding->param & ~TL_EMU_COPY_ZFILL);
+  if (binding->run == tl_emu_op_ldmatrix || binding->run == tl_emu_op_stmatrix) return MAX_GRANULE;
+  // Letters that stand for no memory, or for global memory.
+  return strspn(binding->signature, "bsilehyfdEYgI()") < strlen(binding->signature) ? WORD : MAX_GRANULE;
+}

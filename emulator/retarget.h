@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files that rewrite device modules share. Private to them.
+#ifndef TL_EMULATOR_RETARGET_H
+#define TL_EMULATOR_RETARGET_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+
+#include "emulator/machine.h"
+#include "support/vec.h"
+
+enum { SHARED_SPACE = 3, MAX_OPERANDS = 128, MAX_GRANULE = 16 };
+
+typedef struct shared_variable {
+  LLVMValueRef global;
+  uint64_t offset;
+} shared_variable;
+
+typedef TL_VEC(shared_variable) shared_vec;
+
+typedef struct retarget {
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMTargetDataRef layout;  // Borrowed from module.
+  LLVMBuilderRef builder;
+  LLVMTypeRef i8, i32, i64, ptr, shared_ptr, void_type;
+  LLVMTypeRef op_type;       // void(ptr result, ptr args, ptr site)
+  LLVMTypeRef context_type;  // ptr()
+  LLVMTypeRef poll_type;     // void(ptr)
+  LLVMTypeRef touch_type;    // ptr(ptr pointer, ptr site)
+  LLVMValueRef context_function, poll_function;
+  LLVMValueRef touch_function;  // NULL: nothing is checked
+  uint32_t checks;
+  uint32_t granule;  // that divides all accesses to shared memory so far
+  uint32_t num_op_calls;
+  shared_vec shared;
+  TL_VEC(tl_emu_site) sites;
+  TL_VEC(LLVMValueRef) site_calls;  // the call of each site, already rewritten; its last operand becomes the site
+  TL_VEC(LLVMValueRef) dead;        // instructions without users, deleted at the end of their function
+  // Of the function being rewritten:
+  LLVMValueRef shared_base, args_memory, result_memory, machine;
+} retarget;
+
+// ---- instrument.c
+// Before a load, a store or an atomic: the checker is called, or, when nothing is checked, an address that is not as
+// aligned as the instruction promises is made to fault.
+void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction);
+// The largest granule that divides the accesses of a device op to shared memory.
+uint32_t tl_emu_op_granule(const tl_emu_binding *binding);
+
+#endif
