@@ -163,7 +163,8 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
     return format_text("a wait for the completion of the operation that the other side started");
   if (is_async(launch, raw->now))
     return format_text("a barrier between the earlier access and the start of the operation");
-  bool one_warp = raw->block == raw->before_block && raw->before_thread / TL_EMU_WARP == (int64_t)raw->thread / TL_EMU_WARP;
+  bool one_warp =
+      raw->block == raw->before_block && raw->before_thread / TL_EMU_WARP == (int64_t)raw->thread / TL_EMU_WARP;
   return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// State of the checker of one cluster (or block without one). Happens-before is kept in the manner of FastTrack (Flanagan and Freund, 2009):
-// every thread has a vector clock, every granule of memory the epochs of its last write and of its last reads.
+// State of the checker of one cluster (or block without one). Happens-before is kept in the manner of FastTrack
+// (Flanagan and Freund, 2009): every thread has a vector clock, every granule of memory the epochs of its last write
+// and of its last reads.
 //
-// Agents, the components of a vector: the cluster's threads, block by block; then for each thread the queue of its cp.async copies, which
-// complete in order; then slots for other asynchronous operations, used in turn.
+// Agents, the components of a vector: the cluster's threads, block by block; then for each thread the queue of its
+// cp.async copies, which complete in order; then slots for other asynchronous operations, used in turn.
 #ifndef TL_EMULATOR_CHECKER_H
 #define TL_EMULATOR_CHECKER_H
 
@@ -42,7 +43,7 @@ typedef struct tl_emu_agent {
 
 struct tl_emu_async {
   tl_emu_checker *checker;  // Borrowed.
-  tl_emu_vector *known;  // Owned (a reference).
+  tl_emu_vector *known;     // Owned (a reference).
   uint32_t slot, clock;
   uint32_t issuer, issuer_now, issuer_fenced, issuer_copies_done;
   tl_emu_proxy proxy;
@@ -99,7 +100,7 @@ struct tl_emu_checker {
   tl_emu_agent *agents;
   tl_emu_cell *cells;  // of the blocks, by rank
   uint32_t granule, granule_shift;
-  size_t num_cells;                // of one block
+  size_t num_cells;                 // of one block
   size_t touched_from, touched_to;  // cells that were used
   tl_emu_vector **free_vectors;
   size_t num_free, free_capacity;

@@ -101,8 +101,8 @@ static void acquire(tl_emu_checker *checker, uint32_t index, tl_emu_clock **cloc
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_vector *value = (*clock)->value;
   if (agent->known == value) return;
-  bool covered = (*clock)->base == agent->known ||
-                 (agent->released == *clock && agent->released_phase == (*clock)->phase);
+  bool covered =
+      (*clock)->base == agent->known || (agent->released == *clock && agent->released_phase == (*clock)->phase);
   agent->released = NULL;
   if (covered) {
     tl_emu_vector_drop(checker, agent->known);

@@ -31,10 +31,10 @@ typedef enum tl_landing {
 
 typedef struct tl_emu_options {
   tl_landing landing;
-  int threads;       // OS threads; 0: one per core
-  int resident;      // clusters (blocks, without clusters) whose threads each OS thread interleaves; 0: 1
-  uint32_t seed;     // order of warps and blocks
-  double timeout_s;  // watchdog for one launch; 0: 60
+  int threads;                // OS threads; 0: one per core
+  int resident;               // clusters (blocks, without clusters) whose threads each OS thread interleaves; 0: 1
+  uint32_t seed;              // order of warps and blocks
+  double timeout_s;           // watchdog for one launch; 0: 60
   uint32_t checks;            // TL_EMU_CHECK_… bits, of those that the kernel was created with
   tl_emu_findings *findings;  // where to add what the checks found; NULL: only the status tells. Borrowed.
 } tl_emu_options;

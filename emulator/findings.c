@@ -4,6 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/emulator.h"
+
+static const struct {
+  const char *name;
+  uint32_t checks;
+} check_names[] = {{"all", TL_EMU_CHECK_ALL},     {"none", 0},
+                   {"race", TL_EMU_CHECK_RACE},   {"bounds", TL_EMU_CHECK_BOUNDS},
+                   {"init", TL_EMU_CHECK_INIT},   {"align", TL_EMU_CHECK_ALIGN},
+                   {"proxy", TL_EMU_CHECK_PROXY}, {"blocks", TL_EMU_CHECK_BLOCKS},
+                   {"async", TL_EMU_CHECK_ASYNC}};
+enum { NUM_CHECK_NAMES = sizeof check_names / sizeof check_names[0] };
+
+bool tl_emu_checks_parse(tl_str text, uint32_t *out_checks, tl_str *out_unknown) {
+  *out_checks = 0;
+  while (true) {
+    size_t len = 0;
+    while (len < text.len && text.data[len] != ',') len++;
+    tl_str name = tl_str_sub(text, 0, len);
+    size_t i = 0;
+    while (i < NUM_CHECK_NAMES && !tl_str_is(name, check_names[i].name)) i++;
+    if (i == NUM_CHECK_NAMES) {
+      *out_unknown = name;
+      return false;
+    }
+    *out_checks |= check_names[i].checks;
+    if (len == text.len) return true;
+    text = tl_str_sub(text, len + 1, text.len - len - 1);
+  }
+}
+
 const char *tl_emu_finding_kind_name(tl_emu_finding_kind kind) {
   static const char *const names[] = {[TL_EMU_FINDING_RACE] = "race",
                                       [TL_EMU_FINDING_PROXY] = "missing proxy fence",

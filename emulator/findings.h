@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emulator/emulator.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
 
@@ -19,6 +20,9 @@ typedef enum tl_emu_finding_kind {
   TL_EMU_FINDING_ASYNC,   // asynchronous work that nobody waited for
   TL_EMU_FINDING_COUNT
 } tl_emu_finding_kind;
+
+// "race,init": bits of TL_EMU_CHECK_…; "all", "none". False: `*out_unknown` is a part that names no check.
+bool tl_emu_checks_parse(tl_str text, uint32_t *out_checks, tl_str *out_unknown);
 
 // "race". Static.
 const char *tl_emu_finding_kind_name(tl_emu_finding_kind kind);
@@ -46,9 +50,9 @@ typedef struct tl_emu_finding {
 } tl_emu_finding;
 
 // Zeroed: none. In the order of blocks, then of execution.
-typedef struct tl_emu_findings {
+struct tl_emu_findings {
   TL_VEC(tl_emu_finding) list;
-} tl_emu_findings;
+};
 
 void tl_emu_findings_fini(tl_emu_findings *findings);
 // Moves what `from` has to the end of `to`; equal findings (kind, kernel and places in the spec) become one.

@@ -160,9 +160,9 @@ struct tl_emu_block {
 
 // Blocks that run at the same time and reach each other's shared memory. Without clusters each block is one of its own.
 struct tl_emu_cluster {
-  tl_emu_block *blocks;  // Borrowed from the worker: launch->cluster_size of them, by rank
-  uint32_t num_running;  // blocks that have a thread left; 0: the place is free
-  uint32_t position[3];  // in the grid of clusters
+  tl_emu_block *blocks;     // Borrowed from the worker: launch->cluster_size of them, by rank
+  uint32_t num_running;     // blocks that have a thread left; 0: the place is free
+  uint32_t position[3];     // in the grid of clusters
   tl_emu_checker *checker;  // Owned. NULL: nothing is checked
 };
 

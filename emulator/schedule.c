@@ -378,7 +378,7 @@ static void release_barrier(tl_emu_worker *worker, tl_emu_barrier *barrier) {
   worker->stats.barriers++;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     if (barrier->clock) TL_EMU_FOR_LANES(lane, barrier->waiting[w])
-      tl_emu_acquire(w * TL_EMU_WARP + lane, &barrier->clock);
+    tl_emu_acquire(w * TL_EMU_WARP + lane, &barrier->clock);
     block->warps[w].runnable |= barrier->waiting[w];
     barrier->waiting[w] = 0;
   }
@@ -402,7 +402,7 @@ bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, u
   if (barrier->arrived > expected)
     tl_emu_fail("%s: %u threads arrived at barrier %u, which expects %u", site->op, barrier->arrived, id, expected);
   if (worker->block->cluster->checker) TL_EMU_FOR_LANES(lane, mask)
-    tl_emu_release(warp->index * TL_EMU_WARP + lane, &barrier->clock);
+  tl_emu_release(warp->index * TL_EMU_WARP + lane, &barrier->clock);
   if (wait) barrier->waiting[warp->index] |= mask;
   if (barrier->arrived < expected) return !wait;
   release_barrier(worker, barrier);

@@ -134,8 +134,8 @@ static tl_value *shown_value(tl_sema *sema, const tl_expr *expr) {
     return NULL;
   }
   bool is_float = value.constant.kind == TL_CONST_FLOAT;
-  return tl_sema_convert(sema, &value,
-                         is_float ? tl_type_scalar(sema->module, TL_DTYPE_F64) : tl_type_index(sema->module), expr->loc);
+  return tl_sema_convert(
+      sema, &value, is_float ? tl_type_scalar(sema->module, TL_DTYPE_F64) : tl_type_index(sema->module), expr->loc);
 }
 
 void tl_instantiate_print(tl_sema *sema, const tl_stmt *stmt) {

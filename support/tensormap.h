@@ -56,8 +56,8 @@ typedef enum tl_tensormap_fill { TL_TENSORMAP_FILL_ZERO, TL_TENSORMAP_FILL_NAN }
 
 typedef struct tl_tensormap_params {
   tl_tensormap_type type;
-  uint32_t rank;  // 1 to 5; im2col: 3 to 5
-  void *address;  // global memory, a multiple of 16 (interleave 32B: of 32)
+  uint32_t rank;                                    // 1 to 5; im2col: 3 to 5
+  void *address;                                    // global memory, a multiple of 16 (interleave 32B: of 32)
   uint64_t dims[TL_TENSORMAP_MAX_RANK];             // elements, innermost first
   uint64_t strides[TL_TENSORMAP_MAX_RANK - 1];      // bytes from one index of dimension 1, 2, … to the next
   uint32_t element_strides[TL_TENSORMAP_MAX_RANK];  // every so many elements are taken

@@ -22,6 +22,10 @@ static const char usage[] =
     "  --out NAME=FILE.npy    write an output\n"
     "  --landing=WHEN         late (default), early or both: asynchronous copies in the emulator\n"
     "  --threads=N            threads of the emulator (default: one a core)\n"
+    "  --sanitize=CHECKS      checks of the emulator, with commas: all (default with --check), none (default "
+    "without),\n"
+    "                         race, bounds, init, align, proxy, blocks, async\n"
+    "  --findings=FILE        what the checks found as JSON; - is standard output\n"
     "  --timeout=S            watchdog of one emulated launch in seconds (default 60)\n"
     "  --bench                time every case of the bench section on the GPU\n"
     "  --json[=FILE] --compare=OLD.json --fail-below=RATIO --peer=cublaslt --cublaslt=PATH\n"
@@ -40,6 +44,8 @@ enum {
   OPT_LANDING,
   OPT_THREADS,
   OPT_TIMEOUT,
+  OPT_SANITIZE,
+  OPT_FINDINGS,
   OPT_DUMP_DIR
 };
 
@@ -65,6 +71,13 @@ static void parse_word(tl_run_tool *t, int option, const char *text) {
   int landing = tl_cli_one_of(&t->cli, "--landing", text, landings);
   t->both_landings = landing == 2;
   t->emu.landing = landing == 1 ? TL_LANDING_EARLY : TL_LANDING_LATE;
+}
+
+static void parse_checks(tl_run_tool *t, const char *text) {
+  tl_str unknown;
+  t->has_checks = true;
+  if (!tl_emu_checks_parse(tl_str_from(text), &t->emu.checks, &unknown))
+    tl_cli_usage_error(&t->cli, "--sanitize: there is no check '%.*s'", TL_STR_ARG(unknown));
 }
 
 static void parse_option(tl_run_tool *t, int option) {
@@ -96,6 +109,12 @@ static void parse_option(tl_run_tool *t, int option) {
     case OPT_TIMEOUT:
       tl_cli_seconds(&t->cli, "--timeout", optarg, &t->emu.timeout_s);
       break;
+    case OPT_SANITIZE:
+      parse_checks(t, optarg);
+      break;
+    case OPT_FINDINGS:
+      t->findings_path = optarg;
+      break;
     case OPT_DUMP_DIR:
       t->dump_dir = optarg;
       break;
@@ -117,6 +136,8 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           {"landing", required_argument, NULL, OPT_LANDING},
                                           {"threads", required_argument, NULL, OPT_THREADS},
                                           {"timeout", required_argument, NULL, OPT_TIMEOUT},
+                                          {"sanitize", required_argument, NULL, OPT_SANITIZE},
+                                          {"findings", required_argument, NULL, OPT_FINDINGS},
                                           {"dump-dir", required_argument, NULL, OPT_DUMP_DIR},
                                           {0}};
   int option;
@@ -135,6 +156,8 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   }
   tl_run_bench_check_options(t);
   t->emu.seed = (uint32_t)t->seed;
+  if (!t->has_checks) t->emu.checks = t->check ? TL_EMU_CHECK_ALL : 0;
+  t->emu.findings = &t->findings;
 }
 
 static void print_line(void *user, const char *line) {
@@ -230,6 +253,20 @@ static tl_status run(tl_run_tool *t) {
   return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_spec(t);
 }
 
+static tl_status write_findings(const tl_run_tool *t) {
+  bool to_stdout = !strcmp(t->findings_path, "-");
+  FILE *file = to_stdout ? stdout : fopen(t->findings_path, "w");
+  if (!file) return tl_status_make(TL_STATUS_IO, "cannot write '%s': %s", t->findings_path, strerror(errno));
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_emu_findings_print_json(&t->findings, &text);
+  fputs(tl_strbuf_c(&text), file);
+  tl_strbuf_fini(&text);
+  bool failed = ferror(file);
+  failed |= to_stdout ? fflush(file) : fclose(file);
+  return failed ? tl_status_make(TL_STATUS_IO, "cannot write '%s'", t->findings_path) : TL_OK;
+}
+
 int main(int argc, char **argv) {
   tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}};
   tl_cli_init(&t.cli, "tl-run", usage);
@@ -239,12 +276,14 @@ int main(int argc, char **argv) {
     t.directory = slash ? strndup(t.cli.input, (size_t)(slash - t.cli.input) + 1) : NULL;
   }
   tl_status status = t.cli.is_done ? TL_OK : run(&t);
+  if (!t.cli.is_done && t.findings_path) status = tl_status_join(status, write_findings(&t));
   int code = tl_cli_finish(&t.cli, status);
   tl_run_device_close(t.device);
   tl_vec_fini(&t.cases);
   tl_vec_fini(&t.in);
   tl_vec_fini(&t.out);
   tl_vec_fini(&t.inputs);
+  tl_emu_findings_fini(&t.findings);
   free(t.directory);
   tl_cli_fini(&t.cli);
   return code;

@@ -2,6 +2,7 @@
 #ifndef TL_TOOLS_TL_RUN_H
 #define TL_TOOLS_TL_RUN_H
 
+#include "emulator/findings.h"
 #include "harness/check.h"
 #include "tools/cli.h"
 
@@ -28,6 +29,9 @@ typedef struct tl_run_tool {
   bool check, both_landings;
   tl_run_kind device_kind;
   tl_emu_options emu;
+  bool has_checks;            // --sanitize was given
+  const char *findings_path;  // of --findings
+  tl_emu_findings findings;   // of all launches
   uint64_t seed;
   TL_VEC(uint32_t) cases;
   TL_VEC(tl_run_pair) in;

@@ -35,11 +35,11 @@ static void refused(const tl_tensormap_params *map, const char *text) {
   expect_failure(tl_emu_tensormap_encode(map, &out), TL_STATUS_INVALID_ARGUMENT, text, NULL, NULL);
 }
 
-#define REFUSED(base, change, text)      \
-  do {                                   \
-    tl_tensormap_params map = base();    \
-    map.change;                          \
-    refused(&map, "tensor map: " text);  \
+#define REFUSED(base, change, text)     \
+  do {                                  \
+    tl_tensormap_params map = base();   \
+    map.change;                         \
+    refused(&map, "tensor map: " text); \
   } while (0)
 #define ACCEPTED(base, change)           \
   do {                                   \
@@ -69,7 +69,8 @@ START_TEST(rules_of_tiles) {
   REFUSED(tiled, element_strides[1] = 0, "element_strides[1] is 0, not 1 to 8");
   ACCEPTED(tiled, element_strides[0] = 0);  // not looked at
   REFUSED(tiled, swizzle = (tl_tensormap_swizzle)4, "swizzle is 4");
-  REFUSED(tiled, swizzle = TL_TENSORMAP_SWIZZLE_32B, "box[0] is 32 elements, 64 bytes: more than the swizzle's span of 32");
+  REFUSED(tiled, swizzle = TL_TENSORMAP_SWIZZLE_32B,
+          "box[0] is 32 elements, 64 bytes: more than the swizzle's span of 32");
   ACCEPTED(tiled, swizzle = TL_TENSORMAP_SWIZZLE_64B);
   REFUSED(tiled, interleave = (tl_tensormap_interleave)3, "interleave is 3");
   REFUSED(tiled, l2 = (tl_tensormap_l2)4, "l2 is 4");
@@ -107,7 +108,8 @@ START_TEST(rules_of_columns) {
   ACCEPTED(columns, upper[0] = -9);
   REFUSED(columns, channels_per_pixel = 257, "channels_per_pixel is 257, not 1 to 256");
   REFUSED(columns, channels_per_pixel = 60, "channels_per_pixel is 60 elements, 120 bytes: not a multiple of 16");
-  REFUSED(columns, channels_per_pixel = 72, "channels_per_pixel is 72 elements, 144 bytes: more than the swizzle's span");
+  REFUSED(columns, channels_per_pixel = 72,
+          "channels_per_pixel is 72 elements, 144 bytes: more than the swizzle's span");
   REFUSED(columns, pixels_per_column = 1025, "pixels_per_column is 1025, not 1 to 1024");
   REFUSED(columns, pixels_per_column = 0, "pixels_per_column is 0, not 1 to 1024");
 }

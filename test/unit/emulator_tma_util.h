@@ -27,7 +27,8 @@ typedef struct tma_case {
   uint32_t shared;  // byte offset of the box, from an address that is a multiple of 1024
 } tma_case;
 
-// The swizzle as tables of the PTX ISA show it: in line `r` of 128 bytes, chunk `c` is at c ^ (r mod chunks of the span).
+// The swizzle as tables of the PTX ISA show it: in line `r` of 128 bytes, chunk `c` is at c ^ (r mod chunks of the
+// span).
 static inline uint32_t tma_swizzled(tl_tensormap_swizzle swizzle, uint32_t offset) {
   static const uint32_t chunks[] = {1, 2, 4, 8};
   uint32_t line = offset / 128, chunk = offset % 128 / 16, in_chunk = offset % 16;
