@@ -21,6 +21,7 @@ typedef struct tl_check_options {
   // Inputs named by --in, before those of the spec.
   const tl_named_expr *inputs;
   uint32_t num_inputs;
+  tl_compile_hook scheduled;
   // Called with each line of the report as it is known.
   void (*print)(void *user, const char *line);
   void *user;

@@ -36,6 +36,7 @@ tl_status tl_compile(const tl_compile_request *request, const tl_sources *source
   if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");
   const tl_pass_options *passes = &request->passes;
   if (passes->stop_after || passes->passes || passes->pass_limit >= 0) return TL_OK;
+  if (request->scheduled.run) request->scheduled.run(out->tile, request->scheduled.user);
   tl_backend_options backend = request->backend;
   if (backend.doc.len == 0) backend.doc = request->kernel->doc;
   TL_TRY(tl_backend_create(out->tile, out->target, &backend, diags, &out->backend));

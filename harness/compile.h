@@ -8,12 +8,19 @@
 #include "llvm_backend/backend.h"
 #include "passes/passes.h"
 
+// Looks at, or changes, the scheduled module between the passes and the backend.
+typedef struct tl_compile_hook {
+  void (*run)(tl_module *module, void *user);  // NULL: none
+  void *user;
+} tl_compile_hook;
+
 typedef struct tl_compile_request {
   const tl_kernel_spec *kernel;  // Borrowed.
   tl_bindings bindings;
   const tl_target *target;  // NULL: the kernel's, else sm_80
   tl_pass_options passes;
   tl_backend_options backend;
+  tl_compile_hook scheduled;
 } tl_compile_request;
 
 // A request for `kernel` with every option at its default: all passes, no limit, -O3.

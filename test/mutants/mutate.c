@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "test/mutants/mutate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/layout.h"
+#include "ir/text.h"
+
+enum { MAX_TEXT = 200 };  // of an operation in a report
+
+// Counts sites while it walks, and changes the one that is wanted.
+typedef struct finder {
+  tl_module *module;
+  tl_mutant_class class;
+  int64_t wanted;  // -1: only count
+  uint32_t found;
+  tl_strbuf *what;
+  bool done;
+} finder;
+
+static const char *const names[] = {
+#define TL_MUTANT(ID, name, doc) name,
+#include "test/mutants/mutants.def"
+#undef TL_MUTANT
+};
+static const char *const docs[] = {
+#define TL_MUTANT(ID, name, doc) doc,
+#include "test/mutants/mutants.def"
+#undef TL_MUTANT
+};
+
+const char *tl_mutant_name(tl_mutant_class class) {
+  return names[class];
+}
+
+const char *tl_mutant_doc(tl_mutant_class class) {
+  return docs[class];
+}
+
+// One more site. True when it is the one to change: the operation is described before that.
+static bool is_wanted(finder *f, const tl_op *op, const char *detail) {
+  if ((int64_t)f->found++ != f->wanted) return false;
+  f->done = true;
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_op_print(op, &text);
+  const char *line = tl_strbuf_c(&text);
+  while (*line == ' ') line++;
+  int len = (int)strcspn(line, "\n");
+  tl_strbuf_appendf(f->what, "%s%s%.*s", detail, detail[0] ? " of " : "", len < MAX_TEXT ? len : MAX_TEXT, line);
+  tl_strbuf_fini(&text);
+  return true;
+}
+
+static void erase(finder *f, tl_op *op) {
+  if (is_wanted(f, op, "")) tl_op_erase(op);
+}
+
+// ---- checks of bounds
+
+// Bits of an element of CHECK, SRC_CHECK and DST_CHECK.
+enum { CHECK_LOWER = 1, CHECK_UPPER = 2 };
+
+static void drop_checks(finder *f, tl_op *op, tl_attr_key key, int64_t bit) {
+  const tl_attr *attr = tl_op_attr(op, key);
+  if (!attr) return;
+  for (int32_t d = 0; d < attr->v.ints.len; d++) {
+    if (!(attr->v.ints.items[d] & bit)) continue;
+    char detail[64];
+    snprintf(detail, sizeof detail, "%s of dim %d", tl_attr_key_text(key), d);
+    if (!is_wanted(f, op, detail)) continue;
+    int64_t items[16];
+    for (int32_t i = 0; i < attr->v.ints.len && i < 16; i++) items[i] = attr->v.ints.items[i];
+    items[d] &= ~bit;
+    tl_op_set_ints(f->module, op, key, items, attr->v.ints.len);
+    return;
+  }
+}
+
+// ---- conditions
+
+static void drop_guard(finder *f, tl_op *op) {
+  int64_t known;
+  if (tl_value_const_int(tl_op_operand(op, 0), &known)) return;
+  if (!is_wanted(f, op, "condition")) return;
+  tl_builder builder;
+  tl_builder_before(&builder, f->module, op);
+  tl_op_set_operand(op, 0, tl_build_bool(&builder, true));
+}
+
+// ---- stages
+
+static void shift_stage(finder *f, tl_op *op) {
+  const tl_op *alloc = tl_op_operand(op, 0)->def;
+  int64_t depth = alloc ? tl_op_int(alloc, TL_ATTR_DEPTH, 1) : 1;
+  if (depth < 2 || !is_wanted(f, op, "stage")) return;
+  tl_builder builder;
+  tl_builder_before(&builder, f->module, op);
+  tl_value *stage = tl_op_operand(op, 1), *one = tl_build_index(&builder, 1);
+  tl_value *next = tl_build_binary(&builder, TL_OP_ADD, stage, one), *end = tl_build_index(&builder, depth);
+  tl_value *is_end = tl_build_cmp(&builder, TL_CMP_EQ, next, end), *zero = tl_build_index(&builder, 0);
+  tl_op_set_operand(op, 1, tl_build_select(&builder, is_end, zero, next));
+}
+
+// ---- swizzles
+
+// The shared layout that turns other address bits; false when the pitch leaves no room for one.
+static bool other_swizzle(const tl_shared_layout *layout, tl_shared_layout *out) {
+  *out = *layout;
+  if (layout->swizzle_mask) {
+    out->swizzle_mask = layout->swizzle_mask >> 1;
+    return true;
+  }
+  out->swizzle_mask = 1;
+  out->swizzle_shift = 0;
+  return layout->pitch_bytes % 32 == 0;
+}
+
+static tl_op *shared_alloc_behind(tl_value *buffer) {
+  tl_op *op = buffer->def;
+  while (op && op->code == TL_OP_STAGE_TILE) op = tl_op_operand(op, 0)->def;
+  return op && op->code == TL_OP_ALLOC && tl_op_attr(op, TL_ATTR_SHARED_LAYOUT) ? op : NULL;
+}
+
+// The same memory under another layout: the alloc and what selects its stage, once more.
+static tl_value *buffer_again(finder *f, tl_value *buffer, const tl_shared_layout *layout) {
+  tl_op *op = buffer->def;
+  tl_value_map map = {0};
+  if (op->code == TL_OP_STAGE_TILE) {
+    tl_value *base = tl_op_operand(op, 0);
+    tl_value_map_set(&map, base, buffer_again(f, base, layout));
+  }
+  tl_builder builder;
+  tl_builder_after(&builder, f->module, op);
+  tl_op *again = tl_op_clone(&builder, op, &map);
+  tl_value_map_fini(&map);
+  if (op->code == TL_OP_ALLOC) tl_op_set_shared(f->module, again, TL_ATTR_SHARED_LAYOUT, layout);
+  return tl_op_result(again, 0);
+}
+
+// A convert_layout writes and reads its scratch tile itself: any layout serves it as well, so that it is no site.
+static void flip_swizzle(finder *f, tl_op *op) {
+  if (op->code == TL_OP_STAGE_TILE || op->code == TL_OP_CONVERT_LAYOUT) return;
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    tl_value *buffer = tl_op_operand(op, i);
+    if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope != TL_SCOPE_SHARED) continue;
+    tl_op *alloc = shared_alloc_behind(buffer);
+    tl_shared_layout layout;
+    if (!alloc || !other_swizzle(tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT)->v.shared, &layout)) continue;
+    char detail[32];
+    snprintf(detail, sizeof detail, "operand %u", i);
+    if (!is_wanted(f, op, detail)) continue;
+    tl_op_set_operand(op, i, buffer_again(f, buffer, &layout));
+    return;
+  }
+}
+
+// ---- the walk
+
+static void visit_sync(finder *f, tl_op *op) {
+  switch (f->class) {
+    case TL_MUTANT_DROP_BARRIER:
+      if (op->code == TL_OP_BARRIER) erase(f, op);
+      break;
+    case TL_MUTANT_DROP_WAIT:
+      if (op->code == TL_OP_ASYNC_WAIT) erase(f, op);
+      break;
+    case TL_MUTANT_WEAKEN_WAIT:
+      if (op->code == TL_OP_ASYNC_WAIT && is_wanted(f, op, ""))
+        tl_op_set_int(f->module, op, TL_ATTR_PENDING, tl_op_int(op, TL_ATTR_PENDING, 0) + 1);
+      break;
+    case TL_MUTANT_DROP_COMMIT:
+      if (op->code == TL_OP_ASYNC_COMMIT) erase(f, op);
+      break;
+    case TL_MUTANT_DROP_WAIT_UNTIL:
+      if (op->code == TL_OP_WAIT_UNTIL) erase(f, op);
+      break;
+    case TL_MUTANT_RELAX_ORDER:
+      if (op->code == TL_OP_ATOMIC &&
+          tl_op_int(op, TL_ATTR_MEMORY_ORDER, TL_MEMORY_ORDER_RELAXED) != TL_MEMORY_ORDER_RELAXED &&
+          is_wanted(f, op, ""))
+        tl_op_remove_attr(op, TL_ATTR_MEMORY_ORDER);
+      break;
+    default:
+      break;
+  }
+}
+
+static void visit(tl_op *op, void *user) {
+  finder *f = user;
+  if (f->done) return;
+  switch (f->class) {
+    case TL_MUTANT_DROP_LOWER_CHECK:
+    case TL_MUTANT_DROP_UPPER_CHECK: {
+      static const tl_attr_key keys[] = {TL_ATTR_CHECK, TL_ATTR_SRC_CHECK, TL_ATTR_DST_CHECK};
+      int64_t bit = f->class == TL_MUTANT_DROP_LOWER_CHECK ? CHECK_LOWER : CHECK_UPPER;
+      for (size_t k = 0; k < sizeof keys / sizeof keys[0] && !f->done; k++) drop_checks(f, op, keys[k], bit);
+      break;
+    }
+    case TL_MUTANT_DROP_GUARD:
+      if (op->code == TL_OP_IF) drop_guard(f, op);
+      break;
+    case TL_MUTANT_SHIFT_STAGE:
+      if (op->code == TL_OP_STAGE_TILE) shift_stage(f, op);
+      break;
+    case TL_MUTANT_FLIP_SWIZZLE:
+      flip_swizzle(f, op);
+      break;
+    default:
+      visit_sync(f, op);
+      break;
+  }
+}
+
+uint32_t tl_mutant_sites(tl_module *module, tl_mutant_class class) {
+  finder f = {.module = module, .class = class, .wanted = -1};
+  tl_walk_module(module, visit, &f);
+  return f.found;
+}
+
+bool tl_mutant_apply(tl_module *module, tl_mutant_class class, uint32_t site, tl_strbuf *what) {
+  finder f = {.module = module, .class = class, .wanted = site, .what = what};
+  tl_walk_module(module, visit, &f);
+  return f.done;
+}
