@@ -92,6 +92,7 @@ tl_emu_op_fn tl_emu_op_mma_f64;
 // Asynchronous copies (ops_async.c). Parameter: bytes, plus a bit for the forms with a source size.
 enum { TL_EMU_COPY_ZFILL = 64 };
 tl_emu_op_fn tl_emu_op_cp_async;
+tl_emu_op_fn tl_emu_op_cp_async_pred;  // the same, with a predicate as last operand
 tl_emu_op_fn tl_emu_op_cp_async_commit;
 tl_emu_op_fn tl_emu_op_cp_async_wait;
 tl_emu_op_fn tl_emu_op_cp_async_wait_all;

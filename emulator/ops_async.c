@@ -2,6 +2,7 @@
 // cp.async. Landing late: a copy waits in its thread's queue, its destination poisoned, until a wait of that thread
 // covers it; both source and destination are only touched then, which is the latest moment that PTX allows. Landing
 // early: at once.
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,13 @@ void tl_emu_op_cp_async(void *result, const void *args, const tl_emu_site *site)
     me->copies[me->num_copies++] = copy;
   }
   tl_emu_access_end();
+}
+
+void tl_emu_op_cp_async_pred(void *result, const void *args, const tl_emu_site *site) {
+  bool has_size = site->binding->param & TL_EMU_COPY_ZFILL;
+  const uint8_t *predicate =
+      (const uint8_t *)args + (has_size ? offsetof(copy_args, from_bytes) + sizeof(uint32_t) : 2 * sizeof(void *));
+  if (*predicate & 1) tl_emu_op_cp_async(result, args, site);
 }
 
 void tl_emu_op_cp_async_commit(void *result, const void *args, const tl_emu_site *site) {

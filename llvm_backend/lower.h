@@ -97,7 +97,8 @@ typedef struct tl_lower {
   LLVMBuilderRef entry;      // in the entry block, before its branch: values that depend on the thread only
   LLVMBuilderRef hoist;      // before the groups of the current parallel; NULL outside
   LLVMValueRef tid, lane, warp;
-  tl_parallel *parallel;  // innermost, NULL outside
+  tl_parallel *parallel;   // innermost, NULL outside
+  LLVMValueRef copies_if;  // condition of the ifs around that were taken into their asynchronous copies; NULL: none
   struct {
     tl_lowered *slots;
     size_t capacity, len;
@@ -234,6 +235,8 @@ void tl_lower_fma_gemm(tl_lower *l, tl_op *op);
 // Lowers the kernel: function, parameters and body. The function is in l->session->module.
 void tl_lower_kernel(tl_lower *l);
 // Thread 0's condition, for things done once a block.
+// Whether a COPY becomes cp.async instructions and nothing else.
+bool tl_lower_copy_is_async(const tl_op *op);
 LLVMValueRef tl_lower_is_first_thread(tl_lower *l);
 
 #endif

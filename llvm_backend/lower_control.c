@@ -213,10 +213,47 @@ static LLVMValueRef *branch_items(tl_lower *l, tl_op *op, const tl_block *region
   return items;
 }
 
+// Whether an op may run although the if around it is not taken: it computes, and cannot trap.
+static bool is_speculatable(const tl_op *op) {
+  if (op->code == TL_OP_YIELD) return true;
+  if (!(tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE)) return false;
+  int64_t divisor;
+  switch (op->code) {
+    case TL_OP_DIV:
+    case TL_OP_FLOORDIV:
+    case TL_OP_MOD:
+      return tl_value_const_int(tl_op_operand(op, 1), &divisor) && divisor != 0;
+    default:
+      return true;
+  }
+}
+
+// Whether the block starts asynchronous copies and does nothing else. They carry the condition as a predicate then:
+// without a branch ptxas can schedule them between the matrix instructions around.
+static bool only_copies(const tl_block *block) {
+  bool found = false;
+  for (const tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_COPY) {
+      if (!tl_lower_copy_is_async(op)) return false;
+      found = true;
+    } else if (!is_speculatable(op)) {
+      return false;
+    }
+  }
+  return found;
+}
+
 void tl_lower_op_IF(tl_lower *l, tl_op *op) {
   LLVMValueRef condition = tl_lower_get(l, tl_op_arg(op, TL_GROUP_IF_condition), 0);
   const tl_block *otherwise = op->regions[1];
   bool has_else = otherwise && otherwise->first && (otherwise->first->code != TL_OP_YIELD || op->num_results > 0);
+  if (!has_else && op->num_results == 0 && only_copies(op->regions[0])) {
+    LLVMValueRef around = l->copies_if;
+    l->copies_if = tl_lower_and(l, around, condition);
+    tl_lower_block(l, op->regions[0]);
+    l->copies_if = around;
+    return;
+  }
   int32_t total = 0;
   for (uint32_t i = 0; i < op->num_results; i++) total += value_len(op->results[i].type);
   LLVMBasicBlockRef ends[2], then = tl_lower_new_block(l), after = tl_lower_new_block(l);

@@ -70,9 +70,7 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   item->inside = tl_lower_and(l, active, dst_inside);
   item->pointer = tl_lower_access_pointer(l, &copy->dst, &copy->place);
   if (copy->async) {
-    tl_guard guard = tl_lower_guard_begin(l, item->inside);
-    tl_lower_cp_async(l, item->pointer, from, bytes, src_inside);
-    tl_lower_guard_end(l, &guard);
+    tl_lower_cp_async(l, item->pointer, from, bytes, src_inside, item->inside);
     return;
   }
   LLVMValueRef reads = tl_lower_and(l, item->inside, src_inside);
@@ -106,6 +104,22 @@ static bool is_zero(const tl_value *pad) {
   return attr && (attr->is_float ? attr->v.f == 0.0 : attr->v.i == 0);
 }
 
+// Elements that the copy moves at a time.
+static int32_t copy_width(const tl_op *op, tl_dtype src, tl_dtype dst) {
+  int32_t dim, vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
+  vec = tl_lower_group_width(tl_op_layout(op, TL_ATTR_THREAD_LAYOUT), vec, &dim);
+  return vector_elems(vec, src, dst);
+}
+
+bool tl_lower_copy_is_async(const tl_op *op) {
+  const tl_type *src = tl_op_arg(op, TL_GROUP_COPY_src)->type, *dst = tl_op_arg(op, TL_GROUP_COPY_dst)->type;
+  const tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);
+  if (!tl_op_layout(op, TL_ATTR_THREAD_LAYOUT) || !tl_op_has(op, TL_ATTR_ASYNC)) return false;
+  if (tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_CP_ASYNC || (pad && !is_zero(pad))) return false;
+  if (src->scope != TL_SCOPE_GLOBAL || dst->scope != TL_SCOPE_SHARED || src->dtype != dst->dtype) return false;
+  return tl_lower_raw_bytes(src->dtype, copy_width(op, src->dtype, dst->dtype)) >= 4;
+}
+
 void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
   tl_buffer *src = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_COPY_src));
   tl_buffer *dst = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_COPY_dst));
@@ -116,19 +130,14 @@ void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
   }
   if (!known_dtypes(l, op, src->dtype, dst->dtype)) return;
   tl_copy *copy = TL_NEW(&l->arena, tl_copy);
-  int32_t dim;
   copy->op = op;
   copy->place = *tl_lower_place(l, layout, op);
-  copy->vec = tl_lower_group_width(layout, (int32_t)tl_op_int(op, TL_ATTR_VEC, 1), &dim);
-  copy->vec = vector_elems(copy->vec, src->dtype, dst->dtype);
+  copy->vec = copy_width(op, src->dtype, dst->dtype);
   int64_t evict = tl_op_int(op, TL_ATTR_EVICT, TL_EVICT_NORMAL);
   copy->src_evict = copy->dst_evict = (int)evict;
   tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);
   if (pad && !is_zero(pad)) copy->pad = tl_lower_get(l, pad, 0);
-  int32_t bytes = tl_lower_raw_bytes(src->dtype, copy->vec);
-  copy->async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC &&
-                !copy->pad && src->scope == TL_SCOPE_GLOBAL && dst->scope == TL_SCOPE_SHARED &&
-                src->dtype == dst->dtype && bytes >= 4;
+  copy->async = tl_lower_copy_is_async(op);
   run_copy(l, copy);
 }
 

@@ -125,23 +125,26 @@ static void async_store(tl_lower *l, tl_op *op) {
     LLVMValueRef inside = tl_lower_access_inside(l, from, &place);
     LLVMValueRef target = tl_lower_access_pointer(l, to, &place);
     LLVMValueRef source = tl_lower_access_pointer(l, from, &place);
-    tl_lower_cp_async(l, target, source, bytes, inside);
+    tl_lower_cp_async(l, target, source, bytes, inside, NULL);
   }
 }
 
-void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside) {
+void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
+                       LLVMValueRef active) {
+  // Rows of device_ops.def, in their order: plain, with zero fill, and both once more with a predicate.
   tl_device_op_id id = bytes == 16  ? TL_DEVOP_CP_ASYNC_CG_16
                        : bytes == 8 ? TL_DEVOP_CP_ASYNC_CA_8
                                     : TL_DEVOP_CP_ASYNC_CA_4;
-  LLVMValueRef args[3] = {to, from, NULL};
-  if (!inside) {
-    tl_session_call_device(l->session, l->builder, id, args, 2);
-    return;
+  LLVMValueRef args[4] = {to, from};
+  unsigned n = 2;
+  if (inside) {
+    // With 0 bytes to read the address is not touched.
+    LLVMValueRef all = tl_session_i32(l->session, bytes), none = tl_session_i32(l->session, 0);
+    args[n++] = LLVMBuildSelect(l->builder, inside, all, none, "");
   }
-  // The row with zero fill follows the plain one in device_ops.def. With 0 bytes to read the address is not touched.
-  LLVMValueRef all = tl_session_i32(l->session, bytes), none = tl_session_i32(l->session, 0);
-  args[2] = LLVMBuildSelect(l->builder, inside, all, none, "");
-  tl_session_call_device(l->session, l->builder, (tl_device_op_id)(id + 1), args, 3);
+  active = tl_lower_and(l, active, l->copies_if);
+  if (active) args[n++] = active;
+  tl_session_call_device(l->session, l->builder, (tl_device_op_id)(id + (inside ? 1 : 0) + (active ? 2 : 0)), args, n);
 }
 
 static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec,
