@@ -145,6 +145,11 @@ static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int
   side->op = format_text("%s", site ? site->op : "access");
   side->call = site ? site->ordinal : 0;
   side->line = site ? site->line : 0;
+  if (site && site->file) {
+    tl_str text = tl_debug_line(launch->debug, site->file, site->line);
+    side->file = format_text("%s", site->file);
+    if (text.data) side->text = format_text("%.*s", TL_STR_ARG(text));
+  }
   side->agent = describe_agent(launch, epoch, thread);
   side->thread = (int32_t)thread;
   side->block[0] = (uint32_t)(block % launch->grid[0]);
@@ -168,6 +173,34 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
   return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
 }
 
+// Whether the access's line touches the tile, or nothing is known of the line.
+static bool is_of_line(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, uint32_t tile) {
+  const tl_emu_site *site = site_of(launch, raw->now);
+  const tl_debug_info *debug = launch->debug;
+  bool known = false;
+  for (uint32_t i = 0; site && i < debug->num_uses; i++) {
+    if (debug->uses[i].line != site->line) continue;
+    if (debug->uses[i].tile == tile) return true;
+    known = true;
+  }
+  return !known;
+}
+
+static char *inside_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  const tl_emu_site *site = site_of(launch, raw->now);
+  if (raw->shared_offset < 0) return format_text("an access inside a buffer");
+  if (!site || !site->num_tiles) return format_text("an access inside shared memory");
+  tl_strbuf text = {0};
+  tl_strbuf_append_c(&text, "an access inside");
+  for (uint32_t i = 0, n = 0; i < launch->debug->num_tiles; i++) {
+    const tl_debug_tile *tile = &launch->debug->tiles[i];
+    if (!is_of_line(launch, raw, i)) continue;
+    tl_strbuf_appendf(&text, "%s %s (bytes %lld to %lld)", n++ ? " or" : "", tile->name ? tile->name : "a tile",
+                      (long long)tile->offset, (long long)(tile->offset + tile->bytes - 1));
+  }
+  return tl_strbuf_take(&text);
+}
+
 static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
   switch (raw->kind) {
     case TL_EMU_FINDING_RACE:
@@ -178,7 +211,7 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
     case TL_EMU_FINDING_UNINITIALISED:
       return format_text(raw->shared_offset >= 0 ? "a write by this block before the read" : "a write before the read");
     case TL_EMU_FINDING_BOUNDS:
-      return format_text("an access inside");
+      return inside_text(launch, raw);
     case TL_EMU_FINDING_ALIGNMENT:
       return format_text("an address that is a multiple of %u; this one is %u past one", raw->align,
                          (uint32_t)((uintptr_t)raw->address & (raw->align - 1)));
@@ -195,10 +228,24 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
 static char *place_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
   if (raw->place) return format_text("%s", raw->place);
   if (!raw->address) return NULL;
-  if (raw->kind == TL_EMU_FINDING_BOUNDS)
+  bool outside = raw->shared_offset < 0 || (size_t)raw->shared_offset + raw->bytes > launch->shared_bytes;
+  if (raw->kind == TL_EMU_FINDING_BOUNDS && outside)
     return format_text("offset %lld of shared memory, which has %zu bytes", (long long)raw->shared_offset,
                        launch->shared_bytes);
-  return format_text("shared memory, byte %lld", (long long)raw->shared_offset);
+  tl_strbuf place = {0};
+  bool first = true;
+  for (uint32_t i = 0; i < launch->debug->num_tiles; i++) {
+    const tl_debug_tile *tile = &launch->debug->tiles[i];
+    if (raw->kind != TL_EMU_FINDING_BOUNDS && !is_of_line(launch, raw, i)) continue;
+    tl_strbuf one = {0};
+    if (tl_debug_tile_describe(tile, raw->shared_offset - (int64_t)launch->dynamic_offset, &one))
+      tl_strbuf_appendf(&place, "%s%s", first ? "" : " or ", tl_strbuf_c(&one));
+    first &= !one.len;
+    tl_strbuf_fini(&one);
+  }
+  tl_strbuf_appendf(&place, first ? "shared memory, byte %lld" : " (shared memory, byte %lld)",
+                    (long long)raw->shared_offset);
+  return tl_strbuf_take(&place);
 }
 
 static const char *verb_of(tl_emu_access_kind kind) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "llvm_backend/debug_info.h"
 #include "support/manifest.h"
 #include "support/status.h"
 #include "support/strbuf.h"
@@ -49,9 +50,10 @@ typedef struct tl_emu_kernel tl_emu_kernel;
 // Compiles the bitcode of tl_backend_device_bitcode for the host. UNSUPPORTED names a device op that has no binding.
 TL_MUST_USE tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                            tl_emu_kernel **out);
-// The same for launches with `checks` (TL_EMU_CHECK_… bits): accesses to memory call the checker.
+// The same for launches with `checks` (TL_EMU_CHECK_… bits): accesses to memory call the checker. `debug`: what
+// messages need to name tiles and to show lines; copied; NULL: nothing.
 TL_MUST_USE tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                                   uint32_t checks, tl_emu_kernel **out);
+                                                   uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out);
 void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 
 // A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. NULL-free:

@@ -92,6 +92,15 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
+char *tl_emu_file_of(LLVMValueRef instruction) {
+  unsigned len = 0;
+  const char *name = LLVMGetDebugLocLine(instruction) ? LLVMGetDebugLocFilename(instruction, &len) : NULL;
+  if (!name || !len) return NULL;
+  tl_strbuf file = {0};
+  tl_strbuf_append(&file, (tl_str){name, len});
+  return tl_strbuf_take(&file);
+}
+
 void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   int index = pointer_operand(instruction);
   if (index < 0) return;
@@ -102,6 +111,7 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);
   if (is_local(pointer)) return;
   tl_emu_site site = {.line = LLVMGetDebugLocLine(instruction),
+                      .file = tl_emu_file_of(instruction),
                       .bytes = (uint32_t)LLVMStoreSizeOfType(r->layout, accessed_type(instruction)),
                       .align = LLVMGetAlignment(instruction)};
   tl_strbuf op = {0};

@@ -36,13 +36,36 @@ static tl_status compile(tl_emu_kernel *kernel) {
   return status;
 }
 
+// Tells each site the tiles of its line. The array of uses is in no order; lines have few.
+static void find_tiles(tl_emu_kernel *kernel) {
+  const tl_debug_info *debug = &kernel->debug;
+  for (size_t i = 0; i < kernel->code.num_sites; i++) {
+    tl_emu_site *site = &kernel->code.sites[i];
+    for (size_t k = i; k-- > 0 && !site->tiles;)
+      if (kernel->code.sites[k].line == site->line) {
+        site->tiles = kernel->code.sites[k].tiles;
+        site->num_tiles = kernel->code.sites[k].num_tiles;
+        break;
+      }
+    if (!site->line || site->tiles) continue;
+    tl_emu_range *ranges = TL_NEW_ARRAY(&kernel->arena, tl_emu_range, debug->num_tiles + 1);
+    for (uint32_t u = 0; u < debug->num_uses; u++) {
+      const tl_debug_tile *tile = &debug->tiles[debug->uses[u].tile];
+      size_t from = kernel->code.dynamic_offset + (size_t)tile->offset;
+      if (debug->uses[u].line == site->line)
+        ranges[site->num_tiles++] = (tl_emu_range){from, from + (size_t)tile->bytes};
+    }
+    site->tiles = ranges;
+  }
+}
+
 tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                tl_emu_kernel **out) {
-  return tl_emu_kernel_create_checked(bitcode, len, manifest, 0, out);
+  return tl_emu_kernel_create_checked(bitcode, len, manifest, 0, NULL, out);
 }
 
 tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                       uint32_t checks, tl_emu_kernel **out) {
+                                       uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
   *out = NULL;
   if (manifest->block_threads < 1 || manifest->block_threads > TL_EMU_MAX_THREADS)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': %d threads a block; the limit is %d",
@@ -61,6 +84,8 @@ tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl
   kernel->name = tl_xmalloc(strlen(manifest->name) + 1);
   strcpy(kernel->name, manifest->name);
   kernel->checks = checks;
+  tl_arena_init(&kernel->arena);
+  if (debug && checks) kernel->debug = tl_debug_info_copy(debug, &kernel->arena);
   kernel->block_threads = (uint32_t)manifest->block_threads;
   for (int i = 0; i < 3; i++) kernel->cluster[i] = manifest->cluster[i] > 0 ? (uint32_t)manifest->cluster[i] : 1;
   tl_status status = tl_emu_retarget(bitcode, len, manifest, checks, &kernel->code);
@@ -70,6 +95,7 @@ tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl
     return tl_status_annotate(status, "emulator: kernel '%s'", manifest->name);
   }
   kernel->entry = (tl_emu_entry_fn *)tl_host_jit_lookup(kernel->jit, "tl_emu_entry");
+  if (kernel->debug.num_uses) find_tiles(kernel);
   kernel->shared_bytes = kernel->code.shared_bytes;
   kernel->shared_align = kernel->code.shared_align;
   kernel->jit_seconds = (double)(tl_emu_now_ns() - start) * 1e-9;
@@ -81,6 +107,7 @@ void tl_emu_kernel_destroy(tl_emu_kernel *kernel) {
   if (!kernel) return;
   tl_host_jit_destroy(kernel->jit);
   tl_emu_retargeted_fini(&kernel->code);
+  tl_arena_fini(&kernel->arena);
   free(kernel->name);
   free(kernel);
 }

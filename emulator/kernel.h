@@ -14,6 +14,8 @@ struct tl_emu_kernel {
   uint32_t block_threads;
   uint32_t cluster[3];
   size_t shared_bytes, shared_align;
+  tl_arena arena;
+  tl_debug_info debug;  // in arena
   uint32_t checks;  // that its code was made for
   double jit_seconds;
 };

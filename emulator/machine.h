@@ -52,16 +52,24 @@ typedef struct tl_emu_binding {
   int param;  // what `run` makes of it
 } tl_emu_binding;
 
+typedef struct tl_emu_range {
+  size_t from, to;
+} tl_emu_range;
+
 // One call of a device op in a kernel, or, where accesses are checked, a plain access. Owned by the kernel.
 struct tl_emu_site {
   const tl_emu_binding *binding;
   const char *op;    // name of the device op; "load", "store", "atomic"
   uint32_t ordinal;  // number of the call in the module, from 1; 0 for plain accesses
   uint32_t line;     // source line from debug information; 0 when there is none
+  const char *file;  // its file; NULL when there is none
   // Of plain accesses:
   tl_emu_access_kind access;
   uint32_t bytes, align;
   bool acquires, releases;
+  // The tiles that code of its line touches, as bytes of shared memory; 0: not known.
+  const tl_emu_range *tiles;
+  uint32_t num_tiles;
 };
 
 // Lanes of one warp that came together for a collective, until the last one arrives.
@@ -315,6 +323,8 @@ struct tl_emu_launch_state {
   uint32_t checks;                   // TL_EMU_CHECK_… bits
   const tl_emu_site *sites;          // Borrowed from the kernel.
   size_t num_sites;
+  const tl_debug_info *debug;
+  size_t dynamic_offset;    // where dynamic shared memory, which tiles lie in, starts
   uint32_t shared_granule;  // bytes; divides size and address of every access to shared memory
   tl_emu_raw_list *found;   // under a lock while blocks run
 };
@@ -329,10 +339,11 @@ const tl_emu_binding *tl_emu_bindings(size_t *out_count);
 // ---- retarget.c
 typedef struct tl_emu_retargeted {
   void *module;        // LLVMModuleRef in a context of its own
-  tl_emu_site *sites;  // Owned, with their `op` texts.
+  tl_emu_site *sites;  // Owned, with their texts.
   size_t num_sites;
   size_t static_shared_bytes;
-  size_t shared_bytes;  // static and dynamic
+  size_t shared_bytes;    // static and dynamic
+  size_t dynamic_offset;  // where the dynamic part starts
   size_t shared_align;
   uint32_t shared_granule;  // divides size and address of every access to shared memory
 } tl_emu_retargeted;

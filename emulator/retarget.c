@@ -70,6 +70,7 @@ static void lay_out_shared(retarget *r, const tl_manifest_kernel *manifest, tl_e
   for (size_t i = 0; i < r->shared.len; i++)
     if (LLVMIsDeclaration(r->shared.items[i].global) && r->shared.items[i].offset > end)
       end = r->shared.items[i].offset;
+  out->dynamic_offset = end;
   out->shared_bytes = end + dynamic;
   out->shared_align = max_align;
 }
@@ -235,7 +236,8 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   tl_emu_site site = {.binding = binding,
                       .op = tl_strbuf_take(&op_copy),
                       .ordinal = ++r->num_op_calls,
-                      .line = LLVMGetDebugLocLine(call)};
+                      .line = LLVMGetDebugLocLine(call),
+                      .file = tl_emu_file_of(call)};
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
   uint32_t granule = tl_emu_op_granule(binding);
@@ -474,7 +476,10 @@ void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted) {
     LLVMDisposeModule(retargeted->module);
     LLVMContextDispose(context);
   }
-  for (size_t i = 0; i < retargeted->num_sites; i++) free((char *)retargeted->sites[i].op);
+  for (size_t i = 0; i < retargeted->num_sites; i++) {
+    free((char *)retargeted->sites[i].op);
+    free((char *)retargeted->sites[i].file);
+  }
   free(retargeted->sites);
   memset(retargeted, 0, sizeof *retargeted);
 }

@@ -45,6 +45,8 @@ typedef struct retarget {
 // Before a load, a store or an atomic: the checker is called, or, when nothing is checked, an address that is not as
 // aligned as the instruction promises is made to fault.
 void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction);
+// The file that the instruction comes from, free(); NULL when it has no debug location.
+char *tl_emu_file_of(LLVMValueRef instruction);
 // The largest granule that divides the accesses of a device op to shared memory.
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding);
 

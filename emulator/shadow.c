@@ -166,6 +166,12 @@ static bool is_local(uintptr_t address) {
   return address - start < end - start;
 }
 
+static inline bool is_in_tile(const tl_emu_site *site, size_t offset, size_t bytes) {
+  for (uint32_t i = 0; i < site->num_tiles; i++)
+    if (offset >= site->tiles[i].from && offset + bytes <= site->tiles[i].to) return true;
+  return false;
+}
+
 bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          size_t align, tl_emu_access_kind kind) {
   uintptr_t at = (uintptr_t)address;
@@ -183,6 +189,10 @@ bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, con
   bool reached = block && block->cluster == checker->cluster && (block->num_live || late);
   if (__builtin_expect(!reached || offset >= size || bytes > size - offset, 0)) {
     if (!(checker->checks & TL_EMU_CHECK_BOUNDS)) return true;  // the hardware says so
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
+    return false;
+  }
+  if ((checker->checks & TL_EMU_CHECK_BOUNDS) && actor->site->num_tiles && !is_in_tile(actor->site, offset, bytes)) {
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
     return false;
   }

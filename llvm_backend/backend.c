@@ -20,6 +20,7 @@ static tl_status lower_module(tl_backend *backend, const tl_module *module, tl_d
   tl_status status = l.status;
   if (!status && l.reported) status = tl_status_make(TL_STATUS_DIAGNOSTICS, "the kernel cannot be lowered");
   if (!status) status = tl_backend_make_manifest(backend, &l);
+  if (!status) tl_lower_debug_info(&l, &backend->arena, &backend->debug);
   tl_vec_fini(&l.places);
   tl_arena_fini(&l.arena);
   return status;
@@ -72,6 +73,10 @@ void tl_backend_destroy(tl_backend *backend) {
   tl_session_fini(&backend->session);
   tl_arena_fini(&backend->arena);
   free(backend);
+}
+
+const tl_debug_info *tl_backend_debug_info(const tl_backend *backend) {
+  return &backend->debug;
 }
 
 tl_status tl_backend_manifest(tl_backend *backend, const tl_manifest **out) {

@@ -6,6 +6,7 @@
 
 #include "ir/ir.h"
 #include "ir/target.h"
+#include "llvm_backend/debug_info.h"
 #include "support/diag.h"
 #include "support/manifest.h"
 #include "support/status.h"
@@ -36,6 +37,9 @@ TL_MUST_USE tl_status tl_backend_manifest(tl_backend *backend, const tl_manifest
 
 // The optimised device module as LLVM bitcode (device ops still named functions, no inline asm). free() the bytes.
 TL_MUST_USE tl_status tl_backend_device_bitcode(tl_backend *backend, char **out_bytes, size_t *out_len);
+
+// What goes with it, for messages. Borrowed from the backend.
+const tl_debug_info *tl_backend_debug_info(const tl_backend *backend);
 
 // "22.1.8". Static.
 const char *tl_backend_llvm_version(void);

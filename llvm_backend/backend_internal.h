@@ -13,6 +13,7 @@ struct tl_backend {
   int ptx_version;
   tl_arena arena;  // manifest
   tl_manifest manifest;
+  tl_debug_info debug;
 };
 
 // The kernel's parameters in the order of the entry.

@@ -127,7 +127,11 @@ LLVMBuilderRef tl_lower_outer(tl_lower *l) {
 }
 
 void tl_lower_block(tl_lower *l, const tl_block *block) {
-  for (tl_op *op = block->first; op && !tl_lower_failed(l); op = op->next) table[op->code](l, op);
+  for (tl_op *op = block->first; op && !tl_lower_failed(l); op = op->next) {
+    LLVMMetadataRef around = tl_lower_debug_op(l, op);
+    table[op->code](l, op);
+    tl_lower_debug_restore(l, around);
+  }
 }
 
 LLVMValueRef tl_lower_and(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {

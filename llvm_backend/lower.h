@@ -8,6 +8,7 @@
 
 #include "ir/affine.h"
 #include "ir/ir.h"
+#include "llvm_backend/debug_info.h"
 #include "llvm_backend/session.h"
 #include "support/diag.h"
 #include "support/vec.h"
@@ -99,6 +100,9 @@ typedef struct tl_lower {
   LLVMValueRef tid, lane, warp;
   tl_parallel *parallel;   // innermost, NULL outside
   LLVMValueRef copies_if;  // condition of the ifs around that were taken into their asynchronous copies; NULL: none
+  LLVMDIBuilderRef debug_builder;  // Owned while the kernel is lowered; NULL: the kernel is nowhere in a spec
+  LLVMMetadataRef debug_scope;
+  uint32_t debug_source;  // of debug_scope
   struct {
     tl_lowered *slots;
     size_t capacity, len;
@@ -228,6 +232,15 @@ int32_t tl_lower_tile_register(const tl_layout *layout, const int32_t *coord);
 // Starts and ends a stretch of groups: values added with tl_lower_outer lie in front of all of them.
 void tl_lower_begin_groups(tl_lower *l);
 void tl_lower_end_groups(tl_lower *l);
+
+// ---- debug locations (lower_debug.c)
+void tl_lower_debug_begin(tl_lower *l);  // once the function is there
+void tl_lower_debug_end(tl_lower *l);
+// What is built from now on comes from `op`. Returns what to restore.
+LLVMMetadataRef tl_lower_debug_op(tl_lower *l, const tl_op *op);
+void tl_lower_debug_restore(tl_lower *l, LLVMMetadataRef location);
+// After the lowering. The info lies in `arena`.
+void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out);
 
 // ---- entry points of families
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op);

@@ -129,9 +129,13 @@ void tl_lower_kernel(tl_lower *l) {
   l->entry = LLVMCreateBuilderInContext(l->session->context);
   make_function(l);
   if (!tl_lower_failed(l)) {
+    tl_lower_debug_begin(l);
     make_entry(l);
+    LLVMMetadataRef outside = tl_lower_debug_op(l, l->kernel);
     tl_lower_block(l, l->kernel->regions[0]);
     LLVMBuildRetVoid(l->builder);
+    tl_lower_debug_restore(l, outside);
+    tl_lower_debug_end(l);
   }
   LLVMDisposeBuilder(l->builder);
   LLVMDisposeBuilder(l->entry);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "llvm_backend/debug_info.h"
+
+#include <string.h>
+
+static const char *copy_name(tl_arena *arena, const char *name) {
+  return name ? tl_arena_copy_bytes(arena, name, strlen(name)) : NULL;
+}
+
+tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena) {
+  tl_debug_info copy = *info;
+  copy.sources = TL_NEW_ARRAY(arena, tl_debug_source, info->num_sources + 1);
+  for (uint32_t i = 0; i < info->num_sources; i++) {
+    tl_str text = info->sources[i].text;
+    copy.sources[i].name = copy_name(arena, info->sources[i].name);
+    copy.sources[i].text = (tl_str){tl_arena_copy_bytes(arena, text.data, text.len), text.len};
+  }
+  copy.tiles = TL_NEW_ARRAY(arena, tl_debug_tile, info->num_tiles + 1);
+  for (uint32_t i = 0; i < info->num_tiles; i++) {
+    copy.tiles[i] = info->tiles[i];
+    copy.tiles[i].name = copy_name(arena, info->tiles[i].name);
+  }
+  copy.uses = TL_NEW_ARRAY(arena, tl_debug_use, info->num_uses + 1);
+  for (uint32_t i = 0; i < info->num_uses; i++) copy.uses[i] = info->uses[i];
+  return copy;
+}
+
+tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line) {
+  for (uint32_t i = 0; i < info->num_sources; i++) {
+    if (strcmp(info->sources[i].name, name) != 0) continue;
+    tl_str rest = info->sources[i].text;
+    for (uint32_t at = 1; rest.len > 0; at++) {
+      const char *end = memchr(rest.data, '\n', rest.len);
+      size_t len = end ? (size_t)(end - rest.data) : rest.len;
+      if (at == line) return tl_str_sub(rest, 0, len);
+      if (!end) break;
+      rest = tl_str_sub(rest, len + 1, rest.len - len - 1);
+    }
+  }
+  return (tl_str){0};
+}
+
+// The next element in row-major order; false after the last.
+static bool next_element(const tl_debug_tile *tile, int32_t *coord) {
+  for (int32_t d = tile->rank - 1; d >= 0; d--) {
+    if (++coord[d] < tile->dims[d]) return true;
+    coord[d] = 0;
+  }
+  return false;
+}
+
+bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out) {
+  int64_t within = offset - tile->offset;
+  if (within < 0 || within >= tile->bytes) return false;
+  int64_t stage = tile->depth > 1 ? within / tile->stage_bytes : 0;
+  within -= stage * (tile->depth > 1 ? tile->stage_bytes : 0);
+  tl_strbuf_append_c(out, tile->name ? tile->name : "a tile");
+  int32_t coord[TL_MAX_RANK] = {0}, bits = tl_dtype_bits(tile->dtype);
+  int64_t bytes = bits < 8 ? 1 : bits / 8;
+  bool found = false;
+  do {
+    int64_t at = tl_shared_layout_offset(&tile->layout, tile->dims, tile->rank, bits, coord);
+    found = within >= at && within < at + bytes;
+  } while (!found && next_element(tile, coord));
+  if (found) {
+    for (int32_t d = 0; d < tile->rank; d++) tl_strbuf_appendf(out, "%s%d", d ? ", " : "[", (int)coord[d]);
+    if (tile->rank) tl_strbuf_append_char(out, ']');
+  } else {
+    tl_strbuf_append_c(out, ", padding");
+  }
+  if (tile->depth > 1) tl_strbuf_appendf(out, " (stage %d)", (int)stage);
+  return true;
+}

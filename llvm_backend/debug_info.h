@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the device module itself does not say and messages about its execution need: the text of the spec, and where
+// shared tiles lie. Goes with the module to the emulator. No LLVM types.
+#ifndef TL_LLVM_BACKEND_DEBUG_INFO_H
+#define TL_LLVM_BACKEND_DEBUG_INFO_H
+
+#include <stdbool.h>
+
+#include "ir/layout.h"
+#include "support/arena.h"
+#include "support/dtype.h"
+#include "support/strbuf.h"
+#include "support/strview.h"
+
+typedef struct tl_debug_source {
+  const char *name;  // as debug locations give it: without directories
+  tl_str text;
+} tl_debug_source;
+
+typedef struct tl_debug_tile {
+  const char *name;
+  int64_t offset, bytes;  // in the block's dynamic shared memory; all stages
+  int64_t stage_bytes;    // distance between stages
+  int32_t depth;          // stages
+  tl_dtype dtype;
+  int32_t rank;
+  int32_t dims[TL_MAX_RANK];
+  tl_shared_layout layout;
+} tl_debug_tile;
+
+// Code of a line of the spec touches a shared tile.
+typedef struct tl_debug_use {
+  uint32_t line;
+  uint32_t tile;  // index
+} tl_debug_use;
+
+typedef struct tl_debug_info {
+  tl_debug_source *sources;
+  uint32_t num_sources;
+  tl_debug_tile *tiles;
+  uint32_t num_tiles;
+  tl_debug_use *uses;
+  uint32_t num_uses;
+} tl_debug_info;
+
+// A copy with everything in `arena`.
+tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena);
+// Line `line` (from 1) of the source `name`, without the newline; empty when there is none.
+tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line);
+// "As[3, 8]", "As[3, 8] (stage 1)", "As, padding": what of the tile byte `offset` of shared memory is. False: not in
+// the tile.
+bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out);
+
+#endif
