@@ -55,6 +55,8 @@ void tl_emu_copies_complete(tl_emu_clock **clock);
 // ---- hooks of the machine
 // What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
+// … and after an atomic that acquires.
+void tl_emu_acquired(const void *address);
 // The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
 void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask);
 // Checker of the clusters that run, one after the other, in this place of the running worker; NULL when the launch

@@ -27,6 +27,7 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   tl_emu_hand_over(checker);
   for (size_t i = 0; i < checker->num_free; i++) free(checker->free_vectors[i]);
   free(checker->free_vectors);
+  tl_vec_fini(&checker->atomics);
   free(checker->agents);
   free(checker->cells);
   free(checker);

@@ -59,6 +59,16 @@ static void place_of(const tl_emu_seen *seen, tl_emu_raw_finding *made) {
   }
 }
 
+// Index of the block of rank `rank` in cluster number `owner` of the grid.
+static uint64_t block_of(const tl_emu_launch_state *launch, uint32_t owner, uint32_t rank) {
+  const uint32_t *grid = launch->grid, *size = launch->cluster;
+  uint32_t across = grid[0] / size[0], down = grid[1] / size[1];
+  uint64_t x = (uint64_t)(owner % across) * size[0] + rank % size[0];
+  uint64_t y = (uint64_t)(owner / across % down) * size[1] + rank / size[0] % size[1];
+  uint64_t z = (uint64_t)(owner / across / down) * size[2] + rank / size[0] / size[1];
+  return x + grid[0] * (y + grid[1] * z);
+}
+
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
   if (checker->found_in_cluster >= MAX_FOUND_IN_CLUSTER) return;
   const tl_emu_actor *actor = seen->actor;
@@ -79,7 +89,9 @@ void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
   int64_t before = seen->before ? thread_of_epoch(checker, seen->before) : -1;
   if (before >= 0) {
     made.before_thread = before % block_threads;
-    made.before_block = blocks[before / block_threads].index;
+    made.before_block = seen->before_owner
+                            ? block_of(checker->launch, seen->before_owner - 1, (uint32_t)before / block_threads)
+                            : blocks[before / block_threads].index;
   }
   place_of(seen, &made);
   count(&checker->found, &made);
@@ -99,6 +111,19 @@ void tl_emu_hand_over(tl_emu_checker *checker) {
   for (size_t i = 0; i < checker->found.len; i++) count(checker->launch->found, &checker->found.items[i]);
   pthread_mutex_unlock(&mutex);
   tl_vec_fini(&checker->found);
+}
+
+bool tl_emu_is_padding(const tl_emu_launch_state *launch, size_t offset, size_t bytes) {
+  bool in_tile = false;
+  for (size_t at = offset; at < offset + bytes; at++) {
+    for (uint32_t i = 0; i < launch->debug->num_tiles; i++) {
+      int64_t within = (int64_t)(at - launch->dynamic_offset);
+      if (tl_debug_tile_has_element(&launch->debug->tiles[i], within)) return false;
+      in_tile |= within >= launch->debug->tiles[i].offset &&
+                 within < launch->debug->tiles[i].offset + launch->debug->tiles[i].bytes;
+    }
+  }
+  return in_tile;
 }
 
 // ---- texts

@@ -15,8 +15,10 @@ enum { TL_EMU_ASYNC_SLOTS = 128, TL_EMU_COPY_GROUPS = 64, TL_EMU_CELL_READERS = 
 
 // Components up to `width` are clocks; `num_threads` more say up to which clock a thread's writes were fenced for the
 // async proxy. Shared between threads until one of them learns something.
+typedef struct tl_emu_foreign tl_emu_foreign;
 typedef struct tl_emu_vector {
   uint32_t refs;
+  tl_emu_foreign *foreign;  // Owned (a reference). Of other clusters; NULL: nothing
   uint32_t items[];
 } tl_emu_vector;
 
@@ -71,6 +73,12 @@ typedef struct tl_emu_cell {
   tl_emu_epoch reads[TL_EMU_CELL_READERS];
 } tl_emu_cell;
 
+// An address of shared memory that atomics release at.
+typedef struct tl_emu_atomic {
+  const void *address;
+  tl_emu_clock *clock;
+} tl_emu_atomic;
+
 // A finding before it becomes text: the first of its kind between two sites, in the first block that has one.
 typedef struct tl_emu_raw_finding {
   tl_emu_finding_kind kind;
@@ -105,7 +113,8 @@ struct tl_emu_checker {
   tl_emu_vector **free_vectors;
   size_t num_free, free_capacity;
   tl_emu_clock *clocks;
-  tl_emu_clock *meeting;  // of lanes
+  tl_emu_clock *meeting;          // of lanes
+  TL_VEC(tl_emu_atomic) atomics;  // in shared memory
   tl_emu_async *asyncs;
   uint32_t next_slot;
   struct {
@@ -135,8 +144,12 @@ static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
   vector->refs++;
   return vector;
 }
+// `*vector` also knows what `foreign` says, of cluster `owner`, whose vector it is, too.
+void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner);
 void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector);
 void tl_emu_clocks_fini(tl_emu_checker *checker);  // all clocks
+// An atomic of agent `index` releases.
+void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address);
 
 // ---- shadow.c
 // Who accesses, and what happened before.
@@ -153,10 +166,34 @@ typedef struct tl_emu_actor {
 // The site's place in an epoch.
 tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site);
 tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t agent, const tl_emu_site *site);
+bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
 bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          size_t align, tl_emu_access_kind kind);
 
+// ---- check_order.c
+// NULL is an empty map in all of these.
+tl_emu_foreign *tl_emu_foreign_share(tl_emu_foreign *foreign);
+void tl_emu_foreign_drop(tl_emu_foreign *foreign);
+tl_emu_foreign *tl_emu_foreign_join(tl_emu_foreign *a, tl_emu_foreign *b, uint32_t num_threads);
+// Up to which clock of a thread of cluster `owner` is known.
+uint32_t tl_emu_foreign_clock(const tl_emu_foreign *foreign, uint32_t owner, uint32_t thread);
+// Raises `items`, clocks of the threads of cluster `owner`, to what the map says.
+void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items);
+// Agent `index` releases at, or acquires from, an address of global memory.
+void tl_emu_release_global(tl_emu_checker *checker, uint32_t index, const void *address);
+void tl_emu_acquire_global(tl_emu_checker *checker, uint32_t index, const void *address);
+// Number of the checker's cluster in the grid.
+static inline uint32_t tl_emu_cluster_owner(const tl_emu_checker *checker) {
+  const uint32_t *at = checker->cluster->position, *grid = checker->launch->grid, *size = checker->launch->cluster;
+  return at[0] + grid[0] / size[0] * (at[1] + grid[1] / size[1] * at[2]);
+}
+
 // ---- check_global.c
+typedef struct tl_emu_global tl_emu_global;
+// For one launch. Accesses are multiples of `granule` bytes.
+tl_emu_global *tl_emu_global_create(uint32_t checks, uint32_t granule);
+void tl_emu_global_destroy(tl_emu_global *global);
+void tl_emu_released_fini(tl_emu_released_table *table);
 // An access to global memory, or to nothing.
 bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          tl_emu_access_kind kind);
@@ -169,9 +206,12 @@ typedef struct tl_emu_seen {
   tl_emu_epoch before;  // 0: nothing
   const void *address;
   size_t bytes, align;
+  uint32_t before_owner;  // cluster of `before` + 1; 0: the same
 } tl_emu_seen;
 // Records a finding, unless there were too many in the cluster.
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);
+// Whether the bytes of shared memory belong to no element of a tile, but to a tile.
+bool tl_emu_is_padding(const tl_emu_launch_state *launch, size_t offset, size_t bytes);
 // An asynchronous operation ends, and nobody was told.
 void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async);
 // Hands what one checker found to the launch. Thread-safe.

@@ -17,6 +17,7 @@ static tl_emu_vector *allocate(tl_emu_checker *checker) {
   else
     vector = tl_xmalloc(sizeof *vector + vector_items(checker) * sizeof vector->items[0]);
   vector->refs = 1;
+  vector->foreign = NULL;
   return vector;
 }
 
@@ -28,6 +29,7 @@ tl_emu_vector *tl_emu_vector_create(tl_emu_checker *checker) {
 
 void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector) {
   if (!vector || --vector->refs) return;
+  tl_emu_foreign_drop(vector->foreign);
   if (checker->num_free == checker->free_capacity)
     checker->free_vectors = tl_vec_grow(checker->free_vectors, &checker->free_capacity, checker->num_free + 1,
                                         sizeof *checker->free_vectors);
@@ -39,6 +41,7 @@ static uint32_t *own_items(tl_emu_checker *checker, tl_emu_vector **vector) {
   if ((*vector)->refs > 1) {
     tl_emu_vector *copy = allocate(checker);
     memcpy(copy->items, (*vector)->items, vector_items(checker) * sizeof copy->items[0]);
+    copy->foreign = tl_emu_foreign_share((*vector)->foreign);
     (*vector)->refs--;
     *vector = copy;
   }
@@ -50,6 +53,27 @@ static void join(tl_emu_checker *checker, tl_emu_vector **into, const tl_emu_vec
   uint32_t *to = own_items(checker, into);
   size_t n = vector_items(checker);
   for (size_t i = 0; i < n; i++) to[i] = from->items[i] > to[i] ? from->items[i] : to[i];
+  if (!from->foreign || from->foreign == (*into)->foreign) return;
+  tl_emu_foreign *joined = tl_emu_foreign_join((*into)->foreign, from->foreign, checker->num_threads);
+  tl_emu_foreign_drop((*into)->foreign);
+  (*into)->foreign = joined;
+}
+
+void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner) {
+  uint32_t *items = own_items(checker, vector);
+  tl_emu_foreign_read(foreign, owner, checker->num_threads, items);
+  tl_emu_foreign *joined = tl_emu_foreign_join((*vector)->foreign, foreign, checker->num_threads);
+  tl_emu_foreign_drop((*vector)->foreign);
+  (*vector)->foreign = joined;
+}
+
+// ---- atomics that order
+
+static tl_emu_clock **atomic_clock(tl_emu_checker *checker, const void *address) {
+  for (size_t i = 0; i < checker->atomics.len; i++)
+    if (checker->atomics.items[i].address == address) return &checker->atomics.items[i].clock;
+  tl_vec_push(&checker->atomics, (tl_emu_atomic){address, NULL});
+  return &tl_vec_last(&checker->atomics).clock;
 }
 
 static tl_emu_clock *open_clock(tl_emu_checker *checker, tl_emu_clock **clock) {
@@ -122,6 +146,27 @@ void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock) {
   if (checker) acquire(checker, tl_emu_agent_here(thread), clock);
 }
 
+static bool in_window(const void *address) {
+  return (uintptr_t)address - (uintptr_t)tl_emu_self->memory->window < (uintptr_t)1 << 32;
+}
+
+void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address) {
+  if (in_window(address))
+    release(checker, index, atomic_clock(checker, address));
+  else
+    tl_emu_release_global(checker, index, address);
+}
+
+void tl_emu_acquired(const void *address) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  if (in_window(address))
+    acquire(checker, index, atomic_clock(checker, address));
+  else
+    tl_emu_acquire_global(checker, index, address);
+}
+
 void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask) {
   tl_emu_checker *checker = tl_emu_checker_here();
   if (!checker || !(mask & (mask - 1))) return;
@@ -174,4 +219,5 @@ void tl_emu_clocks_fini(tl_emu_checker *checker) {
     checker->clocks = next;
   }
   checker->meeting = NULL;
+  tl_vec_clear(&checker->atomics);
 }

@@ -60,6 +60,9 @@ void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 // aborts when memory runs out. Global memory accesses of kernels outside such buffers fault and are reported.
 void *tl_emu_alloc(size_t bytes, size_t align);
 void tl_emu_free(void *pointer);
+// Nothing in the buffer counts as written any more: kernels that read it before they write it are told of, until a
+// launch that does not check it.
+void tl_emu_mark_unwritten(void *pointer);
 
 // Launches with params as cuLaunchKernel takes them (an array of pointers to the parameter values, manifest order).
 // CHECK_FAILED with a dump of who waits where on deadlock, livelock (watchdog), faults, or a device trap, and with the

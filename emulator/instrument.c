@@ -6,7 +6,7 @@
 #include "emulator/ops.h"
 #include "emulator/retarget.h"
 
-enum { GLOBAL_SPACE = 1, CONSTANT_SPACE = 4, LOCAL_SPACE = 5 };
+enum { GENERIC_SPACE = 0, GLOBAL_SPACE = 1, CONSTANT_SPACE = 4, LOCAL_SPACE = 5 };
 
 // The pointer operand of a memory access, or -1.
 static int pointer_operand(LLVMValueRef instruction) {
@@ -68,6 +68,13 @@ static bool releases(LLVMAtomicOrdering order) {
          order == LLVMAtomicOrderingSequentiallyConsistent;
 }
 
+// Stores of parts of a word: the old value goes nowhere.
+static bool sets_bits(LLVMValueRef instruction) {
+  if (LLVMGetInstructionOpcode(instruction) != LLVMAtomicRMW || LLVMGetFirstUse(instruction)) return false;
+  LLVMAtomicRMWBinOp kind = LLVMGetAtomicRMWBinOp(instruction);
+  return kind == LLVMAtomicRMWBinOpAnd || kind == LLVMAtomicRMWBinOpOr || kind == LLVMAtomicRMWBinOpXchg;
+}
+
 static const char *fill_site(LLVMValueRef instruction, tl_emu_site *site) {
   LLVMAtomicOrdering order = LLVMAtomicOrderingNotAtomic;
   LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
@@ -83,7 +90,7 @@ static const char *fill_site(LLVMValueRef instruction, tl_emu_site *site) {
       site->access = plain ? TL_EMU_WRITE : TL_EMU_ATOMIC_WRITE;
       return plain ? "store" : "atomic store";
     default:
-      site->access = TL_EMU_ATOMIC;
+      site->access = sets_bits(instruction) ? TL_EMU_ATOMIC_WRITE : TL_EMU_ATOMIC;
       return "atomic";
   }
 }
@@ -118,17 +125,28 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   tl_strbuf_append_c(&op, fill_site(instruction, &site));
   site.op = tl_strbuf_take(&op);
   LLVMTypeRef type = LLVMTypeOf(pointer);
-  if (LLVMGetPointerAddressSpace(type) != GLOBAL_SPACE) {
-    uint32_t granule = site.align & -site.align;
-    while (site.bytes % granule) granule /= 2;
-    r->granule = smaller(r->granule, granule);
-  }
+  unsigned space = LLVMGetPointerAddressSpace(type);
+  uint32_t granule = site.align & -site.align;
+  while (site.bytes % granule) granule /= 2;
+  if (space != GLOBAL_SPACE) r->granule = smaller(r->granule, granule);
+  if (space == GLOBAL_SPACE || space == GENERIC_SPACE) r->global_granule = smaller(r->global_granule, granule);
   LLVMPositionBuilderBefore(r->builder, instruction);
   LLVMValueRef operands[] = {LLVMBuildAddrSpaceCast(r->builder, pointer, r->ptr, ""), LLVMConstNull(r->ptr)};
   LLVMValueRef made = LLVMBuildCall2(r->builder, r->touch_type, r->touch_function, operands, 2, "");
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
   LLVMSetOperand(instruction, (unsigned)index, LLVMBuildAddrSpaceCast(r->builder, made, type, ""));
+  if (!site.acquires) return;
+  LLVMPositionBuilderBefore(r->builder, LLVMGetNextInstruction(instruction));
+  LLVMBuildCall2(r->builder, r->acquired_type, r->acquired_function, &made, 1, "");
+}
+
+uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding) {
+  enum { WORD = 4 };
+  if (binding->run == tl_emu_op_load_pred || binding->run == tl_emu_op_store_pred)
+    return (uint32_t)binding->param / 16 * ((uint32_t)binding->param % 16);
+  if (binding->run == tl_emu_op_cp_async) return tl_emu_op_granule(binding);
+  return tl_emu_op_granule(binding) < MAX_GRANULE || strchr(binding->signature, 'g') ? WORD : MAX_GRANULE;
 }
 
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding) {

@@ -16,7 +16,7 @@ struct tl_emu_kernel {
   size_t shared_bytes, shared_align;
   tl_arena arena;
   tl_debug_info debug;  // in arena
-  uint32_t checks;  // that its code was made for
+  uint32_t checks;      // that its code was made for
   double jit_seconds;
 };
 

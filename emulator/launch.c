@@ -238,11 +238,15 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
   uint64_t start = tl_emu_now_ns();
   launch.deadline_ns = start + (uint64_t)(launch.timeout_s * 1e9);
   order_clusters(&launch, waits(kernel));
+  launch.global = tl_emu_global_create(launch.checks, kernel->code.global_granule);
+  if (!(launch.checks & TL_EMU_CHECK_INIT)) tl_emu_forget_written();
   job *jobs = tl_xcalloc((size_t)launch.num_workers, sizeof *jobs);
   tl_emu_faults_begin();
   tl_status status = run_jobs(&launch, jobs, launch.num_workers);
   tl_emu_faults_end();
   status = tl_status_join(status, gather(&launch, jobs, launch.num_workers, &stats));
+  tl_emu_global_destroy(launch.global);
+  tl_emu_released_fini(&launch.released);
   status = tell_findings(&launch, status, options->findings);
   free(jobs);
   stats.run_seconds = (double)(tl_emu_now_ns() - start) * 1e-9;

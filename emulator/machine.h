@@ -266,8 +266,17 @@ void tl_emu_report_livelock(tl_emu_worker *worker);
 // ---- memory.c
 // "4 bytes past the end of a buffer of 1024 bytes"
 void tl_emu_describe_address(uintptr_t address, tl_strbuf *out);
-// Whether all of `bytes` lie in one buffer.
-bool tl_emu_is_buffer(const void *address, size_t bytes);
+typedef struct tl_emu_buffer {
+  uint8_t *start;
+  size_t bytes;
+  uint8_t *written;  // for each byte whether something wrote it; NULL: everything counts as written
+} tl_emu_buffer;
+// All buffers, by address. free() the array.
+tl_emu_buffer *tl_emu_copy_buffers(size_t *out_count);
+// Remembers writes. False: a read of a byte that nothing wrote.
+bool tl_emu_note_written(const tl_emu_buffer *in, const void *address, size_t bytes, tl_emu_access_kind kind);
+// A launch that does not check what is written: everything counts as written from now on.
+void tl_emu_forget_written(void);
 // Looks for bytes around buffers that changed. Reports each once.
 bool tl_emu_find_damage(tl_strbuf *out);
 
@@ -301,6 +310,16 @@ void tl_emu_report_fault(tl_emu_worker *worker);
 // ---- launch.c
 typedef void tl_emu_entry_fn(void **params);
 
+// What was released at an address of global memory (check_order.c).
+typedef struct tl_emu_released {
+  const void *address;  // NULL: a free slot
+  struct tl_emu_foreign *foreign;
+} tl_emu_released;
+typedef struct tl_emu_released_table {
+  tl_emu_released *slots;
+  size_t capacity, len;
+} tl_emu_released_table;
+
 struct tl_emu_launch_state {
   tl_emu_entry_fn *entry;
   const char *kernel_name;
@@ -324,9 +343,11 @@ struct tl_emu_launch_state {
   const tl_emu_site *sites;          // Borrowed from the kernel.
   size_t num_sites;
   const tl_debug_info *debug;
-  size_t dynamic_offset;    // where dynamic shared memory, which tiles lie in, starts
-  uint32_t shared_granule;  // bytes; divides size and address of every access to shared memory
-  tl_emu_raw_list *found;   // under a lock while blocks run
+  size_t dynamic_offset;           // where dynamic shared memory, which tiles lie in, starts
+  uint32_t shared_granule;         // bytes; divides size and address of every access to shared memory
+  struct tl_emu_global *global;    // Owned. Shadow of global memory
+  tl_emu_released_table released;  // by atomics, under a lock
+  tl_emu_raw_list *found;          // under a lock while blocks run
 };
 
 uint64_t tl_emu_now_ns(void);
@@ -346,6 +367,7 @@ typedef struct tl_emu_retargeted {
   size_t dynamic_offset;  // where the dynamic part starts
   size_t shared_align;
   uint32_t shared_granule;  // divides size and address of every access to shared memory
+  uint32_t global_granule;
 } tl_emu_retargeted;
 // Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.
 // With `checks` plain accesses call tl_emu_touch_plain first.

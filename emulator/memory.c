@@ -16,6 +16,7 @@ typedef struct buffer {
   size_t map_bytes;
   uint8_t *start;
   size_t bytes;
+  uint8_t *written;  // Owned. For each byte whether something wrote it; NULL: everything counts as written
 } buffer;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +49,7 @@ void *tl_emu_alloc(size_t bytes, size_t align) {
   memset(map + GUARD_BYTES, 0xff, pages);
   uint8_t *start = map + GUARD_BYTES + pages - bytes;
   start -= (uintptr_t)start & (align - 1);
-  buffer made = {map, pages + 2 * GUARD_BYTES, start, bytes};
+  buffer made = {map, pages + 2 * GUARD_BYTES, start, bytes, NULL};
   pthread_mutex_lock(&mutex);
   tl_vec_push(&buffers, made);
   pthread_mutex_unlock(&mutex);
@@ -84,6 +85,7 @@ void tl_emu_free(void *pointer) {
       abort();
     }
     munmap(found.map, found.map_bytes);
+    free(found.written);
     return;
   }
   pthread_mutex_unlock(&mutex);
@@ -121,15 +123,51 @@ void tl_emu_describe_address(uintptr_t address, tl_strbuf *out) {
   pthread_mutex_unlock(&mutex);
 }
 
-bool tl_emu_is_buffer(const void *address, size_t bytes) {
-  bool found = false;
+static int by_address(const void *left, const void *right) {
+  const tl_emu_buffer *a = left, *b = right;
+  return a->start < b->start ? -1 : a->start > b->start;
+}
+
+tl_emu_buffer *tl_emu_copy_buffers(size_t *out_count) {
   pthread_mutex_lock(&mutex);
-  for (size_t i = 0; i < buffers.len && !found; i++) {
-    size_t offset = (size_t)((const uint8_t *)address - buffers.items[i].start);
-    found = offset < buffers.items[i].bytes && bytes <= buffers.items[i].bytes - offset;
+  size_t count = buffers.len;
+  tl_emu_buffer *copies = tl_xcalloc(count + 1, sizeof *copies);
+  for (size_t i = 0; i < count; i++)
+    copies[i] = (tl_emu_buffer){buffers.items[i].start, buffers.items[i].bytes, buffers.items[i].written};
+  pthread_mutex_unlock(&mutex);
+  qsort(copies, count, sizeof *copies, by_address);
+  *out_count = count;
+  return copies;
+}
+
+bool tl_emu_note_written(const tl_emu_buffer *in, const void *address, size_t bytes, tl_emu_access_kind kind) {
+  if (!in->written) return true;
+  uint8_t *written = in->written + ((const uint8_t *)address - in->start);
+  bool all = true;
+  if (kind != TL_EMU_WRITE && kind != TL_EMU_ATOMIC_WRITE)
+    for (size_t i = 0; i < bytes; i++) all &= __atomic_load_n(&written[i], __ATOMIC_RELAXED) != 0;
+  if (kind != TL_EMU_READ && kind != TL_EMU_ATOMIC_READ)
+    for (size_t i = 0; i < bytes; i++) __atomic_store_n(&written[i], 1, __ATOMIC_RELAXED);
+  return all;
+}
+
+void tl_emu_mark_unwritten(void *pointer) {
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    if (buffers.items[i].start != pointer) continue;
+    free(buffers.items[i].written);
+    buffers.items[i].written = tl_xcalloc(buffers.items[i].bytes + 1, 1);
   }
   pthread_mutex_unlock(&mutex);
-  return found;
+}
+
+void tl_emu_forget_written(void) {
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    free(buffers.items[i].written);
+    buffers.items[i].written = NULL;
+  }
+  pthread_mutex_unlock(&mutex);
 }
 
 bool tl_emu_find_damage(tl_strbuf *out) {

@@ -242,6 +242,8 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   tl_vec_push(&r->site_calls, made);
   uint32_t granule = tl_emu_op_granule(binding);
   if (granule < r->granule) r->granule = granule;
+  granule = tl_emu_op_global_granule(binding);
+  if (granule < r->global_granule) r->global_granule = granule;
   if (has_result) replace_result(r, call, result);
   LLVMInstructionEraseFromParent(call);
 }
@@ -414,6 +416,7 @@ static void make_types(retarget *r) {
   r->void_type = LLVMVoidTypeInContext(r->context);
   LLVMTypeRef operands[] = {r->ptr, r->ptr, r->ptr};
   r->op_type = LLVMFunctionType(r->void_type, operands, 3, 0);
+  r->acquired_type = LLVMFunctionType(r->void_type, operands, 1, 0);
   r->touch_type = LLVMFunctionType(r->ptr, operands, 2, 0);
   r->context_type = LLVMFunctionType(r->ptr, NULL, 0, 0);
 }
@@ -432,7 +435,10 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
     if (!LLVMIsDeclaration(f)) tl_vec_push(&functions, f);
   }
   r->context_function = LLVMAddFunction(r->module, "emu:context", r->context_type);
-  r->touch_function = r->checks ? LLVMAddFunction(r->module, "emu:touch", r->touch_type) : NULL;
+  if (r->checks) {
+    r->touch_function = LLVMAddFunction(r->module, "emu:touch", r->touch_type);
+    r->acquired_function = LLVMAddFunction(r->module, "emu:acquired", r->acquired_type);
+  }
   define_poll(r);
   tl_status status = TL_OK;
   for (size_t i = 0; !status && i < functions.len; i++)
@@ -451,7 +457,8 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
 tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest, uint32_t checks,
                           tl_emu_retargeted *out) {
   memset(out, 0, sizeof *out);
-  retarget r = {.context = LLVMContextCreate(), .checks = checks, .granule = MAX_GRANULE};
+  retarget r = {
+      .context = LLVMContextCreate(), .checks = checks, .granule = MAX_GRANULE, .global_granule = MAX_GRANULE};
   tl_status status = read_bitcode(&r, bitcode, len);
   if (!status) status = rewrite_module(&r, manifest, out);
   if (r.builder) LLVMDisposeBuilder(r.builder);
@@ -461,6 +468,7 @@ tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_ker
   out->sites = r.sites.items;
   out->num_sites = r.sites.len;
   out->shared_granule = r.granule;
+  out->global_granule = r.global_granule;
   out->module = r.module;
   if (status) {
     if (r.module) LLVMDisposeModule(r.module);

@@ -24,14 +24,16 @@ typedef struct retarget {
   LLVMTargetDataRef layout;  // Borrowed from module.
   LLVMBuilderRef builder;
   LLVMTypeRef i8, i32, i64, ptr, shared_ptr, void_type;
-  LLVMTypeRef op_type;       // void(ptr result, ptr args, ptr site)
-  LLVMTypeRef context_type;  // ptr()
-  LLVMTypeRef poll_type;     // void(ptr)
-  LLVMTypeRef touch_type;    // ptr(ptr pointer, ptr site)
+  LLVMTypeRef op_type;        // void(ptr result, ptr args, ptr site)
+  LLVMTypeRef context_type;   // ptr()
+  LLVMTypeRef poll_type;      // void(ptr)
+  LLVMTypeRef touch_type;     // ptr(ptr pointer, ptr site)
+  LLVMTypeRef acquired_type;  // void(ptr)
   LLVMValueRef context_function, poll_function;
+  LLVMValueRef acquired_function;
   LLVMValueRef touch_function;  // NULL: nothing is checked
   uint32_t checks;
-  uint32_t granule;  // that divides all accesses to shared memory so far
+  uint32_t granule, global_granule;  // that divide all accesses to shared and to global memory so far
   uint32_t num_op_calls;
   shared_vec shared;
   TL_VEC(tl_emu_site) sites;
@@ -49,5 +51,6 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction);
 char *tl_emu_file_of(LLVMValueRef instruction);
 // The largest granule that divides the accesses of a device op to shared memory.
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding);
+uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding);
 
 #endif

@@ -53,6 +53,10 @@ static inline bool happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor
   return clock <= actor->known->items[agent];
 }
 
+bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
+  return happened_before(epoch, actor);
+}
+
 // Whether the async proxy sees a write of the generic one: its thread fenced between the write and what orders the two.
 static inline bool is_fenced(const tl_emu_checker *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
@@ -83,6 +87,14 @@ static void __attribute__((noinline)) tell(access *a, tl_emu_finding_kind kind, 
   tl_emu_found(a->checker, &seen);
 }
 
+// Rows are read up to where the padding of the tile ends, which nobody writes: of no interest, and told of once.
+static void __attribute__((noinline)) read_unwritten(access *a, tl_emu_cell *cell, size_t index) {
+  size_t offset = index << a->checker->granule_shift;
+  if (!tl_emu_is_padding(a->checker->launch, offset, a->checker->granule))
+    tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);
+  cell->write = TL_EMU_EPOCH_READ;  // before everything
+}
+
 static inline bool both_atomic(const access *a, tl_emu_epoch other) {
   return a->epoch & other & TL_EMU_EPOCH_ATOMIC;
 }
@@ -99,7 +111,7 @@ static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell
 static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (same_agent_and_clock(cell->reads[0], a->epoch)) return;  // nothing was written since
   if (__builtin_expect(!cell->write, 0)) {
-    if (a->inits) tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);
+    if (a->inits) read_unwritten(a, cell, index);
   } else {
     check_write_before(a, cell->write, index);
   }
@@ -116,7 +128,7 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (cell->write) {
     check_write_before(a, cell->write, index);
   } else if (a->kind == TL_EMU_ATOMIC && a->inits) {
-    tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);
+    read_unwritten(a, cell, index);
   }
   for (int i = 0; i < TL_EMU_CELL_READERS && cell->reads[i]; i++) {
     if (a->races && !happened_before(cell->reads[i], a->actor) && !both_atomic(a, cell->reads[i]))
@@ -215,7 +227,14 @@ bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access
 
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
   static _Thread_local uint8_t instead[64] __attribute__((aligned(64)));
-  if (__builtin_expect(tl_emu_touch(pointer, site->bytes, site->align, site->access, site), 1)) return pointer;
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return pointer;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
+  if (__builtin_expect(tl_emu_check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
+    if (site->releases) tl_emu_release_atomic(checker, index, pointer);
+    return pointer;
+  }
   return memset(instead, 0xff, sizeof instead);
 }
 

@@ -34,8 +34,8 @@ static tl_status emu_load(tl_run_kernel *kernel, tl_backend *backend) {
   char *bitcode = NULL;
   size_t len = 0;
   TL_TRY(tl_backend_device_bitcode(backend, &bitcode, &len));
-  tl_status status =
-      tl_emu_kernel_create_checked(bitcode, len, kernel->info, kernel->device->emu.checks, tl_backend_debug_info(backend), &kernel->emu_kernel);
+  tl_status status = tl_emu_kernel_create_checked(bitcode, len, kernel->info, kernel->device->emu.checks,
+                                                  tl_backend_debug_info(backend), &kernel->emu_kernel);
   free(bitcode);
   return status;
 }

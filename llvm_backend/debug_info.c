@@ -49,19 +49,35 @@ static bool next_element(const tl_debug_tile *tile, int32_t *coord) {
   return false;
 }
 
-bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out) {
+// The element and stage that byte `offset` belongs to. False: none; *out_stage is -1 when it is not even in the tile.
+static bool find_element(const tl_debug_tile *tile, int64_t offset, int64_t *out_stage, int32_t *coord) {
   int64_t within = offset - tile->offset;
+  *out_stage = -1;
   if (within < 0 || within >= tile->bytes) return false;
-  int64_t stage = tile->depth > 1 ? within / tile->stage_bytes : 0;
-  within -= stage * (tile->depth > 1 ? tile->stage_bytes : 0);
-  tl_strbuf_append_c(out, tile->name ? tile->name : "a tile");
-  int32_t coord[TL_MAX_RANK] = {0}, bits = tl_dtype_bits(tile->dtype);
+  *out_stage = tile->depth > 1 ? within / tile->stage_bytes : 0;
+  within -= *out_stage * (tile->depth > 1 ? tile->stage_bytes : 0);
+  int32_t bits = tl_dtype_bits(tile->dtype);
   int64_t bytes = bits < 8 ? 1 : bits / 8;
-  bool found = false;
+  for (int32_t d = 0; d < tile->rank; d++) coord[d] = 0;
   do {
     int64_t at = tl_shared_layout_offset(&tile->layout, tile->dims, tile->rank, bits, coord);
-    found = within >= at && within < at + bytes;
-  } while (!found && next_element(tile, coord));
+    if (within >= at && within < at + bytes) return true;
+  } while (next_element(tile, coord));
+  return false;
+}
+
+bool tl_debug_tile_has_element(const tl_debug_tile *tile, int64_t offset) {
+  int32_t coord[TL_MAX_RANK];
+  int64_t stage;
+  return find_element(tile, offset, &stage, coord);
+}
+
+bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out) {
+  int32_t coord[TL_MAX_RANK];
+  int64_t stage;
+  bool found = find_element(tile, offset, &stage, coord);
+  if (stage < 0) return false;
+  tl_strbuf_append_c(out, tile->name ? tile->name : "a tile");
   if (found) {
     for (int32_t d = 0; d < tile->rank; d++) tl_strbuf_appendf(out, "%s%d", d ? ", " : "[", (int)coord[d]);
     if (tile->rank) tl_strbuf_append_char(out, ']');

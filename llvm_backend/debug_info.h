@@ -47,6 +47,8 @@ typedef struct tl_debug_info {
 tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena);
 // Line `line` (from 1) of the source `name`, without the newline; empty when there is none.
 tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line);
+// Whether the byte belongs to an element of the tile.
+bool tl_debug_tile_has_element(const tl_debug_tile *tile, int64_t offset);
 // "As[3, 8]", "As[3, 8] (stage 1)", "As, padding": what of the tile byte `offset` of shared memory is. False: not in
 // the tile.
 bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out);

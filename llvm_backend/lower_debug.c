@@ -33,8 +33,8 @@ void tl_lower_debug_begin(tl_lower *l) {
   size_t len;
   const char *name = LLVMGetValueName2(l->function, &len);
   unsigned line = tl_source_position(source, l->kernel->loc.offset).line;
-  LLVMMetadataRef scope = LLVMDIBuilderCreateFunction(builder, file, name, len, name, len, file, line, type, 0, 1, line,
-                                                      LLVMDIFlagZero, 1);
+  LLVMMetadataRef scope =
+      LLVMDIBuilderCreateFunction(builder, file, name, len, name, len, file, line, type, 0, 1, line, LLVMDIFlagZero, 1);
   LLVMSetSubprogram(l->function, scope);
   LLVMAddModuleFlag(s->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", strlen("Debug Info Version"),
                     LLVMValueAsMetadata(LLVMConstInt(s->i32, LLVMDebugMetadataVersion(), 0)));
