@@ -17,6 +17,7 @@ typedef struct kernel_shape {
   uint32_t num_params;
   int32_t threads;
   int64_t dynamic_bytes;
+  uint32_t checks;
 } kernel_shape;
 
 static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char *kernel, kernel_shape shape,
@@ -36,7 +37,8 @@ static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char 
                                  .num_params = shape.num_params,
                                  .block_threads = shape.threads,
                                  .dynamic_shared_bytes = shape.dynamic_bytes};
-  tl_status status = tl_emu_kernel_create(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest, out);
+  tl_status status = tl_emu_kernel_create_checked(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest,
+                                                  shape.checks, NULL, out);
   LLVMDisposeMemoryBuffer(bitcode);
   return status;
 }
