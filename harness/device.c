@@ -48,6 +48,13 @@ bool tl_run_device_is_gpu(const tl_run_device *device) {
   return device->is_gpu;
 }
 
+bool tl_run_device_is_lost(const tl_run_device *device) {
+  tl_status status = device->gpu ? tl_stream_synchronize(device->gpu, NULL) : TL_OK;
+  bool is_lost = status != TL_OK;
+  tl_status_free(status);
+  return is_lost;
+}
+
 void tl_run_device_set_landing(tl_run_device *device, tl_landing landing) {
   device->emu.landing = landing;
 }

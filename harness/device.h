@@ -26,6 +26,8 @@ typedef struct tl_run_buffer {
 TL_MUST_USE tl_status tl_run_device_open(tl_run_kind kind, const tl_emu_options *emu, tl_run_device **out_device);
 void tl_run_device_close(tl_run_device *device);
 bool tl_run_device_is_gpu(const tl_run_device *device);
+// Whether a kernel left the GPU's context unusable (an illegal address, a trap, a failed assertion).
+bool tl_run_device_is_lost(const tl_run_device *device);
 // Changes how the emulator lands asynchronous copies; nothing on a GPU.
 void tl_run_device_set_landing(tl_run_device *device, tl_landing landing);
 // "NVIDIA H200 (sm_90, 132 SMs)" or "the emulator (late landing)". Borrowed until the next call.

@@ -39,6 +39,13 @@ void tl_diags_fini(tl_diags *diags) {
   tl_arena_fini(&diags->arena);
 }
 
+void tl_diags_clear(tl_diags *diags) {
+  tl_vec_clear(&diags->list);
+  diags->num_errors = diags->num_warnings = 0;
+  tl_arena_fini(&diags->arena);
+  tl_arena_init(&diags->arena);
+}
+
 static char *vprintf_to_arena(tl_arena *arena, const char *format, va_list args) {
   va_list measure;
   va_copy(measure, args);

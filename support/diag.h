@@ -52,6 +52,8 @@ typedef struct tl_diags {
 
 void tl_diags_init(tl_diags *diags, const tl_sources *sources);
 void tl_diags_fini(tl_diags *diags);
+// Forgets what was reported; the settings stay.
+void tl_diags_clear(tl_diags *diags);
 
 // Reports `code` at `loc`. Returns the diagnostic so that notes can be added (a scratch object when it is suppressed;
 // never NULL). The same code at the same place with the same text is reported once.

@@ -393,6 +393,17 @@ int tl_cli_finish(tl_cli *cli, tl_status status) {
   return after_flush(cli, exit_code_of(code));
 }
 
+int tl_cli_next_input(tl_cli *cli, tl_status status, const char *next) {
+  int code = tl_cli_finish(cli, status);
+  tl_vec_clear(&cli->bindings);
+  tl_strbuf_clear(&cli->pass_log);
+  tl_diags_clear(&cli->diags);
+  tl_sources_fini(&cli->sources);
+  tl_sources_init(&cli->sources);
+  cli->input = next;
+  return code;
+}
+
 static void print_quoted(const char *text) {
   fputs(" '", stderr);
   for (const char *c = text; *c; c++) fputs(*c == '\'' ? "'\\''" : (char[]){*c, '\0'}, stderr);

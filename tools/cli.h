@@ -84,6 +84,9 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument);
 int tl_cli_usage_error(tl_cli *cli, const char *format, ...) TL_PRINTF_LIKE(2, 3);
 // Takes the operand: exactly one of argv[optind...].
 void tl_cli_take_input(tl_cli *cli, int argc, char **argv, const char *what);
+// Prints what was collected for cli->input and makes ready for another one, with the same options. Returns the exit
+// code. Frees `status`.
+int tl_cli_next_input(tl_cli *cli, tl_status status, const char *next);
 // Parses a whole decimal number between `least` and `most`; a usage error otherwise.
 bool tl_cli_int(tl_cli *cli, const char *option, const char *text, long long least, long long most, long long *out);
 // Which word of a table (ended by NULL) `text` is; -1 with a usage error that lists them.

@@ -11,7 +11,7 @@
 static const char usage[] =
     "Usage: tl-run [options] SPEC.yaml | KERNEL.ptx\n"
     "Runs a kernel once; with --check every case of its check section against the reference; with --bench times it.\n\n"
-    "  --check                compile, run and compare every case\n"
+    "  --check                compile, run and compare every case; also of several specs\n"
     "  --case=N               only case N (from 1; repeatable)\n"
     "  --device=KIND          auto (default: the GPU when there is one), cuda, emu\n"
     "  --target=NAME          compile for this target (default: the GPU's; in the emulator the spec's)\n"
@@ -149,7 +149,13 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
     }
   }
   if (!t->cli.is_done && !t->check && t->both_landings) tl_cli_usage_error(&t->cli, "--landing=both goes with --check");
-  tl_cli_take_input(&t->cli, argc, argv, "the spec or PTX file");
+  if (t->check && optind + 1 < argc) {
+    t->cli.input = argv[optind];
+    t->more_inputs = argv + optind + 1;
+    t->num_more_inputs = argc - optind - 1;
+  } else {
+    tl_cli_take_input(&t->cli, argc, argv, "the spec or PTX file");
+  }
   if (!t->cli.is_done && t->check && t->out.len > 0) tl_cli_usage_error(&t->cli, "--out goes without --check");
   if (!t->cli.is_done && !t->check && !t->bench.wanted && t->cases.len > 0) {
     tl_cli_usage_error(&t->cli, "--case goes with --check or --bench");
@@ -232,6 +238,35 @@ static tl_status run_spec(tl_run_tool *t) {
   return status;
 }
 
+static void set_directory(tl_run_tool *t) {
+  const char *slash = strrchr(t->cli.input, '/');
+  free(t->directory);
+  t->directory = slash ? strndup(t->cli.input, (size_t)(slash - t->cli.input) + 1) : NULL;
+}
+
+// What a kernel has done to the context no later one can be run in.
+static bool is_lost(const tl_run_tool *t, tl_status status) {
+  return tl_status_code_of(status) == TL_STATUS_CHECK_FAILED && t->device && tl_run_device_is_lost(t->device);
+}
+
+// Checks each spec of the command line on one device. The status is the last spec's; codes of the others are kept.
+static tl_status run_specs(tl_run_tool *t) {
+  tl_status status = run_spec(t);
+  for (int i = 0; i < t->num_more_inputs; i++) {
+    if (is_lost(t, status)) {
+      fprintf(stderr, "%s: the GPU is lost to this process: %d specs from '%s' on were not run\n", t->cli.tool,
+              t->num_more_inputs - i, t->more_inputs[i]);
+      return status;
+    }
+    int code = tl_cli_next_input(&t->cli, status, t->more_inputs[i]);
+    if (code > t->exit_code) t->exit_code = code;
+    tl_vec_clear(&t->inputs);
+    set_directory(t);
+    status = run_spec(t);
+  }
+  return status;
+}
+
 static tl_status run(tl_run_tool *t) {
   TL_TRY(tl_cli_target(&t->cli, &t->target));
   tl_str input = tl_str_from(t->cli.input);
@@ -250,7 +285,7 @@ static tl_status run(tl_run_tool *t) {
   if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);
-  return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_spec(t);
+  return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_specs(t);
 }
 
 static tl_status write_findings(const tl_run_tool *t) {
@@ -271,13 +306,11 @@ int main(int argc, char **argv) {
   tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}};
   tl_cli_init(&t.cli, "tl-run", usage);
   parse_options(&t, argc, argv);
-  if (!t.cli.is_done) {
-    const char *slash = strrchr(t.cli.input, '/');
-    t.directory = slash ? strndup(t.cli.input, (size_t)(slash - t.cli.input) + 1) : NULL;
-  }
+  if (!t.cli.is_done) set_directory(&t);
   tl_status status = t.cli.is_done ? TL_OK : run(&t);
   if (!t.cli.is_done && t.findings_path) status = tl_status_join(status, write_findings(&t));
   int code = tl_cli_finish(&t.cli, status);
+  if (t.exit_code > code) code = t.exit_code;
   tl_run_device_close(t.device);
   tl_vec_fini(&t.cases);
   tl_vec_fini(&t.in);

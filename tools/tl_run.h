@@ -39,7 +39,10 @@ typedef struct tl_run_tool {
   TL_VEC(tl_named_expr) inputs;  // `in` as generators
   const char *dump_dir;
   tl_run_bench_options bench;
-  char *directory;  // Owned. Of the spec; NULL: the working directory.
+  char *directory;     // Owned. Of the spec; NULL: the working directory.
+  char **more_inputs;  // with --check: specs behind the first. Borrowed from the command line.
+  int num_more_inputs;
+  int exit_code;  // the largest of specs before the last
   const tl_target *target;
   tl_run_device *device;  // Owned.
 } tl_run_tool;

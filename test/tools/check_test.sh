@@ -115,4 +115,14 @@ check:
 END
 expect 0 "$run" --check --device=emu "$work/ints.yaml"
 says 'C: bool\[100\], worst error 0'
+
+# Several specs in one process: each has its own diagnostics, one that fails does not keep the others from running.
+sed 's/T\[i\] = T\[i - 1\] + 3/T[i] = T[i - 1] + 4/' "$work/ints.yaml" >"$work/wrong.yaml"
+sed 's/B\[i\] = T\[i\]$/B[i] = U[i]/' "$work/ints.yaml" >"$work/unknown.yaml"
+expect 1 "$run" --check --device=emu "$work/ints.yaml" "$work/wrong.yaml" "$work/unknown.yaml" "$work/ints.yaml"
+[ "$(grep -c '2 of 2 cases passed' "$work/out")" = 2 ] || fail 'the right ones did not pass'
+says '1 of 2 cases passed\|0 of 2 cases passed'
+says 'unknown.yaml:.*error: '
+expect 0 "$run" --check --device=emu "$work/ints.yaml" "$work/ints.yaml"
+expect 2 "$run" --device=emu "$work/ints.yaml" "$work/ints.yaml"
 finish
