@@ -3,10 +3,38 @@
 // same signature (a unit test compares); a few ops that no row names yet are bound as well.
 #include <string.h>
 
+#include "emulator/elements.h"
 #include "emulator/ops.h"
 #include "support/dtype.h"
 
 // clang-format off
+// Tensor ops of every rank; COORDINATES with and without im2col's offsets.
+#define TL_TMA(text, before, coordinates, after, run, param) \
+    {"llvm.nvvm.cp.async.bulk.tensor." text, "(" before coordinates after ")", run, param}
+#define TL_TMA_TILES(text, before, after, run, param) \
+    TL_TMA(text ".tile.1d", before, "i", after, run, (param) | 1), \
+    TL_TMA(text ".tile.2d", before, "ii", after, run, (param) | 2), \
+    TL_TMA(text ".tile.3d", before, "iii", after, run, (param) | 3), \
+    TL_TMA(text ".tile.4d", before, "iiii", after, run, (param) | 4), \
+    TL_TMA(text ".tile.5d", before, "iiiii", after, run, (param) | 5)
+#define TL_TMA_OFFSETS(text, before, after, run, param) \
+    TL_TMA(text ".im2col.3d", before, "iiis", after, run, (param) | TL_EMU_TMA_IM2COL | 3), \
+    TL_TMA(text ".im2col.4d", before, "iiiiss", after, run, (param) | TL_EMU_TMA_IM2COL | 4), \
+    TL_TMA(text ".im2col.5d", before, "iiiiisss", after, run, (param) | TL_EMU_TMA_IM2COL | 5)
+#define TL_TMA_COLUMNS(text, before, after, run, param) \
+    TL_TMA(text ".im2col.3d", before, "iii", after, run, (param) | TL_EMU_TMA_IM2COL | 3), \
+    TL_TMA(text ".im2col.4d", before, "iiii", after, run, (param) | TL_EMU_TMA_IM2COL | 4), \
+    TL_TMA(text ".im2col.5d", before, "iiiii", after, run, (param) | TL_EMU_TMA_IM2COL | 5)
+#define TL_TMA_REDUCTION(text, op) \
+    TL_TMA_TILES("reduce." text, "pG", "lB", tl_emu_op_tma_store, (TL_EMU_REDUCE_##op + 1) << TL_EMU_TMA_REDUCE_SHIFT), \
+    TL_TMA_COLUMNS("reduce." text, "pG", "lB", tl_emu_op_tma_store, (TL_EMU_REDUCE_##op + 1) << TL_EMU_TMA_REDUCE_SHIFT)
+#define TL_BULK_REDUCE(text, op, type) \
+    {"tl.cp.reduce.async.bulk.global." text, "(gpi)", tl_emu_op_bulk_reduce, \
+     TL_EMU_REDUCE_##op | TL_TENSORMAP_##type << TL_EMU_BULK_TYPE_SHIFT}
+#define TL_BULK_REDUCE_CLUSTER(text, op, type) \
+    {"tl.cp.reduce.async.bulk.cluster." text, "(PpiP)", tl_emu_op_bulk_reduce_cluster, \
+     TL_EMU_REDUCE_##op | TL_TENSORMAP_##type << TL_EMU_BULK_TYPE_SHIFT}
+
 static const tl_emu_binding bindings[] = {
     // special registers
     {"llvm.nvvm.read.ptx.sreg.tid.x", "i()", tl_emu_op_sreg, TL_EMU_SREG_TID_X},
@@ -179,7 +207,186 @@ static const tl_emu_binding bindings[] = {
     {"tl.red.global.add.pred.v4.f32", "(gffffb)", tl_emu_op_red_pred, 4},
     {"tl.red.global.add.pred.f16x2", "(gib)", tl_emu_op_red_pred, TL_EMU_RED_F16X2},
     {"tl.red.global.add.pred.bf16x2", "(gib)", tl_emu_op_red_pred, TL_EMU_RED_BF16X2},
+
+
+    // mbarriers
+    {"llvm.nvvm.mbarrier.init.shared", "(pi)", tl_emu_op_mbarrier_init, 0},
+    {"llvm.nvvm.mbarrier.inval.shared", "(p)", tl_emu_op_mbarrier_inval, 0},
+    {"llvm.nvvm.mbarrier.arrive.shared", "l(p)", tl_emu_op_mbarrier_arrive, 0},
+    {"llvm.nvvm.mbarrier.arrive.noComplete.shared", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_NO_COMPLETE},
+    {"llvm.nvvm.mbarrier.arrive.drop.shared", "l(p)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.drop.noComplete.shared", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_NO_COMPLETE},
+    {"llvm.nvvm.mbarrier.test.wait.shared", "b(pl)", tl_emu_op_mbarrier_wait, 0},
+    {"llvm.nvvm.mbarrier.arrive.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT},
+    {"llvm.nvvm.mbarrier.arrive.drop.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.relaxed.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.relaxed.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.relaxed.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.relaxed.scope.cta.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.expect.tx.scope.cta.space.cta", "(pi)", tl_emu_op_mbarrier_tx, 0},
+    {"llvm.nvvm.mbarrier.complete.tx.scope.cta.space.cta", "(pi)", tl_emu_op_mbarrier_tx, TL_EMU_MBARRIER_COMPLETE},
+    {"llvm.nvvm.mbarrier.arrive.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT},
+    {"llvm.nvvm.mbarrier.arrive.drop.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.relaxed.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.relaxed.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.relaxed.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.relaxed.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.expect.tx.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_tx, 0},
+    {"llvm.nvvm.mbarrier.complete.tx.scope.cta.space.cluster", "(Pi)", tl_emu_op_mbarrier_tx, TL_EMU_MBARRIER_COMPLETE},
+    {"llvm.nvvm.mbarrier.test.wait.scope.cta.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, 0},
+    {"llvm.nvvm.mbarrier.test.wait.parity.scope.cta.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, 0 | TL_EMU_MBARRIER_PARITY},
+    {"llvm.nvvm.mbarrier.try.wait.scope.cta.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY},
+    {"llvm.nvvm.mbarrier.try.wait.tl.scope.cta.space.cta", "b(pli)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY},
+    {"llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY},
+    {"llvm.nvvm.mbarrier.try.wait.parity.tl.scope.cta.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY},
+    {"llvm.nvvm.mbarrier.test.wait.relaxed.scope.cta.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, 0 | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.test.wait.parity.relaxed.scope.cta.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, 0 | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.relaxed.scope.cta.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.tl.relaxed.scope.cta.space.cta", "b(pli)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.parity.relaxed.scope.cta.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.parity.tl.relaxed.scope.cta.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT},
+    {"llvm.nvvm.mbarrier.arrive.drop.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.relaxed.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.relaxed.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.relaxed.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.relaxed.scope.cluster.space.cta", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.expect.tx.scope.cluster.space.cta", "(pi)", tl_emu_op_mbarrier_tx, 0},
+    {"llvm.nvvm.mbarrier.complete.tx.scope.cluster.space.cta", "(pi)", tl_emu_op_mbarrier_tx, TL_EMU_MBARRIER_COMPLETE},
+    {"llvm.nvvm.mbarrier.arrive.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT},
+    {"llvm.nvvm.mbarrier.arrive.drop.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP},
+    {"llvm.nvvm.mbarrier.arrive.relaxed.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.relaxed.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.expect.tx.relaxed.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.arrive.drop.expect.tx.relaxed.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_TX | TL_EMU_MBARRIER_DROP | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.expect.tx.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_tx, 0},
+    {"llvm.nvvm.mbarrier.complete.tx.scope.cluster.space.cluster", "(Pi)", tl_emu_op_mbarrier_tx, TL_EMU_MBARRIER_COMPLETE},
+    {"llvm.nvvm.mbarrier.test.wait.scope.cluster.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, 0},
+    {"llvm.nvvm.mbarrier.test.wait.parity.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, 0 | TL_EMU_MBARRIER_PARITY},
+    {"llvm.nvvm.mbarrier.try.wait.scope.cluster.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY},
+    {"llvm.nvvm.mbarrier.try.wait.tl.scope.cluster.space.cta", "b(pli)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY},
+    {"llvm.nvvm.mbarrier.try.wait.parity.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY},
+    {"llvm.nvvm.mbarrier.try.wait.parity.tl.scope.cluster.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY},
+    {"llvm.nvvm.mbarrier.test.wait.relaxed.scope.cluster.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, 0 | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.test.wait.parity.relaxed.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, 0 | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.relaxed.scope.cluster.space.cta", "b(pl)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.tl.relaxed.scope.cluster.space.cta", "b(pli)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.parity.relaxed.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.mbarrier.try.wait.parity.tl.relaxed.scope.cluster.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
+    {"llvm.nvvm.fence.mbarrier_init.release.cluster", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.fence.proxy.async", "()", tl_emu_op_fence_proxy_async, 0},
+    {"llvm.nvvm.fence.proxy.async.global", "()", tl_emu_op_fence_proxy_async, 0},
+    {"llvm.nvvm.fence.proxy.async.shared_cta", "()", tl_emu_op_fence_proxy_async, 0},
+    {"llvm.nvvm.fence.proxy.async.shared_cluster", "()", tl_emu_op_fence_proxy_async, 0},
+
+    // clusters
+    {"llvm.nvvm.barrier.cluster.arrive", "()", tl_emu_op_cluster_arrive, 0},
+    {"llvm.nvvm.barrier.cluster.arrive.aligned", "()", tl_emu_op_cluster_arrive, 0},
+    {"llvm.nvvm.barrier.cluster.arrive.relaxed", "()", tl_emu_op_cluster_arrive, 1},
+    {"llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", "()", tl_emu_op_cluster_arrive, 1},
+    {"llvm.nvvm.barrier.cluster.wait", "()", tl_emu_op_cluster_wait, 0},
+    {"llvm.nvvm.barrier.cluster.wait.aligned", "()", tl_emu_op_cluster_wait, 0},
+    {"llvm.nvvm.mapa.shared.cluster", "P(pi)", tl_emu_op_mapa, 0},
+    {"llvm.nvvm.read.ptx.sreg.cluster.ctarank", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_RANK},
+    {"llvm.nvvm.read.ptx.sreg.cluster.nctarank", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_SIZE},
+    {"llvm.nvvm.read.ptx.sreg.cluster.ctaid.x", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_CTAID_X},
+    {"llvm.nvvm.read.ptx.sreg.cluster.nctaid.x", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_NCTAID_X},
+    {"llvm.nvvm.read.ptx.sreg.cluster.ctaid.y", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_CTAID_Y},
+    {"llvm.nvvm.read.ptx.sreg.cluster.nctaid.y", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_NCTAID_Y},
+    {"llvm.nvvm.read.ptx.sreg.cluster.ctaid.z", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_CTAID_Z},
+    {"llvm.nvvm.read.ptx.sreg.cluster.nctaid.z", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_NCTAID_Z},
+
+    // tensor copies
+    TL_TMA_TILES("g2s", "PpG", "slBBI", tl_emu_op_tma_load, 0),
+    TL_TMA_OFFSETS("g2s", "PpG", "slBBI", tl_emu_op_tma_load, 0),
+    TL_TMA_TILES("g2s.cta", "ppG", "lB", tl_emu_op_tma_load, TL_EMU_TMA_CTA),
+    TL_TMA_OFFSETS("g2s.cta", "ppG", "lB", tl_emu_op_tma_load, TL_EMU_TMA_CTA),
+    TL_TMA_TILES("s2g", "pG", "lB", tl_emu_op_tma_store, 0),
+    TL_TMA_COLUMNS("s2g", "pG", "lB", tl_emu_op_tma_store, 0),
+    TL_TMA_REDUCTION("add", ADD),
+    TL_TMA_REDUCTION("min", MIN),
+    TL_TMA_REDUCTION("max", MAX),
+    TL_TMA_REDUCTION("inc", INC),
+    TL_TMA_REDUCTION("dec", DEC),
+    TL_TMA_REDUCTION("and", AND),
+    TL_TMA_REDUCTION("or", OR),
+    TL_TMA_REDUCTION("xor", XOR),
+    TL_TMA_TILES("prefetch", "G", "lB", tl_emu_op_tma_prefetch, 0),
+    TL_TMA_OFFSETS("prefetch", "G", "lB", tl_emu_op_tma_prefetch, 0),
+    {"llvm.nvvm.prefetch.tensormap.p0", "(G)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.cta", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.release.cta", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.cluster", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.release.cluster", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.gpu", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.release.gpu", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.sys", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.release.sys", "()", tl_emu_op_nothing, 0},
+
+    // bulk copies
+    {"llvm.nvvm.cp.async.bulk.global.to.shared.cluster", "(PpgislBB)", tl_emu_op_bulk_load, 0},
+    {"llvm.nvvm.cp.async.bulk.global.to.shared.cta", "(ppgilB)", tl_emu_op_bulk_load, TL_EMU_TMA_CTA},
+    {"llvm.nvvm.cp.async.bulk.shared.cta.to.global", "(gpilB)", tl_emu_op_bulk_store, 0},
+    {"llvm.nvvm.cp.async.bulk.shared.cta.to.cluster", "(Pppi)", tl_emu_op_bulk_to_cluster, 0},
+    {"llvm.nvvm.cp.async.bulk.prefetch.L2", "(gilB)", tl_emu_op_bulk_prefetch, 0},
+    {"llvm.nvvm.cp.async.bulk.commit.group", "()", tl_emu_op_bulk_commit, 0},
+    {"llvm.nvvm.cp.async.bulk.wait.group", "(I)", tl_emu_op_bulk_wait, 0},
+    {"llvm.nvvm.cp.async.bulk.wait.group.read", "(I)", tl_emu_op_bulk_wait, 1},
+    TL_BULK_REDUCE("add.u32", ADD, U32),
+    TL_BULK_REDUCE("add.u64", ADD, U64),
+    TL_BULK_REDUCE("add.f32", ADD, F32),
+    TL_BULK_REDUCE("add.f64", ADD, F64),
+    TL_BULK_REDUCE("add.noftz.bf16", ADD, BF16),
+    TL_BULK_REDUCE("add.noftz.f16", ADD, F16),
+    TL_BULK_REDUCE("add.s32", ADD, S32),
+    TL_BULK_REDUCE("min.u32", MIN, U32),
+    TL_BULK_REDUCE("min.u64", MIN, U64),
+    TL_BULK_REDUCE("min.bf16", MIN, BF16),
+    TL_BULK_REDUCE("min.f16", MIN, F16),
+    TL_BULK_REDUCE("min.s32", MIN, S32),
+    TL_BULK_REDUCE("min.s64", MIN, S64),
+    TL_BULK_REDUCE("max.u32", MAX, U32),
+    TL_BULK_REDUCE("max.u64", MAX, U64),
+    TL_BULK_REDUCE("max.bf16", MAX, BF16),
+    TL_BULK_REDUCE("max.f16", MAX, F16),
+    TL_BULK_REDUCE("max.s32", MAX, S32),
+    TL_BULK_REDUCE("max.s64", MAX, S64),
+    TL_BULK_REDUCE("inc.u32", INC, U32),
+    TL_BULK_REDUCE("dec.u32", DEC, U32),
+    TL_BULK_REDUCE("and.b32", AND, U32),
+    TL_BULK_REDUCE("and.b64", AND, U64),
+    TL_BULK_REDUCE("or.b32", OR, U32),
+    TL_BULK_REDUCE("or.b64", OR, U64),
+    TL_BULK_REDUCE("xor.b32", XOR, U32),
+    TL_BULK_REDUCE("xor.b64", XOR, U64),
+    TL_BULK_REDUCE_CLUSTER("add.u32", ADD, U32),
+    TL_BULK_REDUCE_CLUSTER("add.u64", ADD, U64),
+    TL_BULK_REDUCE_CLUSTER("add.s32", ADD, S32),
+    TL_BULK_REDUCE_CLUSTER("min.u32", MIN, U32),
+    TL_BULK_REDUCE_CLUSTER("min.s32", MIN, S32),
+    TL_BULK_REDUCE_CLUSTER("max.u32", MAX, U32),
+    TL_BULK_REDUCE_CLUSTER("max.s32", MAX, S32),
+    TL_BULK_REDUCE_CLUSTER("inc.u32", INC, U32),
+    TL_BULK_REDUCE_CLUSTER("dec.u32", DEC, U32),
+    TL_BULK_REDUCE_CLUSTER("and.b32", AND, U32),
+    TL_BULK_REDUCE_CLUSTER("or.b32", OR, U32),
+    TL_BULK_REDUCE_CLUSTER("xor.b32", XOR, U32),
 };
+#undef TL_BULK_REDUCE_CLUSTER
+#undef TL_BULK_REDUCE
+#undef TL_TMA_REDUCTION
+#undef TL_TMA_COLUMNS
+#undef TL_TMA_OFFSETS
+#undef TL_TMA_TILES
+#undef TL_TMA
 // clang-format on
 
 const tl_emu_binding *tl_emu_bindings(size_t *out_count) {

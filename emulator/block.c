@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/bulk.h"
 #include "emulator/check.h"
 #include "emulator/fiber.h"
 #include "emulator/machine.h"
@@ -59,6 +60,8 @@ static void start_fiber(const tl_emu_worker *worker, tl_emu_fiber *fiber) {
   fiber->open_group = 0;
   fiber->num_copies = 0;
   fiber->site = NULL;
+  fiber->waits_for = NULL;
+  fiber->in_cluster_barrier = false;
   uint8_t *stack = tl_emu_memory_stack(worker->memory, fiber->stack);
 #ifdef TL_SANITIZED
   // A fiber that ended never returned from its last frames: their red zones are still there.
@@ -75,6 +78,7 @@ static void start_block(tl_emu_worker *worker, tl_emu_block *block, const uint32
   block->num_live = worker->num_threads;
   if (launch->shared_bytes) memset(block->shared, 0xff, launch->shared_bytes);  // reads as NaN
   memset(block->barriers, 0, sizeof block->barriers);
+  block->num_mbarriers = 0;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     tl_emu_warp *warp = &block->warps[w];
     uint32_t lanes = worker->num_threads - w * TL_EMU_WARP;
@@ -107,6 +111,8 @@ static void start_cluster(tl_emu_worker *worker, tl_emu_cluster *cluster, uint64
   }
   tl_emu_check_begin(cluster->checker);
   cluster->num_running = launch->cluster_size;
+  cluster->arrived = cluster->phase = 0;
+  cluster->clocks[0] = cluster->clocks[1] = NULL;
   worker->num_running++;
 }
 
@@ -154,8 +160,12 @@ tl_status tl_emu_blocks_create(tl_emu_worker *worker) {
 void tl_emu_blocks_destroy(tl_emu_worker *worker) {
   for (uint32_t i = 0; i < worker->num_blocks && worker->blocks; i++) {
     tl_emu_block *block = &worker->blocks[i];
-    for (uint32_t t = 0; t < worker->num_threads; t++) free(block->fibers[t].copies);
+    for (uint32_t t = 0; t < worker->num_threads; t++) {
+      free(block->fibers[t].copies);
+      tl_emu_bulk_drop(&block->fibers[t].bulk);
+    }
     free(block->fibers);
+    free(block->mbarriers);
   }
   for (uint32_t i = 0; i < worker->num_clusters && worker->clusters; i++)
     tl_emu_checker_destroy(worker->clusters[i].checker);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Texts about the state of a block.
 #include "emulator/machine.h"
+#include "emulator/mbarrier.h"
 #include "emulator/ops.h"
 
 enum { MAX_DUMP_LINES = 40, MAX_DUMP_BLOCKS = 8 };
@@ -40,6 +41,33 @@ static void begin_line(const tl_emu_warp *warp, uint32_t mask, tl_strbuf *out) {
   describe_lanes(mask, out);
 }
 
+// Lanes that wait at mbarriers and at the cluster's barrier, those at the same one in one line.
+static int dump_parked(const tl_emu_block *block, const tl_emu_warp *warp, tl_strbuf *out) {
+  const tl_emu_fiber *fibers = &block->fibers[warp->index * TL_EMU_WARP];
+  uint32_t rest = warp->exist & ~warp->runnable & ~warp->exited;
+  int lines = 0;
+  while (rest) {
+    const tl_emu_fiber *first = &fibers[__builtin_ctz(rest)];
+    uint32_t same = 0;
+    TL_EMU_FOR_LANES(lane, rest) {
+      if (fibers[lane].waits_for == first->waits_for && fibers[lane].site == first->site) same |= 1u << lane;
+    }
+    rest &= ~same;
+    if (!first->waits_for) continue;
+    begin_line(warp, same, out);
+    tl_strbuf_append_c(out, " wait at ");
+    if (first->waits_for == block->cluster)
+      tl_strbuf_appendf(out, "the cluster's barrier, where %u threads arrived", block->cluster->arrived);
+    else
+      tl_emu_mbarrier_describe(block, first->waits_for, out);
+    tl_strbuf_append_c(out, ", ");
+    tl_emu_describe_site(first->site, out);
+    tl_strbuf_append_char(out, '\n');
+    lines++;
+  }
+  return lines;
+}
+
 // Lines that say where the lanes of one warp are; returns how many.
 static int dump_warp(const tl_emu_block *block, const tl_emu_warp *warp, tl_strbuf *out) {
   int lines = 0;
@@ -64,6 +92,7 @@ static int dump_warp(const tl_emu_block *block, const tl_emu_warp *warp, tl_strb
     tl_strbuf_append_char(out, '\n');
     lines++;
   }
+  lines += dump_parked(block, warp, out);
   if (warp->runnable) {
     begin_line(warp, warp->runnable, out);
     tl_strbuf_append_c(out, " run");

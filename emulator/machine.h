@@ -88,6 +88,15 @@ typedef struct tl_emu_copy {
   uint32_t group;
 } tl_emu_copy;
 
+typedef struct tl_emu_transfer tl_emu_transfer;  // bulk.h
+typedef struct tl_emu_mbarrier tl_emu_mbarrier;  // mbarrier.c
+
+// Bulk transfers of one thread that complete by group and that it has not waited for.
+typedef struct tl_emu_bulk_queue {
+  tl_emu_transfer *first, *last;  // Owned (a reference each). In order of issue.
+  uint32_t open_group;            // that the next one joins
+} tl_emu_bulk_queue;
+
 typedef struct tl_emu_fiber {
   void *sp;             // while suspended
   tl_emu_block *block;  // Borrowed.
@@ -95,7 +104,11 @@ typedef struct tl_emu_fiber {
   uint16_t thread, lane, warp;
   uint32_t open_group;  // cp.async group that the next copy joins
   uint32_t num_copies, copies_capacity;
-  tl_emu_copy *copies;      // Owned. Issued, not landed yet; in order of issue.
+  tl_emu_copy *copies;  // Owned. Issued, not landed yet; in order of issue.
+  tl_emu_bulk_queue bulk;
+  const void *waits_for;    // an mbarrier, or the cluster whose barrier it waits at; NULL: neither
+  bool in_cluster_barrier;  // it has arrived there and not waited yet …
+  uint32_t cluster_phase;   // … for this phase
   const tl_emu_site *site;  // last collective or barrier it came to
 } tl_emu_fiber;
 
@@ -159,6 +172,8 @@ struct tl_emu_block {
   tl_emu_fiber *fibers;     // Owned. One a thread.
   tl_emu_warp warps[TL_EMU_MAX_WARPS];
   tl_emu_barrier barriers[TL_EMU_NUM_BARRIERS];
+  tl_emu_mbarrier *mbarriers;  // Owned.
+  uint32_t num_mbarriers, mbarrier_capacity;
   uint32_t num_live;     // threads that have not exited
   uint32_t position[3];  // in the grid
   uint64_t index;        // the same, linear, x fastest
@@ -172,6 +187,8 @@ struct tl_emu_cluster {
   uint32_t num_running;     // blocks that have a thread left; 0: the place is free
   uint32_t position[3];     // in the grid of clusters
   tl_emu_checker *checker;  // Owned. NULL: nothing is checked
+  uint32_t arrived, phase;  // of its barrier (barrier.cluster): threads in the current phase, and the phase's number
+  struct tl_emu_clock *clocks[2];  // of the current phase and the one before, by parity
 };
 
 struct tl_emu_worker {

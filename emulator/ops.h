@@ -97,6 +97,66 @@ tl_emu_op_fn tl_emu_op_cp_async_commit;
 tl_emu_op_fn tl_emu_op_cp_async_wait;
 tl_emu_op_fn tl_emu_op_cp_async_wait_all;
 
+// mbarriers (ops_mbarrier.c) and fence.proxy.async. Parameter: bits.
+enum {
+  TL_EMU_MBARRIER_COUNT = 1,  // the arrival has a count operand
+  TL_EMU_MBARRIER_TX = 2,     // … and one of bytes
+  TL_EMU_MBARRIER_DROP = 4,
+  TL_EMU_MBARRIER_NO_COMPLETE = 8,
+  TL_EMU_MBARRIER_RELAXED = 16,
+  TL_EMU_MBARRIER_PARITY = 32,
+  TL_EMU_MBARRIER_TRY = 64,  // the thread may be suspended
+  TL_EMU_MBARRIER_COMPLETE = 128
+};
+tl_emu_op_fn tl_emu_op_mbarrier_init;
+tl_emu_op_fn tl_emu_op_mbarrier_inval;
+tl_emu_op_fn tl_emu_op_mbarrier_arrive;
+tl_emu_op_fn tl_emu_op_mbarrier_tx;
+tl_emu_op_fn tl_emu_op_mbarrier_wait;
+tl_emu_op_fn tl_emu_op_fence_proxy_async;
+
+// Clusters (ops_cluster.c). Parameter of the arrival: 1 if it is relaxed.
+tl_emu_op_fn tl_emu_op_cluster_arrive;
+tl_emu_op_fn tl_emu_op_cluster_wait;
+tl_emu_op_fn tl_emu_op_mapa;
+typedef enum tl_emu_cluster_sreg {
+  TL_EMU_CLUSTER_RANK,
+  TL_EMU_CLUSTER_SIZE,
+  TL_EMU_CLUSTER_CTAID_X,
+  TL_EMU_CLUSTER_CTAID_Y,
+  TL_EMU_CLUSTER_CTAID_Z,
+  TL_EMU_CLUSTER_NCTAID_X,
+  TL_EMU_CLUSTER_NCTAID_Y,
+  TL_EMU_CLUSTER_NCTAID_Z
+} tl_emu_cluster_sreg;
+tl_emu_op_fn tl_emu_op_cluster_sreg;
+// The running thread ends: the cluster's barrier no longer waits for it.
+void tl_emu_cluster_thread_end(void);
+
+// Tensor copies (ops_tma.c). Parameter: rank, bits, for stores a tl_emu_reduce_op + 1 above the shift.
+enum {
+  TL_EMU_TMA_RANK = 7,    // mask
+  TL_EMU_TMA_IM2COL = 8,  // bit
+  TL_EMU_TMA_CTA = 16,    // bit: the form that stays within the block, also of bulk loads
+  TL_EMU_TMA_REDUCE_SHIFT = 5
+};
+tl_emu_op_fn tl_emu_op_tma_load;
+tl_emu_op_fn tl_emu_op_tma_store;
+tl_emu_op_fn tl_emu_op_tma_prefetch;
+tl_emu_op_fn tl_emu_op_tensormap_use;
+
+// Bulk copies and the groups of all bulk operations (ops_bulk.c). Parameter of reductions: tl_emu_reduce_op, and the
+// tl_tensormap_type above the shift; of the wait: 1 if only reads are waited for.
+enum { TL_EMU_BULK_OP = 15, TL_EMU_BULK_TYPE_SHIFT = 4 };
+tl_emu_op_fn tl_emu_op_bulk_load;
+tl_emu_op_fn tl_emu_op_bulk_store;
+tl_emu_op_fn tl_emu_op_bulk_to_cluster;
+tl_emu_op_fn tl_emu_op_bulk_reduce;
+tl_emu_op_fn tl_emu_op_bulk_reduce_cluster;
+tl_emu_op_fn tl_emu_op_bulk_prefetch;
+tl_emu_op_fn tl_emu_op_bulk_commit;
+tl_emu_op_fn tl_emu_op_bulk_wait;
+
 // Conversions and approximate arithmetic (ops_math.c).
 enum { TL_EMU_CVT_BF16 = 1, TL_EMU_CVT_RELU = 2 };
 tl_emu_op_fn tl_emu_op_cvt_pair;

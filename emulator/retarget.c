@@ -351,7 +351,20 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
 
 // ---- entry
 
-// Loads each parameter from where params[i] points, as cuLaunchKernel does; a by-value struct is handed on as it lies.
+// A struct that is passed by value: each thread has a copy, aligned as the kernel was promised.
+static LLVMValueRef copy_by_value(retarget *r, LLVMValueRef kernel, unsigned index, LLVMAttributeRef byval,
+                                  LLVMValueRef from) {
+  LLVMTypeRef type = LLVMGetTypeAttributeValue(byval);
+  unsigned kind = LLVMGetEnumAttributeKindForName("align", strlen("align"));
+  LLVMAttributeRef align = LLVMGetEnumAttributeAtIndex(kernel, index + 1, kind);
+  LLVMValueRef copy = LLVMBuildAlloca(r->builder, type, "");
+  unsigned bytes = align ? (unsigned)LLVMGetEnumAttributeValue(align) : LLVMABIAlignmentOfType(r->layout, type);
+  LLVMSetAlignment(copy, bytes);
+  LLVMBuildMemCpy(r->builder, copy, bytes, from, 1, LLVMConstInt(r->i64, LLVMABISizeOfType(r->layout, type), 0));
+  return copy;
+}
+
+// Loads each parameter from where params[i] points, as cuLaunchKernel does.
 static tl_status build_entry(retarget *r, const tl_manifest_kernel *manifest) {
   LLVMValueRef kernel = LLVMGetNamedFunction(r->module, manifest->name);
   if (!kernel || LLVMIsDeclaration(kernel))
@@ -370,7 +383,9 @@ static tl_status build_entry(retarget *r, const tl_manifest_kernel *manifest) {
     LLVMValueRef index = LLVMConstInt(r->i32, i, 0);
     LLVMValueRef slot = LLVMBuildGEP2(r->builder, r->ptr, LLVMGetParam(entry, 0), &index, 1, "");
     values[i] = LLVMBuildLoad2(r->builder, r->ptr, slot, "");
-    if (LLVMGetEnumAttributeAtIndex(kernel, i + 1, byval)) {
+    LLVMAttributeRef by_value = LLVMGetEnumAttributeAtIndex(kernel, i + 1, byval);
+    if (by_value) {
+      values[i] = copy_by_value(r, kernel, i, by_value, values[i]);
       LLVMRemoveEnumAttributeAtIndex(kernel, i + 1, byval);
     } else {
       values[i] = LLVMBuildLoad2(r->builder, params[i], values[i], "");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "emulator/bulk.h"
 #include "emulator/check.h"
 #include "emulator/fiber.h"
 #include "emulator/machine.h"
@@ -271,6 +272,8 @@ void tl_emu_exit(void) {
   tl_emu_fiber *me = worker->current;
   tl_emu_block *block = me->block;
   tl_emu_warp *warp = &block->warps[me->warp];
+  tl_emu_bulk_thread_end();
+  tl_emu_cluster_thread_end();
   warp->runnable &= ~(1u << me->lane);
   warp->exited |= 1u << me->lane;
   tl_emu_check_thread_end();

@@ -31,6 +31,9 @@ static uint32_t checksum_of(const layout *map) {
 
 tl_status tl_emu_tensormap_encode(const tl_tensormap_params *p, tl_emu_tensormap *out) {
   TL_TRY(tl_tensormap_check(p));
+  // Boxes of interleaved tensors come out on an H200 in a way that the PTX ISA does not describe.
+  if (p->interleave != TL_TENSORMAP_INTERLEAVE_NONE)
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "tensor map: the emulator knows no interleaved tensors");
   layout map;
   memset(&map, 0, sizeof map);
   map.magic = magic;

@@ -26,6 +26,16 @@ uint32_t tl_emu_tma_box_bytes(const tl_tensormap_params *map) {
   return row_elements(map) * tl_tensormap_type_bytes(map->type) * num_rows(map);
 }
 
+static uint32_t pitch_of(const tl_tensormap_params *map) {
+  uint32_t bytes = row_elements(map) * tl_tensormap_type_bytes(map->type),
+           span = tl_tensormap_swizzle_span(map->swizzle);
+  return bytes < span ? span : bytes;
+}
+
+uint32_t tl_emu_tma_shared_bytes(const tl_tensormap_params *map) {
+  return pitch_of(map) * num_rows(map);
+}
+
 uintptr_t tl_emu_tma_swizzle(tl_tensormap_swizzle swizzle, uintptr_t shared) {
   uintptr_t chunks = swizzle == TL_TENSORMAP_SWIZZLE_NONE ? 0 : ((uintptr_t)1 << swizzle) - 1;
   return shared ^ ((shared >> 7 & chunks) << 4);
@@ -49,11 +59,12 @@ static void emit(const tl_emu_tma_box *box, uintptr_t shared, uintptr_t global, 
 }
 
 // One row of `box`, chunk by chunk: before the tensor, within it, behind it.
-static void walk_row(const tl_emu_tma_box *box, uintptr_t row, uintptr_t shared, tl_emu_tma_visit_fn *visit,
-                     void *user) {
+static void walk_row(const tl_emu_tma_box *box, uintptr_t row, uintptr_t shared, bool whole_chunks,
+                     tl_emu_tma_visit_fn *visit, void *user) {
   const tl_tensormap_params *map = box->map;
   int64_t bytes = tl_tensormap_type_bytes(map->type), size = row_elements(map) * bytes;
   int64_t first = box->coords[0] * bytes, end = (int64_t)map->dims[0] * bytes - first;  // of the tensor, in the row
+  if (whole_chunks) end = (end + CHUNK - 1) / CHUNK * CHUNK;
   int64_t begin = row ? -first : size;
   for (int64_t chunk = 0; chunk < size; chunk += CHUNK) {
     int64_t stop = chunk + CHUNK < size ? chunk + CHUNK : size;
@@ -88,17 +99,18 @@ static void advance_pixel(const tl_tensormap_params *map, int64_t pixel[TL_TENSO
   pixel[n] += map->element_strides[n];
 }
 
-void tl_emu_tma_walk(const tl_emu_tma_box *box, uintptr_t shared, tl_emu_tma_visit_fn *visit, void *user) {
+void tl_emu_tma_walk(const tl_emu_tma_box *box, uintptr_t shared, bool whole_chunks, tl_emu_tma_visit_fn *visit,
+                     void *user) {
   const tl_tensormap_params *map = box->map;
   uint32_t rows = num_rows(map), at[TL_TENSORMAP_MAX_RANK] = {0};
-  uintptr_t pitch = row_elements(map) * tl_tensormap_type_bytes(map->type);
+  uintptr_t pitch = pitch_of(map);
   int64_t index[TL_TENSORMAP_MAX_RANK];
   for (uint32_t i = 0; i < map->rank; i++) index[i] = box->coords[i];
   for (uint32_t row = 0; row < rows; row++, shared += pitch) {
     int64_t moved[TL_TENSORMAP_MAX_RANK];
     for (uint32_t i = 0; i < map->rank; i++) moved[i] = index[i];
     for (uint32_t i = 1; map->is_im2col && i + 1 < map->rank; i++) moved[i] += box->offsets[i - 1];
-    walk_row(box, row_address(map, moved), shared, visit, user);
+    walk_row(box, row_address(map, moved), shared, whole_chunks, visit, user);
     if (map->is_im2col)
       advance_pixel(map, index);
     else

@@ -22,11 +22,17 @@ typedef struct tl_emu_tma_box {
   uint32_t offsets[TL_TENSORMAP_MAX_RANK - 2];
 } tl_emu_tma_box;
 
-// Bytes that the whole box has in shared memory, inside the tensor or not: what complete_tx counts.
+// Bytes of the elements of the whole box, inside the tensor or not: what complete_tx counts.
 uint32_t tl_emu_tma_box_bytes(const tl_tensormap_params *map);
+// Bytes of shared memory that the box lies in. With a swizzle, rows shorter than its span start a span apart
+// (measured).
+uint32_t tl_emu_tma_shared_bytes(const tl_tensormap_params *map);
 // Where byte `shared` of an unswizzled box really lies.
 uintptr_t tl_emu_tma_swizzle(tl_tensormap_swizzle swizzle, uintptr_t shared);
-// Visits the box, whose shared memory starts at `shared`, in the order of unswizzled shared memory.
-void tl_emu_tma_walk(const tl_emu_tma_box *box, uintptr_t shared, tl_emu_tma_visit_fn *visit, void *user);
+// Visits the box, whose shared memory starts at `shared`, in the order of unswizzled shared memory. Stores write whole
+// chunks of 16 bytes: with `whole_chunks`, elements behind the end of dimension 0 count as inside when the tensor ends
+// within their chunk (measured).
+void tl_emu_tma_walk(const tl_emu_tma_box *box, uintptr_t shared, bool whole_chunks, tl_emu_tma_visit_fn *visit,
+                     void *user);
 
 #endif

@@ -8,6 +8,7 @@
 static LLVMTypeRef letter_type(const tl_session *s, char letter) {
   switch (letter) {
     case 'b':
+    case 'B':
       return s->i1;
     case 's':
       return s->i16;
@@ -32,6 +33,8 @@ static LLVMTypeRef letter_type(const tl_session *s, char letter) {
       return s->global_ptr;
     case 'p':
       return s->shared_ptr;
+    case 'P':
+      return s->cluster_ptr;
     case 'G':
       return s->generic_ptr;
   }

@@ -47,7 +47,8 @@ static void cache_types(tl_session *s) {
   s->f64 = LLVMDoubleTypeInContext(c);
   s->global_ptr = LLVMPointerTypeInContext(c, TL_ADDRSPACE_GLOBAL);
   s->shared_ptr = LLVMPointerTypeInContext(c, TL_ADDRSPACE_SHARED);
-  s->generic_ptr = LLVMPointerTypeInContext(c, 0);
+  s->generic_ptr = LLVMPointerTypeInContext(c, TL_ADDRSPACE_GENERIC);
+  s->cluster_ptr = LLVMPointerTypeInContext(c, TL_ADDRSPACE_CLUSTER);
   s->v2f16 = LLVMVectorType(s->f16, 2);
   s->v2bf16 = LLVMVectorType(s->bf16, 2);
 }

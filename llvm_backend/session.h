@@ -14,7 +14,7 @@
 #include "support/strbuf.h"
 
 // Address spaces of NVPTX.
-enum { TL_ADDRSPACE_GLOBAL = 1, TL_ADDRSPACE_SHARED = 3 };
+enum { TL_ADDRSPACE_GENERIC = 0, TL_ADDRSPACE_GLOBAL = 1, TL_ADDRSPACE_SHARED = 3, TL_ADDRSPACE_CLUSTER = 7 };
 
 typedef struct tl_session {
   LLVMContextRef context;        // Owned.
@@ -25,7 +25,8 @@ typedef struct tl_session {
   const tl_target *target;  // Borrowed (static).
   bool is_abandoned;        // LLVM gave up: its objects are neither used nor disposed of any more
   tl_strbuf errors;         // errors that LLVM reported through its diagnostic handler
-  LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64, global_ptr, shared_ptr, generic_ptr;
+  LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64;
+  LLVMTypeRef generic_ptr, global_ptr, shared_ptr, cluster_ptr;
   LLVMTypeRef v2f16, v2bf16;
   LLVMValueRef device_functions[TL_DEVOP_COUNT];  // NULL until used
   LLVMTypeRef device_types[TL_DEVOP_COUNT];

@@ -18,12 +18,19 @@ static const tl_target *lowest_target(const tl_device_op *op) {
                                                        : "sm_90"));
 }
 
+// Immediates that one value is not as good as another for.
+static int64_t immediate(const tl_device_op *op) {
+  return strstr(op->name, "tensormap_generic.acquire") ? 128 : 0;
+}
+
 // An argument of the wanted type out of the kernel's two pointers, or an immediate.
-static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, LLVMTypeRef type, char letter, LLVMValueRef function,
-                             LLVMValueRef shared) {
+static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, const tl_device_op *op, LLVMTypeRef type, char letter,
+                             LLVMValueRef function, LLVMValueRef shared) {
   if (letter == 'g') return LLVMGetParam(function, 0);
   if (letter == 'p') return shared;
-  if (letter == 'I') return tl_session_i32(s, 0);
+  if (letter == 'P') return LLVMBuildAddrSpaceCast(b, shared, s->cluster_ptr, "");
+  if (letter == 'I') return tl_session_i32(s, immediate(op));
+  if (letter == 'B') return tl_session_bool(s, true);
   if (letter == 'G') return LLVMBuildAddrSpaceCast(b, LLVMGetParam(function, 1), type, "");
   if (letter == 'b') {
     LLVMValueRef word = LLVMBuildLoad2(b, s->i32, LLVMGetParam(function, 1), "");
@@ -57,7 +64,7 @@ static void build_kernel(tl_session *s, tl_device_op_id id) {
   LLVMValueRef args[16];
   unsigned n = LLVMCountParamTypes(type);
   const char *letters = strchr(op->signature, '(') + 1;
-  for (unsigned i = 0; i < n; i++) args[i] = argument(s, b, types[i], letters[i], function, shared);
+  for (unsigned i = 0; i < n; i++) args[i] = argument(s, b, op, types[i], letters[i], function, shared);
   LLVMValueRef result = tl_session_call_device(s, b, id, args, n);
   store_results(b, result, LLVMGetParam(function, 1));
   LLVMBuildRetVoid(b);

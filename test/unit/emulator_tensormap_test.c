@@ -96,6 +96,10 @@ START_TEST(rules_that_depend) {
   map.address = (void *)0x7f0000000020;
   map.strides[0] = 144;
   refused(&map, "tensor map: strides[0] is 144, not a multiple of 32");
+  map.strides[0] = 128;
+  tl_emu_tensormap out;
+  expect_ok(tl_tensormap_check(&map));
+  expect_failure(tl_emu_tensormap_encode(&map, &out), TL_STATUS_UNSUPPORTED, "interleaved", NULL, NULL);
 }
 END_TEST
 

@@ -34,39 +34,20 @@ static void check(const tma_case *c) {
   memcpy(box.coords, c->coords, sizeof box.coords);
   for (int i = 0; i < 3; i++) box.offsets[i] = c->offsets[i];
   seen s = {c, places, n};
-  tl_emu_tma_walk(&box, c->shared, visit, &s);
+  tl_emu_tma_walk(&box, c->shared, false, visit, &s);
+  ck_assert_uint_eq(s.left, 0);
+  tma_extend_to_chunks(c, places, n);
+  s = (seen){c, places, n};
+  tl_emu_tma_walk(&box, c->shared, true, visit, &s);
   ck_assert_uint_eq(s.left, 0);
 }
 
-static uint32_t state = 7;
-static uint32_t random_below(uint32_t n) {
-  state = state * 1664525u + 1013904223u;
-  return (state >> 8) % n;
-}
-
-static tl_tensormap_params random_map(void) {
-  static const tl_tensormap_type types[] = {TL_TENSORMAP_U8, TL_TENSORMAP_BF16, TL_TENSORMAP_F32, TL_TENSORMAP_F64};
-  tl_tensormap_params map = {.type = types[random_below(4)], .address = (void *)0x10000000};
-  map.rank = 1 + random_below(5);
-  map.swizzle = (tl_tensormap_swizzle)random_below(4);
-  uint32_t bytes = tl_tensormap_type_bytes(map.type), span = tl_tensormap_swizzle_span(map.swizzle);
-  uint64_t stride = 0;
-  for (uint32_t i = 0; i < map.rank; i++) {
-    map.dims[i] = i ? 1 + random_below(9) : 1 + random_below(300);
-    map.box[i] = i ? 1 + random_below(5) : span ? span / bytes : (1 + random_below(9)) * 16 / bytes;
-    map.element_strides[i] = random_below(3) ? 1 : 1 + random_below(4);
-    stride = i ? stride * map.dims[i] + 16 * random_below(3) : (map.dims[0] * bytes + 15) / 16 * 16;
-    if (i < 4) map.strides[i] = stride;
-  }
-  return map;
-}
+static const tl_tensormap_type box_types[] = {TL_TENSORMAP_U8, TL_TENSORMAP_BF16, TL_TENSORMAP_F32, TL_TENSORMAP_F64};
 
 START_TEST(random_tiles) {
   for (int i = 0; i < 1000; i++) {
-    tma_case c = {.map = random_map(), .shared = 128 * random_below(20)};
-    int32_t chunk = 16 / (int32_t)tl_tensormap_type_bytes(c.map.type);
-    c.coords[0] = ((int32_t)random_below(40) - 20) * chunk;
-    for (int k = 1; k < 5; k++) c.coords[k] = (int32_t)random_below(20) - 8;
+    tma_case c = tma_random_case(1 + tma_random(5), box_types[tma_random(4)]);
+    c.map.address = (void *)0x10000000;
     check(&c);
   }
 }
@@ -94,20 +75,8 @@ END_TEST
 
 START_TEST(random_columns) {
   for (int i = 0; i < 1000; i++) {
-    tma_case c = {.map = random_map(), .shared = 128 * random_below(20)};
-    tl_tensormap_params *map = &c.map;
-    if (map->rank < 3) continue;
-    map->is_im2col = true;
-    map->channels_per_pixel = map->box[0];
-    map->pixels_per_column = 1 + random_below(60);
-    for (uint32_t k = 0; k + 2 < map->rank; k++) {
-      map->lower[k] = (int32_t)random_below(4) - 2;
-      map->upper[k] = (int32_t)random_below(4) - 2;
-      if ((int64_t)map->dims[k + 1] + map->upper[k] <= map->lower[k]) map->upper[k] = map->lower[k];
-      c.offsets[k] = (uint16_t)random_below(3);
-      c.coords[k + 1] = map->lower[k] + (int32_t)random_below(2);
-    }
-    c.coords[map->rank - 1] = (int32_t)random_below(3);
+    tma_case c = tma_random_columns(3 + tma_random(3), box_types[tma_random(4)]);
+    c.map.address = (void *)0x10000000;
     check(&c);
   }
 }

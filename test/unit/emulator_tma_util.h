@@ -68,7 +68,7 @@ static inline void tma_pixel(const tma_case *c, uint32_t p, int64_t *index) {
   for (uint32_t i = 1; i + 1 < map->rank; i++) index[i] += c->offsets[i - 1];
 }
 
-// Fills `places` and returns their number.
+// Fills `places` and returns their number. Rows that are shorter than the swizzle's span are a span apart.
 static inline uint32_t tma_places(const tma_case *c, tma_place *places) {
   const tl_tensormap_params *map = &c->map;
   uint32_t bytes = tl_tensormap_type_bytes(map->type), extent[5] = {0}, n = 1;
@@ -77,6 +77,8 @@ static inline uint32_t tma_places(const tma_case *c, tma_place *places) {
   extent[0] = inner;
   if (map->is_im2col) extent[1] = map->pixels_per_column;
   for (uint32_t i = 0; i < map->rank; i++) n *= extent[i];
+  uint32_t row = inner * bytes,
+           gap = row < tl_tensormap_swizzle_span(map->swizzle) ? tl_tensormap_swizzle_span(map->swizzle) - row : 0;
   for (uint32_t e = 0; e < n; e++) {
     int64_t index[5] = {0};
     uint32_t rest = e;
@@ -87,9 +89,77 @@ static inline uint32_t tma_places(const tma_case *c, tma_place *places) {
       rest /= extent[i];
     }
     if (map->is_im2col) index[0] = c->coords[0] + e % inner;
-    places[e] = (tma_place){tma_swizzled(map->swizzle, c->shared + e * bytes), tma_global_offset(map, index)};
+    places[e] =
+        (tma_place){tma_swizzled(map->swizzle, c->shared + e * bytes + e / inner * gap), tma_global_offset(map, index)};
   }
   return n;
+}
+
+static inline uint32_t tma_random(uint32_t below) {
+  static uint32_t state = 7;
+  state = state * 1664525u + 1013904223u;
+  return (state >> 8) % below;
+}
+
+// A small tensor and a box somewhere around it. The address is missing.
+static inline tma_case tma_random_case(uint32_t rank, tl_tensormap_type type) {
+  tma_case c = {.map = {.type = type, .rank = rank}, .shared = 128 * tma_random(20)};
+  tl_tensormap_params *map = &c.map;
+  map->swizzle = (tl_tensormap_swizzle)tma_random(4);
+  uint32_t bytes = tl_tensormap_type_bytes(type), span = tl_tensormap_swizzle_span(map->swizzle);
+  uint64_t stride = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    map->dims[i] = i ? 1 + tma_random(9) : 1 + tma_random(300);
+    map->box[i] = i ? 1 + tma_random(4) : (1 + tma_random(span ? span / 16 : 9)) * 16 / bytes;
+    map->element_strides[i] = tma_random(3) ? 1 : 1 + tma_random(4);
+    stride = i ? stride * map->dims[i] + 16 * tma_random(3) : (map->dims[0] * bytes + 15) / 16 * 16;
+    if (i < 4) map->strides[i] = stride;
+    c.coords[i] = i ? (int32_t)tma_random(20) - 8 : ((int32_t)tma_random(40) - 20) * 16 / (int32_t)bytes;
+  }
+  return c;
+}
+
+// Stores may start in the tensor or behind it.
+static inline void tma_make_storable(tma_case *c) {
+  for (int i = 0; i < 5; i++)
+    if (c->coords[i] < 0) c->coords[i] = -c->coords[i];
+  memset(c->offsets, 0, sizeof c->offsets);
+}
+
+// Stores write whole chunks of 16 bytes: the elements behind the end of a row in the chunk that it ends in.
+static inline void tma_extend_to_chunks(const tma_case *c, tma_place *places, uint32_t n) {
+  const tl_tensormap_params *map = &c->map;
+  int64_t bytes = tl_tensormap_type_bytes(map->type);
+  uint32_t inner = map->is_im2col ? map->channels_per_pixel : tma_extent(map, 0);
+  for (uint32_t e = 1; e < n; e++) {
+    bool goes_on = e % inner && places[e].global < 0 && places[e - 1].global >= 0;
+    if (goes_on && (c->coords[0] + e % inner) * bytes % 16) places[e].global = places[e - 1].global + bytes;
+  }
+}
+
+// The same for columns of im2col. Rank 3 and up.
+static inline tma_case tma_random_columns(uint32_t rank, tl_tensormap_type type) {
+  tma_case c = tma_random_case(rank, type);
+  tl_tensormap_params *map = &c.map;
+  map->is_im2col = true;
+  map->channels_per_pixel = map->box[0];
+  map->pixels_per_column = 1 + tma_random(60);
+  for (uint32_t i = 0; i + 2 < rank; i++) {
+    map->lower[i] = (int32_t)tma_random(4) - 2;
+    map->upper[i] = (int32_t)tma_random(4) - 2;
+    if ((int64_t)map->dims[i + 1] + map->upper[i] <= map->lower[i]) map->upper[i] = map->lower[i];
+    c.offsets[i] = (uint16_t)tma_random(3);
+    c.coords[i + 1] = map->lower[i] + (int32_t)tma_random(2);
+  }
+  c.coords[rank - 1] = (int32_t)tma_random(3);
+  return c;
+}
+
+// Bytes from the first to the last element of the tensor.
+static inline size_t tma_tensor_bytes(const tl_tensormap_params *map) {
+  size_t bytes = map->dims[0] * tl_tensormap_type_bytes(map->type);
+  for (uint32_t i = 1; i < map->rank; i++) bytes += (map->dims[i] - 1) * map->strides[i - 1];
+  return bytes;
 }
 
 #endif

@@ -18,6 +18,7 @@ typedef struct kernel_shape {
   int32_t threads;
   int64_t dynamic_bytes;
   uint32_t checks;
+  int32_t cluster;  // blocks of a cluster along x; 0: 1
 } kernel_shape;
 
 static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char *kernel, kernel_shape shape,
@@ -36,7 +37,8 @@ static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char 
                                  .params = params,
                                  .num_params = shape.num_params,
                                  .block_threads = shape.threads,
-                                 .dynamic_shared_bytes = shape.dynamic_bytes};
+                                 .dynamic_shared_bytes = shape.dynamic_bytes,
+                                 .cluster = {shape.cluster, 1, 1}};
   tl_status status = tl_emu_kernel_create_checked(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest,
                                                   shape.checks, NULL, out);
   LLVMDisposeMemoryBuffer(bitcode);
