@@ -154,15 +154,14 @@ static void enqueue(tl_emu_transfer *transfer) {
 }
 
 void tl_emu_transfer_issue(tl_emu_transfer *transfer) {
-  probe_source(transfer);
   transfer->deferred.land = transfer->mbarrier ? land_on_mbarrier : land_of_group;
   if (!transfer->mbarrier) enqueue(transfer);
-  if (tl_emu_self->launch->landing == TL_LANDING_EARLY) {
-    transfer->deferred.land(&transfer->deferred, false);
-  } else {
+  tl_emu_defer(&transfer->deferred);  // the machine knows it before something may fault
+  probe_source(transfer);
+  if (tl_emu_self->launch->landing == TL_LANDING_EARLY)
+    tl_emu_land(&transfer->deferred);
+  else
     poison_destination(transfer);
-    tl_emu_defer(&transfer->deferred);
-  }
 }
 
 // ---- groups

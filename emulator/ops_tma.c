@@ -105,16 +105,14 @@ void tl_emu_op_tma_store(void *result, const void *operands, const tl_emu_site *
   check_stored_coordinates(&op, site);
   if (tl_emu_bulk_locate(from, op.shared_bytes, SHARED_ALIGN, "source", site) != tl_emu_self->block)
     tl_emu_fail_at(site, "the source is in shared memory of another block");
+  uint32_t reduction = (uint32_t)site->binding->param >> TL_EMU_TMA_REDUCE_SHIFT;
+  tl_emu_reduce_op reduce_op = (tl_emu_reduce_op)(reduction ? reduction - 1 : 0);
+  if (reduction && !tl_emu_reduce_exists(reduce_op, op.map.type))
+    tl_emu_fail_at(site, "there is no %s of %s", tl_emu_reduce_op_name(reduce_op), tl_tensormap_type_name(op.map.type));
   tl_emu_transfer *transfer = tl_emu_transfer_create(site);
   transfer->type = op.map.type;
-  uint32_t reduction = (uint32_t)site->binding->param >> TL_EMU_TMA_REDUCE_SHIFT;
-  if (reduction) {
-    transfer->reduces = true;
-    transfer->op = (tl_emu_reduce_op)(reduction - 1);
-    if (!tl_emu_reduce_exists(transfer->op, op.map.type))
-      tl_emu_fail_at(site, "there is no %s of %s", tl_emu_reduce_op_name(transfer->op),
-                     tl_tensormap_type_name(op.map.type));
-  }
+  transfer->reduces = reduction != 0;
+  transfer->op = reduce_op;
   tl_emu_tma_walk(&op.box, (uintptr_t)from, true, add_stored, transfer);
   transfer->reader = tl_emu_async_begin(TL_EMU_PROXY_ASYNC, site);
   transfer->writer = tl_emu_async_begin(TL_EMU_PROXY_ASYNC, site);
