@@ -278,6 +278,24 @@ static void refused(bool is_load, const char *call, const tma_launch *like, cons
   tl_emu_kernel_destroy(kernel);
 }
 
+#define PREFETCH \
+  GLOBAL "call void @llvm.nvvm.cp.async.bulk.prefetch.L2(ptr addrspace(1) %g, i32 %expect, i64 0, i1 false)"
+
+START_TEST(prefetch) {
+  tma_launch launch = make_launch();
+  launch.expect = 64;
+  tl_emu_kernel *kernel = create(false, PREFETCH, "");
+  expect_ok(tma_run(kernel, &launch, &late));
+  tl_emu_kernel_destroy(kernel);
+  launch.expect = 65;
+  refused(false, PREFETCH, &launch, "the size 65 is no multiple of 16");
+  launch.expect = 64;
+  launch.coords[0] = 2;
+  refused(false, PREFETCH, &launch, "in global memory is no multiple of 16");
+  tl_emu_free(launch.io);
+}
+END_TEST
+
 START_TEST(mistakes) {
   tma_launch launch = make_launch();
   for (int i = 0; i < 2; i++) {
@@ -313,6 +331,7 @@ static void add_tests(TCase *cases) {
   tcase_add_loop_test(cases, groups, 0, sizeof timings / sizeof timings[0]);
   tcase_add_loop_test(cases, end_without_wait, 0, 3);
   tcase_add_test(cases, loads_are_late);
+  tcase_add_test(cases, prefetch);
   tcase_add_test(cases, mistakes);
 }
 
