@@ -71,11 +71,13 @@ static void write_destination(const tl_emu_transfer *transfer) {
     const tl_emu_run *run = &transfer->runs[i];
     const uint8_t *from = data ? data : run->from;
     if (!run->from)
-      tl_emu_elements_fill(transfer->type, transfer->fill, run->to, run->bytes);
+      tl_emu_elements_fill(transfer->fill, run->to, run->bytes);
     else if (transfer->reduces)
       tl_emu_elements_reduce(transfer->op, transfer->type, run->to, from, run->bytes);
+    else if (transfer->mbarrier)
+      tl_emu_elements_load(transfer->type, run->to, from, run->bytes);
     else
-      tl_emu_elements_copy(transfer->type, run->to, from, run->bytes);
+      memcpy(run->to, from, run->bytes);
     if (data) data += run->bytes;
   }
   tl_emu_access_end();

@@ -138,19 +138,28 @@ void tl_emu_elements_reduce(tl_emu_reduce_op op, tl_tensormap_type type, void *t
   }
 }
 
-static bool is_subnormal(uint32_t bits) {
-  return !(bits & 0x7f800000u) && (bits & 0x007fffffu);
+// Round to nearest even; a NaN stays one.
+static uint32_t round_to_tf32(uint32_t bits) {
+  enum { DROPPED = 13 };  // bits of the mantissa: 23 in f32, 10 in tf32
+  uint32_t mask = (1u << DROPPED) - 1;
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits & ~mask) | 0x00400000u;
+  return (bits + (mask >> 1) + (bits >> DROPPED & 1)) & ~mask;
 }
 
-void tl_emu_elements_copy(tl_tensormap_type type, void *to, const void *from, size_t bytes) {
+void tl_emu_elements_load(tl_tensormap_type type, void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
-  if (type != TL_TENSORMAP_F32_FTZ && type != TL_TENSORMAP_TF32_FTZ) return;
-  uint32_t *cells = to;
-  for (size_t i = 0; i < bytes / 4; i++)
-    if (is_subnormal(cells[i])) cells[i] &= 0x80000000u;
+  if (type != TL_TENSORMAP_TF32 && type != TL_TENSORMAP_TF32_FTZ) return;
+  for (size_t i = 0; i < bytes; i += 4) {
+    uint32_t element;
+    memcpy(&element, (uint8_t *)to + i, 4);
+    element = round_to_tf32(element);
+    memcpy((uint8_t *)to + i, &element, 4);
+  }
 }
 
-void tl_emu_elements_fill(tl_tensormap_type type, tl_tensormap_fill fill, void *to, size_t bytes) {
-  (void)type;
-  memset(to, fill == TL_TENSORMAP_FILL_NAN ? 0xff : 0, bytes);
+void tl_emu_elements_fill(tl_tensormap_fill fill, void *to, size_t bytes) {
+  static const uint16_t nan = 0x7ff7;  // as it is, or two or four of them: what an H200 writes
+  memset(to, 0, bytes);
+  for (size_t i = 0; fill == TL_TENSORMAP_FILL_NAN && i < bytes; i += sizeof nan)
+    memcpy((uint8_t *)to + i, &nan, sizeof nan);
 }

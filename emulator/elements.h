@@ -25,9 +25,9 @@ const char *tl_emu_reduce_op_name(tl_emu_reduce_op op);
 bool tl_emu_reduce_exists(tl_emu_reduce_op op, tl_tensormap_type type);
 // to[i] = to[i] op from[i] for the elements of `bytes`, each one atomically. `to` is aligned to its elements.
 void tl_emu_elements_reduce(tl_emu_reduce_op op, tl_tensormap_type type, void *to, const void *from, size_t bytes);
-// Copies; the types with .ftz flush subnormal numbers.
-void tl_emu_elements_copy(tl_tensormap_type type, void *to, const void *from, size_t bytes);
-// What loads put where there is no tensor: zero, or the NaN of the type.
-void tl_emu_elements_fill(tl_tensormap_type type, tl_tensormap_fill fill, void *to, size_t bytes);
+// Copies as tensor loads do: tf32 is rounded, all other types (also those with .ftz) keep their bits (measured).
+void tl_emu_elements_load(tl_tensormap_type type, void *to, const void *from, size_t bytes);
+// What tensor loads put where there is no tensor: zero, or the NaN whose 16-bit parts are 0x7ff7 (measured).
+void tl_emu_elements_fill(tl_tensormap_fill fill, void *to, size_t bytes);
 
 #endif
