@@ -107,6 +107,7 @@ typedef struct tl_emu_fiber {
   tl_emu_copy *copies;  // Owned. Issued, not landed yet; in order of issue.
   tl_emu_bulk_queue bulk;
   const void *waits_for;    // an mbarrier, or the cluster whose barrier it waits at; NULL: neither
+  bool gave_up;             // the last try_wait on an incomplete phase came to its time limit
   bool in_cluster_barrier;  // it has arrived there and not waited yet …
   uint32_t cluster_phase;   // … for this phase
   const tl_emu_site *site;  // last collective or barrier it came to

@@ -131,6 +131,25 @@ START_TEST(across_blocks) {
 }
 END_TEST
 
+// The wait may come to its time limit before the phase is complete: whoever does not look at the result is found by a
+// seed.
+START_TEST(single_try) {
+  static const char body[] =
+      " %alone = icmp ult i32 %tid, 64\n br i1 %alone, label %try, label %arrive\n"
+      "try:\n %ok = call i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3) @bar, i32 0)\n"
+      " %word = zext i1 %ok to i32\n store i32 %word, ptr addrspace(1) %out\n ret void\n"
+      "arrive:\n %t = call i64 @llvm.nvvm.mbarrier.arrive.shared(ptr addrspace(3) @bar)\n ret void\n";
+  tl_emu_kernel *kernel = create(body, 0, 0);
+  for (uint32_t seed = 0; seed < 2; seed++) {
+    uint32_t out[4 * THREADS], passed = 0;
+    expect_ok(run(kernel, 1, &(tl_emu_options){.threads = 1, .seed = seed}, 0, out));
+    for (int t = 0; t < 64; t++) passed += out[t];
+    ck_assert(seed ? passed < 64 : passed == 64);
+  }
+  tl_emu_kernel_destroy(kernel);
+}
+END_TEST
+
 #define LAST " store i32 1, ptr addrspace(1) %out\n ret void\n"
 #define ONLY_FIRST(body) " br i1 %first, label %go, label %end\ngo:\n" body " br label %end\nend:\n" LAST
 static const struct {
@@ -196,6 +215,7 @@ static void add_tests(TCase *tests) {
   tcase_add_test(tests, producer_and_consumers);
   tcase_add_test(tests, missing_wait);
   tcase_add_test(tests, across_blocks);
+  tcase_add_test(tests, single_try);
   tcase_add_loop_test(tests, forms_and_mistakes, 0, sizeof cases / sizeof cases[0]);
 }
 
