@@ -61,7 +61,7 @@ static void start_fiber(const tl_emu_worker *worker, tl_emu_fiber *fiber) {
   fiber->num_copies = 0;
   fiber->site = NULL;
   fiber->waits_for = NULL;
-  fiber->in_cluster_barrier = fiber->gave_up = false;
+  fiber->in_cluster_barrier = fiber->may_give_up = fiber->gave_up = false;
   uint8_t *stack = tl_emu_memory_stack(worker->memory, fiber->stack);
 #ifdef TL_SANITIZED
   // A fiber that ended never returned from its last frames: their red zones are still there.

@@ -107,7 +107,8 @@ typedef struct tl_emu_fiber {
   tl_emu_copy *copies;  // Owned. Issued, not landed yet; in order of issue.
   tl_emu_bulk_queue bulk;
   const void *waits_for;    // an mbarrier, or the cluster whose barrier it waits at; NULL: neither
-  bool gave_up;             // the last try_wait on an incomplete phase came to its time limit
+  bool may_give_up;         // it waits in a try_wait, which has a time limit …
+  bool gave_up;             // … and the last one came to it
   bool in_cluster_barrier;  // it has arrived there and not waited yet …
   uint32_t cluster_phase;   // … for this phase
   const tl_emu_site *site;  // last collective or barrier it came to
@@ -212,6 +213,7 @@ struct tl_emu_worker {
   tl_emu_deferred *first_deferred, *last_deferred;
   uint32_t landing_state;  // of the generator that chooses which operation lands
   uint32_t num_polls;
+  uint32_t num_given_up;  // times that all waits with a time limit came to it since something else happened
   // While a device op touches memory: the op and the thread (of the running block) that a fault is to be blamed on.
   const tl_emu_site *volatile access_site;
   volatile uint32_t access_thread;

@@ -72,6 +72,7 @@ void tl_emu_mbarrier_invalidate(void *address, const tl_emu_site *site) {
 static void complete_if_done(tl_emu_block *block, tl_emu_mbarrier *barrier) {
   if (barrier->pending || barrier->tx) return;
   barrier->phase++;
+  block->worker->num_given_up = 0;
   barrier->pending = barrier->count;
   tl_emu_clock_reset(&barrier->clocks[barrier->phase & 1]);  // of the phase before the one that is complete
   for (uint32_t t = 0; t < block->worker->num_threads; t++)
@@ -117,12 +118,16 @@ bool tl_emu_mbarrier_test(void *address, uint32_t phase, bool waits, bool is_rel
   // which does not try again is found.
   if (waits && barrier->phase == phase && (tl_emu_self->launch->seed & 1)) {
     me->gave_up = !me->gave_up;
-    if (me->gave_up) waits = false;
+    if (me->gave_up) return false;
   }
   while (waits && barrier->phase == phase) {
     me->waits_for = address;
+    me->may_give_up = true;
+    me->gave_up = false;
     tl_emu_park();
     me->waits_for = NULL;
+    me->may_give_up = false;
+    if (me->gave_up) waits = false;
     barrier = must_find(block, address, site);
   }
   if (barrier->phase == phase) return false;
@@ -140,6 +145,21 @@ void tl_emu_mbarrier_complete_tx(void *address, uint32_t bytes, tl_emu_async *as
 
 void tl_emu_mbarrier_expect(const void *address, const tl_emu_site *site) {
   (void)must_find(block_of(address, site), address, site);
+}
+
+bool tl_emu_mbarrier_give_up_waits(tl_emu_worker *worker) {
+  enum { MANY = 2048 };
+  if (worker->num_given_up++ >= MANY) return false;
+  bool any = false;
+  for (uint32_t i = 0; i < worker->num_blocks; i++) {
+    for (uint32_t t = 0; t < worker->num_threads; t++) {
+      tl_emu_fiber *fiber = &worker->blocks[i].fibers[t];
+      if (!fiber->may_give_up || !fiber->waits_for) continue;
+      fiber->gave_up = any = true;
+      tl_emu_wake(fiber);
+    }
+  }
+  return any;
 }
 
 void tl_emu_mbarrier_describe(const tl_emu_block *block, const void *address, tl_strbuf *out) {

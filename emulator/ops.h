@@ -127,7 +127,13 @@ typedef enum tl_emu_cluster_sreg {
   TL_EMU_CLUSTER_CTAID_Z,
   TL_EMU_CLUSTER_NCTAID_X,
   TL_EMU_CLUSTER_NCTAID_Y,
-  TL_EMU_CLUSTER_NCTAID_Z
+  TL_EMU_CLUSTER_NCTAID_Z,
+  TL_EMU_CLUSTER_ID_X,
+  TL_EMU_CLUSTER_ID_Y,
+  TL_EMU_CLUSTER_ID_Z,
+  TL_EMU_CLUSTER_NID_X,
+  TL_EMU_CLUSTER_NID_Y,
+  TL_EMU_CLUSTER_NID_Z
 } tl_emu_cluster_sreg;
 tl_emu_op_fn tl_emu_op_cluster_sreg;
 // The running thread ends: the cluster's barrier no longer waits for it.

@@ -99,6 +99,18 @@ void tl_emu_op_cluster_sreg(void *result, const void *args, const tl_emu_site *s
     case TL_EMU_CLUSTER_NCTAID_Z:
       value = size[2];
       break;
+    case TL_EMU_CLUSTER_ID_X:
+    case TL_EMU_CLUSTER_ID_Y:
+    case TL_EMU_CLUSTER_ID_Z:
+      value = tl_emu_self->block->cluster->position[site->binding->param - TL_EMU_CLUSTER_ID_X];
+      break;
+    case TL_EMU_CLUSTER_NID_X:
+    case TL_EMU_CLUSTER_NID_Y:
+    case TL_EMU_CLUSTER_NID_Z: {
+      int i = site->binding->param - TL_EMU_CLUSTER_NID_X;
+      value = tl_emu_self->launch->grid[i] / size[i];
+      break;
+    }
   }
   *(uint32_t *)result = value;
 }

@@ -11,6 +11,7 @@
 #include "emulator/check.h"
 #include "emulator/fiber.h"
 #include "emulator/machine.h"
+#include "emulator/mbarrier.h"
 #include "emulator/ops.h"
 
 #ifdef TL_SANITIZED
@@ -114,6 +115,7 @@ static void land(tl_emu_worker *worker, tl_emu_deferred *operation, bool drop) {
     worker->last_deferred = operation->previous;
   tl_emu_fiber *me = worker->current;
   if (!drop) set_current(worker, operation->issuer);  // who is to blame
+  worker->num_given_up = 0;
   operation->land(operation, drop);
   if (!drop) set_current(worker, me);
 }
@@ -212,7 +214,7 @@ static void __attribute__((noreturn)) deadlock(tl_emu_worker *worker) {
 // Nobody can run: operations land, one by one, and waits with a time limit come to their end. False: neither helps.
 static bool __attribute__((noinline)) wake_somebody(tl_emu_worker *worker) {
   while (!tl_emu_pick(worker, worker->block))
-    if (!land_one(worker)) return false;
+    if (!land_one(worker) && !tl_emu_mbarrier_give_up_waits(worker)) return false;
   return true;
 }
 

@@ -150,6 +150,48 @@ START_TEST(single_try) {
 }
 END_TEST
 
+// A thread that counts its tries comes to an end although the phase never completes.
+START_TEST(counted_tries) {
+  static const char body[] =
+      " br label %try\ntry:\n %i = phi i32 [ 0, %ready ], [ %j, %again ]\n"
+      " %ok = call i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3) @bar, i32 0)\n"
+      " br i1 %ok, label %over, label %again\nagain:\n %j = add i32 %i, 1\n %more = icmp ult i32 %j, 500\n"
+      " br i1 %more, label %try, label %over\n"
+      "over:\n %word = zext i1 %ok to i32\n store i32 %word, ptr addrspace(1) %out\n ret void\n";
+  tl_emu_kernel *kernel = create(body, 0, 0);
+  for (int m = 0; m < NUM_MODES; m++) {
+    uint32_t out[4 * THREADS];
+    expect_ok(run(kernel, 1, &modes[m], 0, out));
+    for (int t = 0; t < THREADS; t++) ck_assert_uint_eq(out[t], 0);
+  }
+  tl_emu_kernel_destroy(kernel);
+}
+END_TEST
+
+START_TEST(cluster_registers) {
+  static const struct {
+    const char *name;
+    uint32_t of_block_5;  // of 8, in clusters of 2
+  } registers[] = {{"cluster.ctarank", 1},  {"cluster.nctarank", 2}, {"cluster.ctaid.x", 1}, {"cluster.ctaid.y", 0},
+                   {"cluster.nctaid.x", 2}, {"cluster.nctaid.z", 1}, {"clusterid.x", 2},     {"clusterid.z", 0},
+                   {"nclusterid.x", 4},     {"nclusterid.y", 1}};
+  for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++) {
+    char body[400];
+    snprintf(body, sizeof body,
+             " %%v = call i32 @llvm.nvvm.read.ptx.sreg.%s()\n %%b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
+             " %%is = icmp eq i32 %%b, 5\n br i1 %%is, label %%put, label %%end\n"
+             "put:\n %%at = getelementptr i32, ptr addrspace(1) %%io, i32 %%tid\n"
+             " store i32 %%v, ptr addrspace(1) %%at\n br label %%end\nend:\n ret void\n",
+             registers[i].name);
+    tl_emu_kernel *kernel = create(body, 2, 0);
+    uint32_t out[4 * THREADS];
+    expect_ok(run(kernel, 8, &modes[i % NUM_MODES], 0, out));
+    ck_assert_msg(out[7] == registers[i].of_block_5, "%s: %u", registers[i].name, out[7]);
+    tl_emu_kernel_destroy(kernel);
+  }
+}
+END_TEST
+
 #define LAST " store i32 1, ptr addrspace(1) %out\n ret void\n"
 #define ONLY_FIRST(body) " br i1 %first, label %go, label %end\ngo:\n" body " br label %end\nend:\n" LAST
 static const struct {
@@ -216,6 +258,8 @@ static void add_tests(TCase *tests) {
   tcase_add_test(tests, missing_wait);
   tcase_add_test(tests, across_blocks);
   tcase_add_test(tests, single_try);
+  tcase_add_test(tests, counted_tries);
+  tcase_add_test(tests, cluster_registers);
   tcase_add_loop_test(tests, forms_and_mistakes, 0, sizeof cases / sizeof cases[0]);
 }
 

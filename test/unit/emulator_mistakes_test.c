@@ -226,13 +226,13 @@ END_TEST
 START_TEST(refused_modules) {
   tl_emu_kernel *kernel = NULL;
   kernel_shape shape = {1, 32, 0};
-  expect_failure(create_from_text("declare i32 @llvm.nvvm.read.ptx.sreg.clusterid.x()\n"
+  expect_failure(create_from_text("declare i32 @llvm.nvvm.read.ptx.sreg.envreg0()\n"
                                   "declare float @tl.no.such.op(float)\n"
                                   "define ptx_kernel void @k(ptr addrspace(1) %o) {\n"
-                                  " %a = call i32 @llvm.nvvm.read.ptx.sreg.clusterid.x()\n"
+                                  " %a = call i32 @llvm.nvvm.read.ptx.sreg.envreg0()\n"
                                   " %b = call float @tl.no.such.op(float 1.0)\n ret void\n}\n",
                                   "k", shape, &kernel),
-                 TL_STATUS_UNSUPPORTED, "kernel 'k'", "llvm.nvvm.read.ptx.sreg.clusterid.x, tl.no.such.op", NULL);
+                 TL_STATUS_UNSUPPORTED, "kernel 'k'", "llvm.nvvm.read.ptx.sreg.envreg0, tl.no.such.op", NULL);
   ck_assert_ptr_null(kernel);
   expect_failure(create_from_text("define ptx_kernel void @k(ptr addrspace(1) %o) {\n"
                                   " call void asm sideeffect \"nop\", \"\"()\n ret void\n}\n",
