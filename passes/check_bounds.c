@@ -185,6 +185,47 @@ static void check_element(tl_pass_context *context, tl_op *op) {
   }
 }
 
+// ---- again, for clones whose indices are better known
+
+static void refine_dims(tl_module *module, tl_op *op, tl_attr_key key, const int64_t *proven, int32_t rank) {
+  const tl_attr *attr = tl_op_attr(op, key);
+  if (!attr || attr->v.ints.len != rank) return;
+  int64_t checks[TL_MAX_RANK];
+  for (int32_t d = 0; d < rank; d++) checks[d] = attr->v.ints.items[d] & proven[d];
+  tl_op_set_ints(module, op, key, checks, rank);
+}
+
+static void refine_box(tl_module *module, const tl_box *box) {
+  int64_t bits[TL_MAX_RANK];
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    int64_t lo = 0, hi = 0;
+    tl_box_span(box, d, &lo, &hi);
+    tl_value *limit = tl_box_limit(box, d);
+    if (!limit) limit = tl_buffer_dim_value(box->buffer, d);
+    bits[d] = bits_for(box->op, tl_box_offset(box, d), lo, hi, limit, box->buffer->type->dims[d]);
+  }
+  refine_dims(module, box->op, box->check_key, bits, box->buffer_rank);
+}
+
+static void refine(tl_op *op, void *user) {
+  if (op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD) {
+    tl_box box = tl_box_source(op);
+    refine_box(user, &box);
+  } else if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
+    tl_value *buffer = tl_element_buffer(op);
+    int64_t bits[TL_MAX_RANK];
+    int32_t rank = (int32_t)tl_element_rank(op);
+    for (int32_t d = 0; d < rank; d++)
+      bits[d] =
+          bits_for(op, tl_element_index(op, (uint32_t)d), 0, 0, tl_buffer_dim_value(buffer, d), buffer->type->dims[d]);
+    refine_dims(user, op, TL_ATTR_CHECK, bits, rank);
+  }
+}
+
+void tl_refine_checks(tl_module *module, tl_op *op) {
+  tl_walk(op, refine, module);
+}
+
 static void visit(tl_op *op, void *user) {
   tl_pass_context *context = user;
   if (op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD) {

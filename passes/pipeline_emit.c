@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Emission of one pipelined loop: rings, prologue, steady loop (see pipeline.c for the shape).
 #include "ir/affine.h"
+#include "passes/check_bounds.h"
 #include "passes/loop_rewrite.h"
 #include "passes/memory_access.h"
 #include "passes/pipeline_internal.h"
@@ -145,6 +146,7 @@ static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block 
     if (producer_of(clone->self->dependence, op, clone->group)) {
       tl_op *copy = tl_op_clone(builder, op, &clone->map);
       tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
+      tl_refine_checks(module, copy);
       if (copy->code != TL_OP_COPY) continue;
       const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
       tl_op_set_results(module, copy, &token, 1);

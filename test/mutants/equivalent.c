@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "test/mutants/equivalent.h"
 
+#include <string.h>
+
+// One argument for a class of survivors of one kernel. It holds for every input, not only for those of the checks.
+typedef struct argument {
+  const char *kernel;  // end of the spec's path
+  tl_mutant_class class;
+  const char *change;  // part of the description
+  const char *reason;
+} argument;
+
+// What columns of B beyond N bring into shared memory reaches only columns of the product that are not stored; and as
+// long as a row of B follows, reading them stays inside the tensor. Only copies that reach the last row need the test,
+// so that those of the first iterations, which stand before the loop, do not where K is larger than block_K (with a
+// smaller K the copy has no such guard).
+static const char columns[] =
+    "columns past N of rows that are not the last are inside of the tensor, and are not stored";
+// A barrier stands between the last read of Q and K and the end of the loop, and the staged tile takes their place, not
+// that of V.
+static const char staged[] = "the staged tile lies where tiles lay whose last read is before the loop's last barrier";
+
+static const argument arguments[] = {
+    {"matmul.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
+    {"matmul_splitk.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
+    {"flash_attention.yaml", TL_MUTANT_DROP_BARRIER, "before tile_store", staged},
+};
+
+static bool ends_with(const char *text, const char *end) {
+  size_t len = strlen(text), end_len = strlen(end);
+  return len >= end_len && !strcmp(text + len - end_len, end);
+}
+
+static bool contains(const char *text, size_t len, const char *part) {
+  size_t part_len = strlen(part);
+  for (size_t i = 0; i + part_len <= len; i++)
+    if (!memcmp(text + i, part, part_len)) return true;
+  return false;
+}
+
 const char *tl_mutant_equivalence(const char *path, tl_mutant_class class, const char *change, size_t len) {
-  (void)path;
-  (void)class;
-  (void)change;
-  (void)len;
+  for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
+    const argument *a = &arguments[i];
+    if (a->class == class && ends_with(path, a->kernel) && contains(change, len, a->change)) return a->reason;
+  }
   return NULL;
 }

@@ -38,18 +38,36 @@ const char *tl_mutant_doc(tl_mutant_class class) {
   return docs[class];
 }
 
-// One more site. True when it is the one to change: the operation is described before that.
-static bool is_wanted(finder *f, const tl_op *op, const char *detail) {
-  if ((int64_t)f->found++ != f->wanted) return false;
-  f->done = true;
+static void append_line(const tl_op *op, tl_strbuf *out) {
   tl_strbuf text;
   tl_strbuf_init(&text);
   tl_op_print(op, &text);
   const char *line = tl_strbuf_c(&text);
   while (*line == ' ') line++;
   int len = (int)strcspn(line, "\n");
-  tl_strbuf_appendf(f->what, "%s%s%.*s", detail, detail[0] ? " of " : "", len < MAX_TEXT ? len : MAX_TEXT, line);
+  tl_strbuf_appendf(out, "%.*s", len < MAX_TEXT ? len : MAX_TEXT, line);
   tl_strbuf_fini(&text);
+}
+
+// One more site. True when it is the one to change: the operation is described before that, and for one that says
+// little itself the next.
+static bool is_wanted(finder *f, const tl_op *op, const char *detail) {
+  if ((int64_t)f->found++ != f->wanted) return false;
+  f->done = true;
+  tl_strbuf_appendf(f->what, "%s%s", detail, detail[0] ? " of " : "");
+  append_line(op, f->what);
+  const tl_op *next = op->next;
+  while (next && next->code == TL_OP_CONST) next = next->next;
+  if (op->code == TL_OP_BARRIER && next) {
+    tl_strbuf_append_c(f->what, " before ");
+    append_line(next, f->what);
+  }
+  const tl_op *inside = op->code == TL_OP_IF ? op->regions[0]->first : NULL;
+  while (inside && tl_op_info_of(inside->code)->flags & TL_OPFLAG_PURE) inside = inside->next;
+  if (inside) {
+    tl_strbuf_append_c(f->what, " ");
+    append_line(inside, f->what);
+  }
   return true;
 }
 
@@ -139,7 +157,15 @@ static tl_value *buffer_again(finder *f, tl_value *buffer, const tl_shared_layou
   return tl_op_result(again, 0);
 }
 
-// A convert_layout writes and reads its scratch tile itself: any layout serves it as well, so that it is no site.
+// Rows of a shared tile: the swizzle is a function of the row.
+static int64_t num_rows(const tl_type *type) {
+  int64_t rows = 1;
+  for (int32_t d = 0; d + 1 < type->rank; d++) rows *= type->dims[d];
+  return rows;
+}
+
+// No sites: a tile whose rows all have one XOR value, where any swizzle is the identity or a constant; and what a
+// convert_layout writes and reads itself.
 static void flip_swizzle(finder *f, tl_op *op) {
   if (op->code == TL_OP_STAGE_TILE || op->code == TL_OP_CONVERT_LAYOUT) return;
   for (uint32_t i = 0; i < op->num_operands; i++) {
@@ -148,6 +174,7 @@ static void flip_swizzle(finder *f, tl_op *op) {
     tl_op *alloc = shared_alloc_behind(buffer);
     tl_shared_layout layout;
     if (!alloc || !other_swizzle(tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT)->v.shared, &layout)) continue;
+    if (num_rows(buffer->type) <= 1) continue;
     char detail[32];
     snprintf(detail, sizeof detail, "operand %u", i);
     if (!is_wanted(f, op, detail)) continue;

@@ -98,8 +98,11 @@ static const struct {
 } runs[] = {{1, TL_LANDING_LATE}, {2, TL_LANDING_EARLY}, {3, TL_LANDING_LATE}};
 
 static tl_status check(const tl_mutant_setup *setup, child *c, loaded *l, uint32_t run) {
-  tl_emu_options emu = {
-      .threads = 1, .seed = runs[run].seed, .landing = runs[run].landing, .timeout_s = setup->timeout_s * 0.5};
+  tl_emu_options emu = {.threads = 1,
+                        .seed = runs[run].seed,
+                        .landing = runs[run].landing,
+                        .timeout_s = setup->timeout_s * 0.5,
+                        .checks = TL_EMU_CHECK_ALL};
   tl_check_options request = {.seed = 1, .directory = ".", .print = print_line, .scheduled = {mutate, c}};
   if (setup->target) request.target = tl_target_find(tl_str_from(setup->target));
   TL_TRY(tl_run_device_open(TL_RUN_EMU, &emu, &request.device));
