@@ -77,6 +77,11 @@ static size_t find_buffer(const tl_emu_global *global, const uint8_t *address, s
   return offset < size && bytes <= size - offset ? last : global->num_buffers;
 }
 
+size_t tl_emu_buffer_bytes(const tl_emu_global *global, const void *start) {
+  size_t index = find_buffer(global, start, 1);
+  return index < global->num_buffers && global->buffers[index].start == start ? global->buffers[index].bytes : 0;
+}
+
 static void lock(char *flag) {
   while (__atomic_test_and_set(flag, __ATOMIC_ACQUIRE)) sched_yield();
 }

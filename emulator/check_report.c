@@ -54,7 +54,7 @@ static void place_of(const tl_emu_seen *seen, tl_emu_raw_finding *made) {
     made->shared_offset = (int64_t)(at - (uintptr_t)(block ? block->shared : worker->block->shared));
   } else if (at) {
     tl_strbuf place = {0};
-    tl_emu_describe_address(at, &place);
+    tl_emu_describe_global(worker->launch, seen->address, &place);
     made->place = tl_strbuf_take(&place);
   }
 }

@@ -194,9 +194,17 @@ typedef struct tl_emu_global tl_emu_global;
 tl_emu_global *tl_emu_global_create(uint32_t checks, uint32_t granule);
 void tl_emu_global_destroy(tl_emu_global *global);
 void tl_emu_released_fini(tl_emu_released_table *table);
+// Size of the buffer that starts there; 0: there is none.
+size_t tl_emu_buffer_bytes(const tl_emu_global *global, const void *start);
 // An access to global memory, or to nothing.
 bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          tl_emu_access_kind kind);
+
+// ---- check_tensor.c
+// A copy of the manifest's parameters in `arena`.
+void tl_emu_copy_params(const tl_manifest_kernel *manifest, tl_arena *arena, tl_manifest_param **out);
+// "C[3, 8], byte 2544 of 4096"; "4 bytes past the end of a buffer of 1024 bytes".
+void tl_emu_describe_global(const tl_emu_launch_state *launch, const void *address, tl_strbuf *out);
 
 // ---- check_report.c
 typedef struct tl_emu_seen {

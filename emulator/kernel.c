@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check.h"
+#include "emulator/checker.h"
 #include "support/vec.h"
 
 static void *context_of_worker(void) {
@@ -86,6 +86,10 @@ tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl
   strcpy(kernel->name, manifest->name);
   kernel->checks = checks;
   tl_arena_init(&kernel->arena);
+  if (checks) {
+    kernel->num_params = manifest->num_params;
+    tl_emu_copy_params(manifest, &kernel->arena, &kernel->params);
+  }
   if (debug && checks) kernel->debug = tl_debug_info_copy(debug, &kernel->arena);
   kernel->block_threads = (uint32_t)manifest->block_threads;
   for (int i = 0; i < 3; i++) kernel->cluster[i] = manifest->cluster[i] > 0 ? (uint32_t)manifest->cluster[i] : 1;

@@ -228,6 +228,8 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
       .sites = kernel->code.sites,
       .num_sites = kernel->code.num_sites,
       .debug = &kernel->debug,
+      .param_infos = kernel->params,
+      .num_params = kernel->num_params,
       .dynamic_offset = kernel->code.dynamic_offset,
       .shared_granule = kernel->code.shared_granule,
       .found = &found,

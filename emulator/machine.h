@@ -363,6 +363,8 @@ struct tl_emu_launch_state {
   const tl_emu_site *sites;          // Borrowed from the kernel.
   size_t num_sites;
   const tl_debug_info *debug;
+  const tl_manifest_param *param_infos;  // Borrowed from the kernel; none where nothing is checked
+  uint32_t num_params;
   size_t dynamic_offset;           // where dynamic shared memory, which tiles lie in, starts
   uint32_t shared_granule;         // bytes; divides size and address of every access to shared memory
   struct tl_emu_global *global;    // Owned. Shadow of global memory

@@ -51,6 +51,15 @@ static void emu_unload(tl_run_kernel *kernel) {
   if (kernel->emu_kernel) tl_emu_kernel_destroy(kernel->emu_kernel);
 }
 
+// What the harness put into outputs is nothing that a kernel may read.
+static void mark_outputs(const tl_manifest_kernel *info, const tl_launch_plan *plan) {
+  for (uint32_t i = 0; i < info->num_params; i++) {
+    const tl_manifest_param *param = &info->params[i];
+    if (param->kind == TL_MPARAM_TENSOR && param->access == TL_ACCESS_OUT && plan->workspace_bytes[i] < 0)
+      tl_emu_mark_unwritten(*(void **)plan->params[i]);
+  }
+}
+
 static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
   const tl_launch_facts facts = {.num_sms = EMU_NUM_SMS, .resident_blocks = EMU_RESIDENT_BLOCKS};
   tl_launch_plan plan;
@@ -64,6 +73,7 @@ static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments,
     tl_vec_push(&workspaces, memory);
     *(void **)plan.params[i] = memory;
   }
+  if (kernel->device->emu.checks & TL_EMU_CHECK_INIT) mark_outputs(kernel->info, &plan);
   tl_emu_stats stats = {0};
   tl_status status = TL_OK;
   if (!plan.is_empty) status = tl_emu_launch(kernel->emu_kernel, plan.grid, plan.params, &kernel->device->emu, &stats);
