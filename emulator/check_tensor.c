@@ -44,15 +44,14 @@ static bool find_strides(const tl_emu_launch_state *launch, const tl_manifest_pa
   for (uint32_t i = 0; i < launch->num_params; i++) {
     const tl_manifest_param *other = &launch->param_infos[i];
     if (!other->name || (other->kind != TL_MPARAM_DYNAMIC && other->kind != TL_MPARAM_STRIDE)) continue;
-    int64_t value = other->kind == TL_MPARAM_DYNAMIC ? *(const int32_t *)launch->params[i]
-                                                     : *(const int64_t *)launch->params[i];
+    int64_t value =
+        other->kind == TL_MPARAM_DYNAMIC ? *(const int32_t *)launch->params[i] : *(const int64_t *)launch->params[i];
     tl_vec_push(&bindings, (tl_mbinding){other->name, value});
   }
   bool known = true;
   for (int32_t d = 0; d < param->rank && known; d++) {
-    tl_status status = param->strides[d]
-                           ? tl_mexpr_eval(param->strides[d], bindings.items, bindings.len, &strides[d])
-                           : tl_status_make(TL_STATUS_NOT_FOUND, "no stride");
+    tl_status status = param->strides[d] ? tl_mexpr_eval(param->strides[d], bindings.items, bindings.len, &strides[d])
+                                         : tl_status_make(TL_STATUS_NOT_FOUND, "no stride");
     known = !status && strides[d] > 0 && (!d || strides[d] <= strides[d - 1]);
     tl_status_free(status);
   }

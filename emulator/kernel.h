@@ -15,10 +15,10 @@ struct tl_emu_kernel {
   uint32_t cluster[3];
   size_t shared_bytes, shared_align;
   tl_arena arena;
-  tl_debug_info debug;  // in arena
+  tl_debug_info debug;        // in arena
   tl_manifest_param *params;  // in arena; none when made without checks
   uint32_t num_params;
-  uint32_t checks;      // that its code was made for
+  uint32_t checks;  // that its code was made for
   double jit_seconds;
 };
 

@@ -43,7 +43,6 @@ END
 expect 1 "$run" --check --device=emu --threads=1 --seed=0 --findings=- "$work/reads.yaml"
 says '^reads.yaml:9: uninitialised read: thread 0 (warp 0, lane 0) of block (0, 0, 0) reads [48]* bytes at C\[0, 0\], byte 0 of 256, load$'
 says '^{"findings": \[$'
-expect 0 "$run" --check --device=emu --sanitize=race,blocks "$work/reads.yaml"
 
 # No findings, an empty list.
 expect 0 "$run" --check --device=emu --case=1 --findings="$work/none.json" kernels/matmul.yaml

@@ -14,8 +14,8 @@ typedef struct run {
 
 // The findings as text; the output in `out` (NULL: not wanted). free() the text.
 static char *find(run r, uint32_t out[BUFFER_BYTES / 4], tl_emu_findings *findings) {
-  tl_emu_kernel *kernel = must_create("findings.ll", r.kernel, (kernel_shape){.num_params = 2, .threads = THREADS,
-                                                                             .checks = r.checks});
+  tl_emu_kernel *kernel =
+      must_create("findings.ll", r.kernel, (kernel_shape){.num_params = 2, .threads = THREADS, .checks = r.checks});
   void *in = tl_emu_alloc(BUFFER_BYTES, 16), *result = tl_emu_alloc(BUFFER_BYTES, 16);
   memset(in, 0, BUFFER_BYTES);
   memset(result, 0, BUFFER_BYTES);
@@ -60,16 +60,22 @@ END_TEST
 // The kinds do not depend on the order of threads, on when copies land, or on how many OS threads there are.
 START_TEST(orders) {
   tl_emu_findings first = {0};
-  free(find((run){.kernel = expected[_i].kernel, .blocks = expected[_i].blocks, .checks = TL_EMU_CHECK_ALL,
-                  .options = {.threads = 1}}, NULL, &first));
+  free(find((run){.kernel = expected[_i].kernel,
+                  .blocks = expected[_i].blocks,
+                  .checks = TL_EMU_CHECK_ALL,
+                  .options = {.threads = 1}},
+            NULL, &first));
   for (uint32_t seed = 1; seed < 8; seed++) {
     tl_emu_findings again = {0};
     tl_emu_options options = {.threads = 1 + (int)seed % 2,
                               .seed = seed,
                               .landing = seed & 2 ? TL_LANDING_EARLY : TL_LANDING_LATE,
                               .resident = 2};
-    free(find((run){.kernel = expected[_i].kernel, .blocks = expected[_i].blocks, .checks = TL_EMU_CHECK_ALL,
-                    .options = options}, NULL, &again));
+    free(find((run){.kernel = expected[_i].kernel,
+                    .blocks = expected[_i].blocks,
+                    .checks = TL_EMU_CHECK_ALL,
+                    .options = options},
+              NULL, &again));
     ck_assert_msg(!first.list.len == !again.list.len, "%s: seed %u", expected[_i].kernel, seed);
     if (first.list.len) ck_assert_int_eq(first.list.items[0].kind, again.list.items[0].kind);
     tl_emu_findings_fini(&again);
@@ -80,8 +86,8 @@ END_TEST
 
 START_TEST(nothing_without_checks) {
   if (strncmp(expected[_i].kernel, "beyond", 6) == 0 || !strcmp(expected[_i].kernel, "misaligned")) return;
-  char *text = find((run){.kernel = expected[_i].kernel, .blocks = expected[_i].blocks, .options = {.threads = 1}}, NULL,
-                    NULL);
+  char *text =
+      find((run){.kernel = expected[_i].kernel, .blocks = expected[_i].blocks, .options = {.threads = 1}}, NULL, NULL);
   ck_assert_str_eq(text, "");
   free(text);
 }
@@ -90,11 +96,11 @@ END_TEST
 // A launch goes on with safe values.
 START_TEST(safe_values) {
   uint32_t out[BUFFER_BYTES / 4];
-  free(find((run){.kernel = "beyond_global", .blocks = 1, .checks = TL_EMU_CHECK_BOUNDS, .options = {.threads = 1}}, out,
-            NULL));
+  free(find((run){.kernel = "beyond_global", .blocks = 1, .checks = TL_EMU_CHECK_BOUNDS, .options = {.threads = 1}},
+            out, NULL));
   for (int i = 0; i < THREADS; i++) ck_assert_uint_eq(out[i], 0xffffffffu);
-  free(find((run){.kernel = "beyond_shared", .blocks = 1, .checks = TL_EMU_CHECK_BOUNDS, .options = {.threads = 1}}, out,
-            NULL));
+  free(find((run){.kernel = "beyond_shared", .blocks = 1, .checks = TL_EMU_CHECK_BOUNDS, .options = {.threads = 1}},
+            out, NULL));
   for (int i = 0; i < THREADS; i++) ck_assert_uint_eq(out[i], 3);
 }
 END_TEST
@@ -103,8 +109,8 @@ START_TEST(each_check_alone) {
   static const struct {
     const char *kernel;
     uint32_t blocks, check;
-  } cases[] = {{"same_element", 1, TL_EMU_CHECK_RACE},     {"beyond_global", 1, TL_EMU_CHECK_BOUNDS},
-               {"unwritten", 1, TL_EMU_CHECK_INIT},       {"misaligned", 1, TL_EMU_CHECK_ALIGN},
+  } cases[] = {{"same_element", 1, TL_EMU_CHECK_RACE},   {"beyond_global", 1, TL_EMU_CHECK_BOUNDS},
+               {"unwritten", 1, TL_EMU_CHECK_INIT},      {"misaligned", 1, TL_EMU_CHECK_ALIGN},
                {"blocks_write", 2, TL_EMU_CHECK_BLOCKS}, {"copy_without_wait", 1, TL_EMU_CHECK_ASYNC}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     run r = {.kernel = cases[i].kernel, .blocks = cases[i].blocks, .checks = cases[i].check, .options = {.threads = 1}};
@@ -146,13 +152,14 @@ START_TEST(merging) {
   tl_strbuf json;
   tl_strbuf_init(&json);
   tl_emu_findings_print_json(&all, &json);
-  ck_assert_str_eq(tl_strbuf_c(&json),
-                   "{\"findings\": [\n  {\"kind\": \"race\", \"kernel\": \"same_element\", \"count\": 378, \"access\": "
-                   "{\"op\": \"store\", \"call\": 0, \"action\": \"writes 4 bytes\", \"agent\": \"thread 1 (warp 0, lane "
-                   "1)\", \"file\": null, \"line\": 0, \"text\": null, \"block\": [0, 0, 0], \"thread\": 1}, \"earlier\": "
-                   "{\"op\": \"store\", \"call\": 0, \"action\": \"wrote\", \"agent\": \"thread 0 (warp 0, lane 0)\", "
-                   "\"file\": null, \"line\": 0, \"text\": null, \"block\": [0, 0, 0], \"thread\": 0}, \"place\": "
-                   "\"shared memory, byte 28\", \"missing\": \"a barrier between the two, or bar.warp.sync\"}\n]}\n");
+  ck_assert_str_eq(
+      tl_strbuf_c(&json),
+      "{\"findings\": [\n  {\"kind\": \"race\", \"kernel\": \"same_element\", \"count\": 378, \"access\": "
+      "{\"op\": \"store\", \"call\": 0, \"action\": \"writes 4 bytes\", \"agent\": \"thread 1 (warp 0, lane "
+      "1)\", \"file\": null, \"line\": 0, \"text\": null, \"block\": [0, 0, 0], \"thread\": 1}, \"earlier\": "
+      "{\"op\": \"store\", \"call\": 0, \"action\": \"wrote\", \"agent\": \"thread 0 (warp 0, lane 0)\", "
+      "\"file\": null, \"line\": 0, \"text\": null, \"block\": [0, 0, 0], \"thread\": 0}, \"place\": "
+      "\"shared memory, byte 28\", \"missing\": \"a barrier between the two, or bar.warp.sync\"}\n]}\n");
   tl_strbuf_fini(&json);
   tl_emu_findings_fini(&all);
 }
