@@ -76,18 +76,23 @@ static double reduce_double(tl_emu_reduce_op op, double a, double b) {
 
 static uint64_t reduce_bits(tl_emu_reduce_op op, tl_tensormap_type type, uint64_t a, uint64_t b) {
   switch (type) {
-    case TL_TENSORMAP_F16:
-      return tl_host_f64_to_f16(
-          reduce_double(op, (double)tl_host_f16_to_f32((uint16_t)a), (double)tl_host_f16_to_f32((uint16_t)b)));
-    case TL_TENSORMAP_BF16:
-      return tl_host_f64_to_bf16(
-          reduce_double(op, (double)tl_host_bf16_to_f32((uint16_t)a), (double)tl_host_bf16_to_f32((uint16_t)b)));
+    case TL_TENSORMAP_F16: {
+      double x = (double)tl_host_f16_to_f32((uint16_t)a), y = (double)tl_host_f16_to_f32((uint16_t)b);
+      double result = reduce_double(op, x, y);
+      return isnan(result) ? 0x7fffu : tl_host_f64_to_f16(result);  // NaNs: measured
+    }
+    case TL_TENSORMAP_BF16: {
+      double x = (double)tl_host_bf16_to_f32((uint16_t)a), y = (double)tl_host_bf16_to_f32((uint16_t)b);
+      double result = reduce_double(op, x, y);
+      return isnan(result) ? 0x7fffu : tl_host_f64_to_bf16(result);
+    }
     case TL_TENSORMAP_F32: {
       float x, y;
       uint32_t low = (uint32_t)a, other = (uint32_t)b;
       memcpy(&x, &low, 4);
       memcpy(&y, &other, 4);
       x += y;
+      if (isnan(x)) return 0x7fffffffu;
       memcpy(&low, &x, 4);
       return low;
     }
@@ -138,11 +143,11 @@ void tl_emu_elements_reduce(tl_emu_reduce_op op, tl_tensormap_type type, void *t
   }
 }
 
-// Round to nearest even; a NaN stays one.
+// Round to nearest even; NaNs become one (measured).
 static uint32_t round_to_tf32(uint32_t bits) {
   enum { DROPPED = 13 };  // bits of the mantissa: 23 in f32, 10 in tf32
   uint32_t mask = (1u << DROPPED) - 1;
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits & ~mask) | 0x00400000u;
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu & ~mask;
   return (bits + (mask >> 1) + (bits >> DROPPED & 1)) & ~mask;
 }
 

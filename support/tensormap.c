@@ -76,7 +76,6 @@ static tl_status check_memory(const tl_tensormap_params *p) {
     if (p->strides[i] >= (uint64_t)1 << 40) return invalid_at("not below 2^40", "strides", i, (long long)p->strides[i]);
   }
   for (uint32_t i = 0; i < p->rank; i++) {
-    if (i == 0 && p->interleave == TL_TENSORMAP_INTERLEAVE_NONE) continue;  // not looked at
     if (!p->element_strides[i] || p->element_strides[i] > 8)
       return invalid_at("not 1 to 8", "element_strides", i, p->element_strides[i]);
   }

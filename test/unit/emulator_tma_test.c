@@ -119,7 +119,7 @@ START_TEST(conversions) {
   static const struct {
     uint32_t in, tf32;
   } values[] = {{0x33fc9fd9, 0x33fca000}, {0xe8b543dc, 0xe8b54000}, {0x0044f315, 0x00450000}, {0x3f801000, 0x3f800000},
-                {0x3f803000, 0x3f804000}, {0x7f800000, 0x7f800000}, {0x7fc00001, 0x7fc00000}, {0x80000000, 0x80000000}};
+                {0x3f803000, 0x3f804000}, {0x7f800000, 0x7f800000}, {0x7fc00001, 0x7fffe000}, {0x80000000, 0x80000000}};
   elements_kernel = tma_create("g2s", 2, false);
   uint32_t out[128];
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
