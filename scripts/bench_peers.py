@@ -258,16 +258,20 @@ def row_rms_norm(target):
         wide = x.float()
         return (wide * torch.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-6) * w.float()).to(x.dtype)
 
-    for m, n in ((8192, 4096), (8192, 8192), (65536, 768)):
+    for m, n, extra in ((8192, 4096, {}), (8192, 8192, {}), (65536, 768, {}), (65536, 768, {"block_M": 8})):
         weight = torch.randn(n, device="cuda", dtype=torch.bfloat16)
         xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
         sets = [((x, weight), torch.empty_like(x)) for x in xs]
-        rate_rows(f"rms_norm {m}x{n} bf16", "rms_norm", target, 4.0 * m * n, sets, rms, rms, 1e-2, M=m, N=n)
+        rate_rows(f"rms_norm {m}x{n} bf16", "rms_norm", target, 4.0 * m * n, sets, rms, rms, 1e-2, M=m, N=n, **extra)
 
 
 def row_softmax(target):
-    for spec, m, n, extra in (("online_softmax", 8192, 8192, {}), ("softmax", 8192, 8192, {}),
-                              ("online_softmax", 4096, 32768, {}), ("softmax", 4096, 32768, {"threads_per_row": 1024})):
+    for spec, m, n, extra in (("online_softmax", 8192, 8192, {}),
+                              ("online_softmax", 8192, 8192, {"threads": 128, "block_N": 8192}),
+                              ("softmax", 8192, 8192, {}),
+                              ("online_softmax", 4096, 32768, {}),
+                              ("online_softmax", 4096, 32768, {"block_N": 8192}),
+                              ("softmax", 4096, 32768, {"threads_per_row": 1024})):
         xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
         sets = [((x,), torch.empty_like(x)) for x in xs]
         rate_rows(f"{spec} {m}x{n} bf16", spec, target, 4.0 * m * n, sets, lambda x: torch.softmax(x, -1),

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files of stage-reads share.
+#ifndef TL_PASSES_STAGE_READS_H
+#define TL_PASSES_STAGE_READS_H
+
+#include "ir/affine.h"
+#include "passes/memory_access.h"
+#include "passes/passes.h"
+#include "support/vec.h"
+
+// The loads of one tensor whose boxes lie in one region of it: `base` (per dim, without the constant and what loops
+// add) and the elements from `lo` to `hi`, both inclusive, beyond it.
+typedef struct tl_staged_region {
+  tl_value *tensor;
+  TL_VEC(tl_op *) loads;  // tile_loads, in program order
+  tl_affine base[TL_MAX_RANK];
+  int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
+  int64_t bytes;         // of the region
+  int64_t loaded_bytes;  // by all loads in all iterations
+} tl_staged_region;
+
+// stage_reads_recompute.c
+
+// Whether the tile of `load`, and what parallels make of it element by element, may be made anew from memory for each
+// op that reads them: all in the kernel's own block, and at least two such ops.
+bool tl_can_recompute(tl_op *load);
+// Makes them anew, each time with a load of its own. Returns the first op that reads the tile.
+tl_op *tl_recompute(tl_module *module, tl_op *load);
+
+#endif
