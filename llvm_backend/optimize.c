@@ -95,10 +95,38 @@ static void call_emit(void *user) {
       LLVMTargetMachineEmitToMemoryBuffer(call->machine, call->module, LLVMAssemblyFile, &call->message, &call->buffer);
 }
 
+// ---- comparisons of bf16
+
+// The f32 of a bf16, by its bits: an extension would be taken away again.
+static LLVMValueRef as_f32(const tl_session *s, LLVMBuilderRef b, LLVMValueRef x) {
+  LLVMValueRef bits = LLVMBuildZExt(b, LLVMBuildBitCast(b, x, s->i16, ""), s->i32, "");
+  return LLVMBuildBitCast(b, LLVMBuildShl(b, bits, tl_session_i32(s, 16), ""), s->f32, "");
+}
+
+// Where denormals are flushed LLVM 22 selects setp.ftz.bf16, which PTX does not have (PTX ISA, setp.bf16: no .ftz):
+// such comparisons, which its optimiser makes of those in f32 too, are done in f32.
+static void widen_comparisons(const tl_session *s, LLVMValueRef function) {
+  LLVMBuilderRef b = LLVMCreateBuilderInContext(s->context);
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (!LLVMIsAFCmpInst(i) || LLVMTypeOf(LLVMGetOperand(i, 0)) != s->bf16) continue;
+      LLVMPositionBuilderBefore(b, i);
+      LLVMValueRef left = as_f32(s, b, LLVMGetOperand(i, 0)), right = as_f32(s, b, LLVMGetOperand(i, 1));
+      LLVMReplaceAllUsesWith(i, LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), left, right, ""));
+      LLVMInstructionEraseFromParent(i);
+    }
+  }
+  LLVMDisposeBuilder(b);
+}
+
 static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
   tl_session *session = &backend->session;
   tl_session_fill_asm(session, module);
   TL_TRY(run_passes(session, module, "always-inline,globaldce"));
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    if (LLVMGetStringAttributeAtIndex(f, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20))
+      widen_comparisons(session, f);
   TL_TRY(tl_session_verify(session, module, "code generation"));
   emit_call call = {.machine = session->machine, .module = module};
   TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));

@@ -228,8 +228,7 @@ static tl_value *build_stage(staging *self, const tl_staged_region *region, tl_l
   int32_t rank = region->tensor->type->rank;
   int64_t dims[TL_MAX_RANK];
   for (int32_t d = 0; d < rank; d++) dims[d] = region->hi[d] - region->lo[d] + 1;
-  const tl_type *type =
-      tl_type_buffer(self->context->module, TL_SCOPE_SHARED, region->tensor->type->dtype, dims, rank);
+  const tl_type *type = tl_type_buffer(self->context->module, TL_SCOPE_SHARED, region->tensor->type->dtype, dims, rank);
   tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
   const char *name = tl_arena_printf(&self->context->scratch, "%s_stage", tl_buffer_name(region->tensor));
   tl_op_set_str(self->context->module, alloc, TL_ATTR_NAME, tl_str_from(name));
@@ -249,9 +248,8 @@ static void build_copy(staging *self, const tl_staged_region *region, tl_value *
     zeros[d] = tl_build_index(&builder, 0);
     dims[d] = d;
   }
-  tl_group groups[] = {TL_GROUP_OF(region->tensor), {from, (uint32_t)rank},  TL_GROUP_EMPTY,
-                       TL_GROUP_OF(stage),          {zeros, (uint32_t)rank}, TL_GROUP_EMPTY,
-                       TL_GROUP_EMPTY};
+  tl_group groups[] = {TL_GROUP_OF(region->tensor), {from, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(stage),
+                       {zeros, (uint32_t)rank},     TL_GROUP_EMPTY,         TL_GROUP_EMPTY};
   const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
   tl_op *copy = tl_build(&builder, TL_OP_COPY, groups, &token, 1);
   tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, stage->type->dims, rank);
@@ -323,8 +321,7 @@ static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
   staging self = {.context = context, .kernel = kernel};
   self.threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128);
   tl_walk(kernel, look_at, &self);
-  if (!self.has_own_copies && (context->target->features & TL_FEATURE_CP_ASYNC))
-    tl_walk(kernel, collect_load, &self);
+  if (!self.has_own_copies && (context->target->features & TL_FEATURE_CP_ASYNC)) tl_walk(kernel, collect_load, &self);
   bool staged = false, recomputes = false;
   for (size_t r = 0; r < self.regions.len; r++) {
     tl_staged_region *region = &self.regions.items[r];

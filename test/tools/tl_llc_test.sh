@@ -125,4 +125,11 @@ says 'wrote no cubin'
 fake 'kill -SEGV $$'
 cubin
 [ -e "$work/x.cubin" ] && fail "a cubin although the assembler failed"
+
+# PTX has no setp.ftz.bf16; LLVM would select it.
+source_dir=$2
+for target in sm_80 sm_90a; do
+  expect 0 "$llc" "$source_dir/test/semantics/fast_compare.yaml" --target=$target -o -
+  grep -q 'setp[.a-z]*ftz.bf16' "$work/out" && fail "setp.ftz.bf16 for $target"
+done
 finish
