@@ -37,6 +37,8 @@ static LLVMTypeRef accessed_type(LLVMValueRef instruction) {
 static bool is_local(LLVMValueRef pointer) {
   unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(pointer));
   if (space == LOCAL_SPACE || space == CONSTANT_SPACE) return true;
+  // Shared variables are constants until the block that computes their addresses was rewritten.
+  if (space == SHARED_SPACE) return false;
   while (LLVMIsAInstruction(pointer) && (LLVMGetInstructionOpcode(pointer) == LLVMGetElementPtr ||
                                          LLVMGetInstructionOpcode(pointer) == LLVMAddrSpaceCast))
     pointer = LLVMGetOperand(pointer, 0);

@@ -57,6 +57,35 @@ static bool known_element(tl_lower *l, const tl_op *op, tl_dtype dtype) {
   return false;
 }
 
+// The value of the alloc or tensor behind a buffer.
+static const tl_value *memory_of(const tl_value *buffer) {
+  while (buffer->def && (buffer->def->code == TL_OP_VIEW || buffer->def->code == TL_OP_STAGE_TILE))
+    buffer = tl_op_operand(buffer->def, 0);
+  return buffer;
+}
+
+typedef struct write_search {
+  const tl_value *memory;
+  bool found;
+} write_search;
+
+static void find_write(tl_op *op, void *user) {
+  write_search *search = user;
+  if (op->code != TL_OP_STORE && op->code != TL_OP_ATOMIC) return;
+  int group = op->code == TL_OP_STORE ? TL_GROUP_STORE_buffer : TL_GROUP_ATOMIC_buffer;
+  search->found |= memory_of(tl_op_arg(op, group)) == search->memory;
+}
+
+// The condition under which a thread may load: threads that handle an element a second time must not read what the
+// first one writes. Nobody uses what they would have read (infer-layouts sees to that). NULL: none.
+static LLVMValueRef may_load(const tl_lower *l, const tl_op *load) {
+  LLVMValueRef owner = l->parallel ? l->parallel->place.owner : NULL;
+  if (!owner) return NULL;
+  write_search search = {.memory = memory_of(tl_op_arg(load, TL_GROUP_LOAD_buffer))};
+  tl_walk(l->parallel->op, find_write, &search);
+  return search.found ? owner : NULL;
+}
+
 static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec, LLVMValueRef *out) {
   tl_dtype dtype = access->buffer->dtype;
   tl_place place = tl_lower_element_place(l, e);
@@ -64,7 +93,8 @@ static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e
   LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
   LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
   int32_t bytes = tl_lower_raw_bytes(dtype, vec);
-  LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, inside, TL_EVICT_NORMAL);
+  LLVMValueRef reads = tl_lower_and(l, inside, may_load(l, op));
+  LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, reads, TL_EVICT_NORMAL);
   tl_lower_unpack(l, raw, dtype, vec, out);
   tl_value *pad = tl_op_arg(op, TL_GROUP_LOAD_pad);
   if (!pad || !inside) return;

@@ -3,6 +3,7 @@
 // shared tile of its own. The trip is an ordinary tile_store and tile_load, so that place-barriers and plan-shared need
 // to know nothing special about it.
 #include "ir/affine.h"
+#include "passes/effects.h"
 #include "passes/infer_layouts.h"
 #include "passes/memory_access.h"
 #include "passes/select_copies.h"
@@ -192,4 +193,57 @@ void tl_route_through_shared(tl_pass_context *context, tl_op *kernel) {
   route_state state = {.context = context, .kernel = kernel};
   tl_walk(kernel, route_op, &state);
   tl_vec_fini(&state.routed);
+}
+
+// ---- elements that several threads handle
+
+static bool has_replicas(const tl_layout *layout) {
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    const tl_layout_mode *mode = &layout->modes[m];
+    if (mode->axis != TL_AXIS_REGISTER && mode->dim == TL_DIM_NONE && mode->size > 1) return true;
+  }
+  return false;
+}
+
+// Whether an element's second thread would compute something else than its first, which alone writes: it reads what
+// that writes, or wants the result of its atomic.
+static bool only_first_is_right(tl_op *parallel) {
+  tl_effect_list effects = {0};
+  tl_effects_inside(parallel, &effects);
+  bool found = false;
+  for (size_t i = 0; i < effects.len; i++) {
+    const tl_effect *effect = &effects.items[i];
+    found |= effect->op->code == TL_OP_ATOMIC && effect->op->num_results > 0;
+    found |= effect->kind == TL_EFFECT_READ && tl_effects_write(parallel, effect->root);
+  }
+  tl_vec_fini(&effects);
+  return found;
+}
+
+typedef struct replica_state {
+  tl_pass_context *context;
+  tl_op *kernel;
+} replica_state;
+
+static void settle_parallel(tl_op *op, void *user) {
+  replica_state *state = user;
+  if (op->code != TL_OP_PARALLEL || op->num_results == 0) return;
+  if (!has_replicas(tl_op_layout(op, TL_ATTR_THREAD_LAYOUT)) || !only_first_is_right(op)) return;
+  tl_op *before = op->next;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *result = tl_op_result(op, i);
+    if (!result->uses) continue;
+    tl_value *buffer = tl_spill_tile(state->context, state->kernel, result, before);
+    tl_op *store = before->prev;
+    tl_builder builder;
+    tl_builder_before(&builder, state->context->module, before);
+    builder.loc = op->loc;
+    tl_value_replace_uses(result, tl_build_tile_load(&builder, buffer, result->type));
+    tl_op_set_operand(store, 0, result);
+  }
+}
+
+void tl_settle_replicas(tl_pass_context *context, tl_op *kernel) {
+  replica_state state = {context, kernel};
+  tl_walk(kernel, settle_parallel, &state);
 }
