@@ -193,6 +193,20 @@ static void verify_gemm_acc(tl_verifier *verifier, const tl_op *op, const tl_typ
   }
 }
 
+// B is in shared memory, or in registers that are filled in whole runs of K.
+static void verify_gemm_b(tl_verifier *verifier, const tl_op *op, const tl_type *a, const tl_type *b, int64_t k) {
+  bool in_registers = b->kind == TL_TYPE_TILE || b->scope == TL_SCOPE_FRAGMENT;
+  int64_t run = tl_op_int(op, TL_ATTR_B_RUN, 0);
+  if (!in_registers) {
+    if (b->scope != TL_SCOPE_SHARED) tl_verify_fail(verifier, op, "'b' is neither shared nor a fragment");
+    if (run) tl_verify_fail(verifier, op, "'b_run' is for an operand in registers");
+    return;
+  }
+  if (run <= 0 || k % (4 * run) != 0) tl_verify_fail(verifier, op, "'b_run' does not divide K among 4 lanes");
+  if (a->kind != TL_TYPE_BUFFER || a->scope != TL_SCOPE_SHARED || tl_op_has(op, TL_ATTR_TRANS_A))
+    tl_verify_fail(verifier, op, "beside a 'b' in registers 'a' is shared and not transposed");
+}
+
 static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   const tl_type *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type;
@@ -214,7 +228,7 @@ static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   if (a->kind == TL_TYPE_BUFFER && a->scope != TL_SCOPE_SHARED && a->scope != TL_SCOPE_FRAGMENT) {
     tl_verify_fail(verifier, op, "'a' is neither shared nor a fragment");
   }
-  if (b->scope != TL_SCOPE_SHARED) tl_verify_fail(verifier, op, "'b' is not shared");
+  verify_gemm_b(verifier, op, a, b, k);
   const tl_attr *inst = tl_op_attr(op, TL_ATTR_INST), *warps = tl_op_attr(op, TL_ATTR_WARPS);
   if (inst && inst->v.ints.len != 3) tl_verify_fail(verifier, op, "'inst' is m, n and k");
   if (warps && warps->v.ints.len != 2) tl_verify_fail(verifier, op, "'warps' has two entries");

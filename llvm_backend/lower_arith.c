@@ -4,6 +4,7 @@
 // result, and LLVM narrows it to native instructions where the target has them.
 #include "llvm_backend/lower_arith.h"
 #include "llvm_backend/lower.h"
+#include "llvm_backend/lower_pairs.h"
 
 void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction) {
   if (!LLVMIsAInstruction(instruction) || !LLVMCanValueUseFastMathFlags(instruction)) return;
@@ -120,6 +121,10 @@ LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool l
   LLVMBuilderRef builder = l->builder;
   LLVMTypeRef type = LLVMTypeOf(a);
   unsigned width = LLVMGetIntTypeWidth(type);
+  if (LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) < width) {
+    if (left) return LLVMBuildShl(builder, a, by, "");
+    return is_signed ? LLVMBuildAShr(builder, a, by, "") : LLVMBuildLShr(builder, a, by, "");
+  }
   LLVMValueRef most = LLVMConstInt(type, width - 1, 0);
   LLVMValueRef fits = LLVMBuildICmp(builder, LLVMIntULE, by, most, "");
   LLVMValueRef amount = LLVMBuildSelect(builder, fits, by, most, "");
@@ -181,7 +186,13 @@ static void binary(tl_lower *l, tl_op *op) {
   tl_dtype dtype = result->type->dtype;
   int32_t len = longer(tl_lower_len(l, a), tl_lower_len(l, b));
   LLVMValueRef out[TL_MAX_GROUP];
-  for (int32_t e = 0; e < len && !tl_lower_failed(l); e++) {
+  int32_t e = 0;
+  for (; e + 1 < len && tl_lower_has_pair_op(l, op->code, dtype); e += 2) {
+    LLVMValueRef x[2], y[2];
+    for (int32_t i = 0; i < 2; i++) x[i] = tl_lower_get(l, a, e + i), y[i] = tl_lower_get(l, b, e + i);
+    tl_lower_pair_op(l, op->code, dtype, x, y, &out[e]);
+  }
+  for (; e < len && !tl_lower_failed(l); e++) {
     LLVMValueRef x = tl_lower_get(l, a, e), y = tl_lower_get(l, b, e);
     if (tl_dtype_is_float(dtype)) {
       // In statements of their own: C leaves the order of arguments open, and the order of instructions shows.

@@ -2,6 +2,7 @@
 // Conversions between dtypes. Those from and to f8, f4 and tf32 go by way of f32: lower_narrow.c.
 #include "llvm_backend/lower.h"
 #include "llvm_backend/lower_narrow.h"
+#include "llvm_backend/lower_pairs.h"
 
 static bool is_half(tl_dtype dtype) {
   return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
@@ -108,6 +109,8 @@ void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dty
     for (; i + 1 < count; i += 2) convert_pair(l, in[i], in[i + 1], to, &out[i]);
   if (from == TL_DTYPE_F32 && tl_lower_has_pairs(l, to))
     for (; i + 1 < count; i += 2) tl_lower_pair_to_f8(l, in[i], in[i + 1], to, &out[i]);
+  if (tl_dtype_is_int(from) && is_half(to))
+    while (i + 1 < count && tl_lower_fields_to_half(l, &in[i], from, to, &out[i])) i += 2;
   for (; i < count; i++) out[i] = convert_one(l, in[i], from, to);
 }
 

@@ -7,8 +7,44 @@ static LLVMValueRef no_wrap(LLVMValueRef value) {
   return value;
 }
 
+// Low bits of an index that are known to be 0.
+static unsigned known_zeros(LLVMValueRef value, int steps) {
+  if (LLVMIsAConstantInt(value)) {
+    unsigned long long bits = LLVMConstIntGetZExtValue(value);
+    return bits ? (unsigned)__builtin_ctzll(bits) : 63;
+  }
+  if (--steps < 0 || !LLVMIsAInstruction(value)) return 0;
+  LLVMOpcode code = LLVMGetInstructionOpcode(value);
+  if (code != LLVMAdd && code != LLVMMul && code != LLVMShl) return 0;
+  unsigned a = known_zeros(LLVMGetOperand(value, 0), steps), b = known_zeros(LLVMGetOperand(value, 1), steps);
+  if (code == LLVMAdd) return a < b ? a : b;
+  if (code == LLVMMul) return a + b < 63 ? a + b : 63;
+  return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(value, 1))
+                                                      : 0;
+}
+
+// (x + c) divided by 2^n, or its remainder, where 2^n divides x: apart for x and c, so that the elements of a group
+// differ by constants. NULL when a and b are not of that kind.
+static LLVMValueRef divide_apart(tl_lower *l, tl_opcode code, LLVMValueRef a, LLVMValueRef b) {
+  if (!LLVMIsAConstantInt(b) || !LLVMIsAInstruction(a) || LLVMGetInstructionOpcode(a) != LLVMAdd) return NULL;
+  LLVMValueRef x = LLVMGetOperand(a, 0), c = LLVMGetOperand(a, 1);
+  int64_t by = LLVMConstIntGetSExtValue(b);
+  if (!LLVMIsAConstantInt(c) || by <= 0 || (by & (by - 1)) != 0) return NULL;
+  unsigned n = (unsigned)__builtin_ctzll((unsigned long long)by);
+  if (known_zeros(x, 6) < n) return NULL;
+  LLVMTypeRef type = LLVMTypeOf(a);
+  int64_t constant = LLVMConstIntGetSExtValue(c);
+  if (code == TL_OP_MOD) return LLVMConstInt(type, (unsigned long long)(constant & (by - 1)), 1);
+  LLVMValueRef quotient = LLVMBuildAShr(l->builder, x, LLVMConstInt(type, n, 0), "");
+  return no_wrap(LLVMBuildAdd(l->builder, quotient, LLVMConstInt(type, (unsigned long long)(constant >> n), 1), ""));
+}
+
 static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool nonnegative) {
   LLVMBuilderRef builder = l->builder;
+  if (op->code == TL_OP_FLOORDIV || op->code == TL_OP_MOD) {
+    LLVMValueRef result = divide_apart(l, op->code, a, b);
+    if (result) return result;
+  }
   switch ((int)op->code) {
     case TL_OP_ADD:
       return no_wrap(LLVMBuildAdd(builder, a, b, ""));

@@ -109,6 +109,18 @@ static bool is_deferred(tl_lower *l, const tl_op *op) {
   return use && !use->next && tl_lower_is_async_store(l, use->owner);
 }
 
+static void load_repeated(tl_lower *l, tl_op *op, int32_t repeat, int32_t width, LLVMValueRef *out) {
+  int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
+  while (width % (vec * repeat) != 0) vec--;
+  LLVMValueRef items[TL_MAX_GROUP];
+  for (int32_t e = 0; e < width; e += vec * repeat) {
+    tl_mem_access *access = tl_lower_element_access(l, op, TL_GROUP_LOAD_buffer, TL_GROUP_LOAD_index, e);
+    if (!access) return;
+    load_vector(l, op, access, e, vec, items);
+    for (int32_t i = 0; i < vec * repeat; i++) out[e + i] = items[i / repeat];
+  }
+}
+
 void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
   if (tl_op_arg(op, TL_GROUP_LOAD_buffer)->type->scope == TL_SCOPE_LOCAL) {
     tl_lower_local_load(l, op);
@@ -118,8 +130,15 @@ void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
   if (!known_element(l, op, result->type->dtype) || is_deferred(l, op)) return;
   bool uniform = tl_lower_is_uniform(l, op, TL_GROUP_LOAD_index);
   int32_t width = l->parallel && !uniform ? l->parallel->width : 1;
-  int32_t vec = uniform ? 1 : vector_width(l, op, result->type->dtype);
   LLVMValueRef out[TL_MAX_GROUP];
+  // Packed data: `repeat` neighbours of the group read one element.
+  int32_t repeat = (int32_t)tl_op_int(op, TL_ATTR_REPEAT, 1);
+  if (repeat > 1 && width % repeat == 0) {
+    load_repeated(l, op, repeat, width, out);
+    tl_lower_set(l, result, out, width);
+    return;
+  }
+  int32_t vec = uniform ? 1 : vector_width(l, op, result->type->dtype);
   for (int32_t e = 0; e < width; e += vec) {
     tl_mem_access *access = tl_lower_element_access(l, op, TL_GROUP_LOAD_buffer, TL_GROUP_LOAD_index, e);
     if (!access) return;

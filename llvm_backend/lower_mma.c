@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "llvm_backend/lower_pairs.h"
+
 static LLVMValueRef entry_and(tl_lower *l, LLVMValueRef a, int64_t mask) {
   return LLVMBuildAnd(l->entry, a, tl_session_i32(l->session, mask), "");
 }
@@ -80,7 +82,7 @@ static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragme
   tl_lower_access_init(l, &fragment->elements, mma->op, buffer);
   LLVMValueRef group = LLVMBuildLShr(l->entry, l->lane, tl_session_i32(l->session, 2), "");
   fragment->elements.var[fragment->outer] = LLVMBuildNUWAdd(l->entry, group, offset, "");
-  fragment->elements.var[fragment->inner] = entry_bits(l, l->lane, 0, 3, mma->pack);
+  fragment->elements.var[fragment->inner] = entry_bits(l, l->lane, 0, 3, mma->b_tile ? mma->run : mma->pack);
 }
 
 // Pointer for the box at (outer, k). Rows past the tile feed only padding of the accumulator, but the addresses must be
@@ -124,6 +126,7 @@ static LLVMValueRef pack_register(tl_lower *l, const tl_mma_gemm *mma, LLVMValue
   LLVMTypeRef type = LLVMTypeOf(items[0]);
   if (mma->pack == 1)
     return type == l->session->f64 ? items[0] : LLVMBuildBitCast(l->builder, items[0], l->session->i32, "");
+  if (mma->pack == 2) return LLVMBuildBitCast(l->builder, tl_lower_pair(l, items[0], items[1]), l->session->i32, "");
   LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(type, (unsigned)mma->pack));
   for (int32_t i = 0; i < mma->pack; i++)
     vector = LLVMBuildInsertElement(l->builder, vector, items[i], tl_session_i32(l->session, i), "");
@@ -177,9 +180,49 @@ static LLVMValueRef tile_register(tl_lower *l, tl_mma_gemm *mma, int32_t row, in
   return pack_register(l, mma, items);
 }
 
+// Where a step lies in the lanes' runs: the first element of the four lanes' runs, and the offset within each run.
+static int32_t run_start(const tl_mma_gemm *mma, const tl_mma_step *step) {
+  return step->k / (4 * mma->run) * (4 * mma->run);
+}
+static int32_t run_offset(const tl_mma_gemm *mma, const tl_mma_step *step) {
+  return step->k % (4 * mma->run) / 4;
+}
+
+// A's registers of one row of tiles for a step, in the order of B's runs: two steps are 16 bytes of a row.
+static void load_a_run(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_step *step, LLVMValueRef *out) {
+  int32_t halves = mma->inst->m / 8, word = run_offset(mma, step) / mma->pack;
+  LLVMTypeRef type = LLVMVectorType(l->session->i32, 4);
+  for (int32_t half = 0; half < halves; half++) {
+    if (word % 4 == 0) {
+      int32_t k = run_start(mma, step) + run_offset(mma, step);
+      LLVMValueRef pointer = box_pointer(l, &mma->a, &mma->a.elements, tile * mma->inst->m + half * 8, k, mma->a.last);
+      mma->chunks[tile][half] = LLVMBuildLoad2(l->builder, type, pointer, "");
+      LLVMSetAlignment(mma->chunks[tile][half], 16);
+    }
+    for (int32_t w = 0; w < step->words; w++)
+      out[w * halves + half] =
+          LLVMBuildExtractElement(l->builder, mma->chunks[tile][half], tl_session_i32(l->session, word % 4 + w), "");
+  }
+}
+
+// One register of B out of the tile's own registers.
+static LLVMValueRef run_register(tl_lower *l, tl_mma_gemm *mma, int32_t column, int32_t k) {
+  LLVMValueRef items[4];
+  for (int32_t i = 0; i < mma->pack; i++) {
+    bool k_last = tl_op_has(mma->op, TL_ATTR_TRANS_B);
+    int32_t coord[] = {k_last ? column : k + i, k_last ? k + i : column};
+    items[i] = tl_lower_get(l, mma->b_tile, tl_lower_tile_register(mma->b_tile->type->layout, coord));
+  }
+  return pack_register(l, mma, items);
+}
+
 // A's registers of one row of tiles for a step.
 static void load_a(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_step *step, LLVMValueRef *out) {
   int32_t halves = mma->inst->m / 8, outer = tile * mma->inst->m, count = step->words * halves;
+  if (mma->b_tile) {
+    load_a_run(l, mma, tile, step, out);
+    return;
+  }
   if (!mma->a_tile && mma->a.uses_ldmatrix && step->whole) {
     load_matrices(l, &mma->a, outer, step->k, count, out);
     return;
@@ -194,6 +237,11 @@ static void load_a(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_ste
 static void load_b(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMValueRef (*out)[2]) {
   for (int32_t n = 0; n < mma->tiles_n; n++) {
     LLVMValueRef parts[4];
+    if (mma->b_tile) {
+      int32_t k = run_start(mma, step) + run_offset(mma, step);
+      for (int32_t r = 0; r < step->words; r++) out[n][r] = run_register(l, mma, n * 8, k + r * mma->pack);
+      continue;
+    }
     if (!mma->b.uses_ldmatrix || !step->whole) {
       for (int32_t r = 0; r < step->words; r++)
         out[n][r] = load_register(l, mma, &mma->b, n * 8, step->k + r * 4 * mma->pack);
@@ -232,12 +280,6 @@ static LLVMValueRef operand(tl_lower *l, const tl_mma_gemm *mma, LLVMValueRef bi
   return mma->inst->a == TL_DTYPE_F16 ? LLVMBuildBitCast(l->builder, bits, l->session->v2f16, "") : bits;
 }
 
-static LLVMValueRef pair_of(tl_lower *l, LLVMValueRef low, LLVMValueRef high) {
-  LLVMValueRef pair = LLVMGetPoison(l->session->v2f16);
-  pair = LLVMBuildInsertElement(l->builder, pair, low, tl_session_i32(l->session, 0), "");
-  return LLVMBuildInsertElement(l->builder, pair, high, tl_session_i32(l->session, 1), "");
-}
-
 static void multiply(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMValueRef const *a,
                      LLVMValueRef const *b, const int32_t *registers) {
   LLVMValueRef args[12];
@@ -247,7 +289,7 @@ static void multiply(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLV
   for (int i = 0; i < step->words * (mma->inst->m / 8); i++) args[n++] = operand(l, mma, a[i]);
   for (int i = 0; i < step->words; i++) args[n++] = operand(l, mma, b[i]);
   for (int i = 0; i < results; i += pairs ? 2 : 1)
-    args[n++] = pairs ? pair_of(l, mma->acc[registers[i]], mma->acc[registers[i + 1]]) : mma->acc[registers[i]];
+    args[n++] = pairs ? tl_lower_pair(l, mma->acc[registers[i]], mma->acc[registers[i + 1]]) : mma->acc[registers[i]];
   tl_device_op_id id = step->half ? device_ops[mma->inst->id].half : device_ops[mma->inst->id].full;
   LLVMValueRef result = tl_session_call_device(l->session, l->builder, id, args, n);
   for (int i = 0; i < results; i++) {
@@ -350,11 +392,16 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
     tl_lower_internal(l, op, "the accumulator's layout is not that of the instruction");
     return;
   }
+  if (b->type->kind == TL_TYPE_TILE) {
+    mma->b_tile = b;
+    mma->run = (int32_t)tl_op_int(op, TL_ATTR_B_RUN, 0);
+    mma->chunks = tl_arena_alloc(&l->arena, sizeof(*mma->chunks) * (size_t)mma->tiles_m, _Alignof(LLVMValueRef));
+  }
   if (a->type->kind == TL_TYPE_TILE)
     mma->a_tile = a;
   else
     init_fragment(l, mma, &mma->a, a, true, trans_a);
-  init_fragment(l, mma, &mma->b, b, false, !trans_b);
+  if (!mma->b_tile) init_fragment(l, mma, &mma->b, b, false, !trans_b);
   if (tl_lower_failed(l)) return;
   mma->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, mma->num_registers);
   bool clears = tl_op_has(op, TL_ATTR_CLEAR);

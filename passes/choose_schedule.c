@@ -165,7 +165,7 @@ static bool block_fills(const tl_block *block, const tl_op *alloc) {
   return false;
 }
 
-static int64_t alloc_bytes(const tl_op *alloc) {
+int64_t tl_schedule_alloc_bytes(const tl_op *alloc) {
   const tl_type *type = tl_op_result(alloc, 0)->type;
   int bits = tl_dtype_bits(type->dtype);
   const tl_attr *layout = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
@@ -180,7 +180,7 @@ static void collect_op(tl_op *op, void *user) {
   tl_schedule_problem *problem = user;
   if (op->code == TL_OP_GRID) problem->grid = op;
   if (op->code == TL_OP_ALLOC && tl_op_result(op, 0)->type->scope == TL_SCOPE_SHARED) {
-    problem->shared_bytes += alloc_bytes(op);
+    problem->shared_bytes += tl_schedule_alloc_bytes(op);
   }
   if (op->code == TL_OP_GEMM && problem->num_gemms < TL_PLAN_MAX_GEMMS) {
     int32_t g = problem->num_gemms++;
@@ -207,7 +207,7 @@ static void measure_loops(tl_schedule_problem *problem) {
     tl_loop_plan *loop = &problem->loops[l];
     for (tl_op *op = problem->kernel->regions[0]->first; op; op = op->next) {
       if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
-      if (block_fills(loop->loop->regions[0], op)) loop->staged_bytes += alloc_bytes(op);
+      if (block_fills(loop->loop->regions[0], op)) loop->staged_bytes += tl_schedule_alloc_bytes(op);
     }
   }
 }
@@ -378,6 +378,7 @@ static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
   keep_operands(&problem);
   measure_loops(&problem);
   tl_plan plan = tl_schedule_best(&problem);
+  if (tl_schedule_operands(&problem, &plan)) tl_schedule_plan(&problem, plan.threads, &plan);
   apply_plan(&problem, &plan);
 }
 

@@ -50,6 +50,7 @@ typedef struct tl_schedule_problem {
   tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
   int64_t shared_bytes;       // of all shared tiles, one copy each
   int64_t parallel_elements;  // of the largest parallel
+  int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
 } tl_schedule_problem;
 
 // Fills `plan` for `threads` threads a block: partitions, stages, registers, residency and the cost.
@@ -57,6 +58,12 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
 // Walks every candidate and returns the cheapest.
 tl_plan tl_schedule_best(const tl_schedule_problem *problem);
 
+// Bytes of one copy of a shared tile.
+int64_t tl_schedule_alloc_bytes(const tl_op *alloc);
+
+// Turns shared tiles that a parallel fills and only gemms read as their B into fragments, where the plan's partition
+// lets every warp compute its own part. Returns whether there were any: the plan's registers and shared bytes change.
+bool tl_schedule_operands(tl_schedule_problem *problem, const tl_plan *plan);
 // Turns shared tiles whose elements never change threads into fragments.
 void tl_schedule_registers(tl_schedule_problem *problem, int32_t threads);
 

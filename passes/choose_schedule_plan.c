@@ -74,7 +74,7 @@ static void plan_stages(const tl_schedule_problem *problem, int32_t wanted_block
 
 void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_plan *plan) {
   *plan = (tl_plan){.threads = threads};
-  int32_t registers = plan_gemms(problem, plan) + TL_COST_BASE_REGISTERS;
+  int32_t registers = plan_gemms(problem, plan) + problem->operand_registers + TL_COST_BASE_REGISTERS;
   plan->registers = registers > TL_MAX_REGISTERS_PER_THREAD ? TL_MAX_REGISTERS_PER_THREAD : registers;
   const tl_target *target = problem->context->target;
   int32_t wanted = tl_cost_resident_blocks(target, threads, plan->registers, 0);

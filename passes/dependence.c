@@ -391,6 +391,38 @@ static void sort_groups(tl_dependence *dependence) {
   }
 }
 
+// Whether the op leaves memory alone but for reading it: work in registers.
+static bool stays_in_registers(tl_op *op) {
+  if (op->code != TL_OP_PARALLEL) return (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) != 0;
+  tl_effect_list effects = {0};
+  tl_effects_inside(op, &effects);
+  bool reads_only = true;
+  for (size_t i = 0; i < effects.len; i++) reads_only = reads_only && effects.items[i].kind == TL_EFFECT_READ;
+  tl_vec_fini(&effects);
+  return reads_only;
+}
+
+// Two groups become one when only work in registers lies between their first readers: waiting for both at once then
+// costs nothing, and saves a barrier.
+static void merge_groups(tl_dependence *dependence) {
+  for (size_t g = 0; g + 1 < dependence->groups.len;) {
+    tl_op *op = dependence->groups.items[g].first_reader, *until = dependence->groups.items[g + 1].first_reader;
+    while (op != until && stays_in_registers(op)) op = op->next;
+    if (op != until) {
+      g++;
+      continue;
+    }
+    for (size_t p = 0; p < dependence->producers.len; p++) {
+      int *group = &dependence->producers.items[p].group;
+      if (*group > (int)g) (*group)--;
+    }
+    for (size_t i = g + 1; i + 1 < dependence->groups.len; i++) {
+      dependence->groups.items[i].first_reader = dependence->groups.items[i + 1].first_reader;
+    }
+    dependence->groups.len--;
+  }
+}
+
 void tl_dependence_analyze(tl_op *loop, tl_dependence *out) {
   *out = (tl_dependence){.loop = loop};
   for (tl_op *op = loop->regions[0]->first; op; op = op->next) find_candidates(out, loop, op);
@@ -409,6 +441,7 @@ void tl_dependence_analyze(tl_op *loop, tl_dependence *out) {
     fini_uses(&uses);
   }
   sort_groups(out);
+  merge_groups(out);
 }
 
 void tl_dependence_fini(tl_dependence *dependence) {

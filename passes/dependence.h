@@ -17,9 +17,10 @@ typedef struct tl_producer {
   int group;            // of tl_dependence.groups; -1 when blocked
 } tl_producer;
 
-// Producers whose tiles are first read by the same statement of the loop: they are waited for together.
+// Producers whose tiles are first read by the same statement of the loop, or with only work in registers in between:
+// they are waited for together.
 typedef struct tl_producer_group {
-  tl_op *first_reader;  // directly in the loop's body
+  tl_op *first_reader;  // directly in the loop's body; of several the first
 } tl_producer_group;
 
 typedef struct tl_dependence {

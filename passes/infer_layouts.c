@@ -129,6 +129,16 @@ static tl_layout operand_layout(const tl_layout_graph *graph, const tl_op *gemm)
   return tl_mma_inst_a_layout(instruction_of(gemm), shape, warps_m, warps_n, graph->threads / 32);
 }
 
+// The layout that the operand B in registers has.
+static tl_layout second_operand_layout(const tl_layout_graph *graph, const tl_op *gemm) {
+  const tl_type *b = tl_op_arg(gemm, TL_GROUP_GEMM_b)->type;
+  int32_t shape[2] = {(int32_t)b->dims[0], (int32_t)b->dims[1]};
+  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
+  int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
+  return tl_mma_b_layout(shape, tl_op_has(gemm, TL_ATTR_TRANS_B) ? 1 : 0, (int32_t)tl_op_int(gemm, TL_ATTR_B_RUN, 0),
+                         warps_m, warps_n, graph->threads / 32);
+}
+
 // A tile that nothing else fixes takes the layout in which a gemm wants it.
 static void prefer_operand(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
@@ -152,6 +162,9 @@ static void fix_gemms(tl_op *op, void *user) {
   set_layout(graph, result, &layout);
   set_layout(graph, acc, &layout);
   join(graph, acc, result);
+  if (!is_tile(tl_op_arg(op, TL_GROUP_GEMM_b))) return;
+  layout = second_operand_layout(graph, op);
+  set_layout(graph, tl_layout_graph_node(graph, tl_op_arg(op, TL_GROUP_GEMM_b), NULL), &layout);
 }
 
 static void join_control(tl_op *op, void *user) {
@@ -381,6 +394,10 @@ static void convert_uses(tl_op *op, void *user) {
     tl_value *result = tl_op_result(op, 0);
     require(graph, op, 0, result->type->layout, op);
     require_operand(graph, op);
+    if (is_tile(tl_op_arg(op, TL_GROUP_GEMM_b))) {
+      tl_layout layout = second_operand_layout(graph, op);
+      require(graph, op, 2, &layout, op);
+    }
   } else if (op->code == TL_OP_FOR) {
     tl_op *yield = tl_block_terminator(op->regions[0]);
     for (uint32_t i = 0; i < op->num_results; i++) {

@@ -411,3 +411,63 @@ int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_el
   }
   return vec;
 }
+
+// ---- packed elements
+
+// Iterations along `along` that share the quotient `index`, when groups of them step through consecutive quotients over
+// vectors of `vec` iterations; else 1.
+static int32_t shared_by(tl_value *index, const tl_value *along, int32_t vec) {
+  const tl_op *op = index->def;
+  int64_t by = 0;
+  if (!op || op->num_operands != 2) return 1;
+  tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
+  if (op->code == TL_OP_FLOORDIV && tl_value_const_int(b, &by) && by > 1 && by <= vec && divides(by, vec)) {
+    tl_lane_form form = tl_lane_form_of(a, along, vec);
+    return form.known && form.scale == 1 && divides(vec, form.divisor) ? (int32_t)by : 1;
+  }
+  if (op->code != TL_OP_ADD) return 1;
+  for (int side = 0; side < 2; side++) {
+    int32_t repeat = shared_by(side ? b : a, along, vec);
+    tl_lane_form rest = tl_lane_form_of(side ? a : b, along, vec);
+    if (repeat > 1 && rest.known && rest.scale == 0 && divides(vec / repeat, rest.divisor)) return repeat;
+  }
+  return 1;
+}
+
+static bool packed_allows(const tl_op *op, const tl_value *along, int32_t vec, int32_t repeat) {
+  const tl_value *buffer = tl_element_buffer(op);
+  int32_t last = buffer->type->rank - 1, elements = vec / repeat;
+  if (!vector_is_aligned(buffer, elements)) return false;
+  for (int32_t d = 0; d < last; d++) {
+    tl_lane_form form = tl_lane_form_of(tl_element_index(op, (uint32_t)d), along, vec);
+    if (!form.known || form.scale != 0) return false;
+    int64_t stride = tl_common_divisor(tl_buffer_stride_divisor(buffer, d), elements);
+    if (form.divisor != 0 && !divides(elements, stride * tl_common_divisor(form.divisor, elements))) return false;
+  }
+  bool bounded = (tl_element_check(op, last) & TL_CHECK_UPPER) != 0;
+  return !bounded || divides(elements, tl_buffer_dim_divisor(buffer, last));
+}
+
+tl_packed_load tl_element_packed(const tl_op *op, const tl_op *parallel, int32_t max_iterations) {
+  const tl_block *body = parallel->regions[0];
+  const tl_value *buffer = tl_element_buffer(op);
+  tl_packed_load none = {.vec = 1, .repeat = 1};
+  if (op->code != TL_OP_LOAD || tl_op_arg(op, TL_GROUP_LOAD_pad) || body->num_args == 0 || buffer->type->rank == 0 ||
+      has_control_flow(parallel) || !tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL)
+    return none;
+  int bits = tl_dtype_bits(buffer->type->dtype);
+  if (bits < 8) return none;
+  const tl_value *along = body->args[body->num_args - 1];
+  tl_value *index = tl_element_index(op, (uint32_t)buffer->type->rank - 1);
+  int32_t num_extents = 0;
+  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_extents);
+  int32_t vec = 1;
+  while (vec * 2 <= max_iterations) vec *= 2;
+  for (; vec > 1; vec /= 2) {
+    if (!divides(vec, extents[num_extents - 1])) continue;
+    int32_t repeat = shared_by(index, along, vec);
+    if (repeat > 1 && vec / repeat * bits <= 128 && packed_allows(op, along, vec, repeat))
+      return (tl_packed_load){.vec = vec / repeat, .repeat = repeat};
+  }
+  return none;
+}

@@ -256,18 +256,19 @@ static void promote_gemm(promotion *self, tl_op *op, tl_value **state) {
   tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc);
   if (acc->type->kind != TL_TYPE_BUFFER) return;
   int which = tl_fragment_find(self->fragments, acc);
-  int a_which = -1;
-  tl_value *a = tl_op_arg(op, TL_GROUP_GEMM_a);
-  if (a->type->kind == TL_TYPE_BUFFER) a_which = tl_fragment_find(self->fragments, a);
+  tl_value *a = tl_op_arg(op, TL_GROUP_GEMM_a), *b = tl_op_arg(op, TL_GROUP_GEMM_b);
+  int a_which = a->type->kind == TL_TYPE_BUFFER ? tl_fragment_find(self->fragments, a) : -1;
+  int b_which = b->type->kind == TL_TYPE_BUFFER ? tl_fragment_find(self->fragments, b) : -1;
   tl_builder builder;
   tl_builder_before(&builder, self->module, op);
   builder.loc = op->loc;
   const tl_type *type = tl_type_tile(self->module, acc->type->dtype, acc->type->dims, acc->type->rank, NULL);
   if (a_which >= 0) a = current(self, state, (size_t)a_which, op);
+  if (b_which >= 0) b = current(self, state, (size_t)b_which, op);
   tl_value *old = tl_op_has(op, TL_ATTR_CLEAR) ? splat_zero(&builder, type)
                   : which >= 0                 ? current(self, state, (size_t)which, op)
                                                : load_whole(&builder, acc);
-  tl_group groups[] = {TL_GROUP_OF(old), TL_GROUP_OF(a), TL_GROUP_OF(tl_op_arg(op, TL_GROUP_GEMM_b))};
+  tl_group groups[] = {TL_GROUP_OF(old), TL_GROUP_OF(a), TL_GROUP_OF(b)};
   tl_op *gemm = tl_build(&builder, TL_OP_GEMM, groups, &type, 1);
   tl_op_copy_attrs(self->module, gemm, op);
   tl_op_remove_attr(gemm, TL_ATTR_CLEAR);

@@ -260,7 +260,7 @@ static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
       return;
     }
     case TL_OP_GEMM:
-      if (tl_op_arg(op, TL_GROUP_GEMM_b) == use->value)
+      if (tl_op_arg(op, TL_GROUP_GEMM_b) == use->value && !tl_op_has(op, TL_ATTR_B_RUN))
         demote(fragments, which, "it is the second operand of a gemm", op->loc);
       return;
     case TL_OP_LOAD:

@@ -13,6 +13,11 @@ bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_byt
 
 // Gives every shared alloc without a layout one that suits its readers.
 void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel);
+// Passes over the banks that the accesses of a tile by registers (tile loads and stores, loads of elements) need in its
+// shared layout, summed over the accesses for the first registers of a warp.
+int tl_bank_passes(tl_op *kernel, const tl_op *alloc, const tl_shared_layout *shared);
+// Elements along the last loop index that neighbouring registers of a thread hold: the widest vector for the body.
+int32_t tl_parallel_vector(const tl_op *parallel);
 // Chooses vector widths inside a parallel, and cp.async for one that only gathers from global to shared memory.
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel);
 // Only the vector widths; returns the widest.

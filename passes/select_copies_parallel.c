@@ -10,8 +10,7 @@ bool tl_is_in_pipeline(const tl_op *op) {
   return false;
 }
 
-// Elements along the last loop index that neighbouring registers of a thread hold: the widest vector for the body.
-static int32_t layout_vector(const tl_op *parallel) {
+int32_t tl_parallel_vector(const tl_op *parallel) {
   const tl_layout *layout = tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
   if (!layout) return 1;
   for (int32_t m = 0; m < layout->num_modes; m++) {
@@ -38,7 +37,13 @@ static void choose_element(tl_op *op, void *user) {
   if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
   int32_t vec = tl_element_vector(op, state->parallel, largest_power_of_two_divisor(state->limit), false);
   if (vec <= 1) {
+    tl_packed_load packed = tl_element_packed(op, state->parallel, largest_power_of_two_divisor(state->limit));
     tl_op_remove_attr(op, TL_ATTR_VEC);
+    tl_op_remove_attr(op, TL_ATTR_REPEAT);
+    if (packed.repeat == 1) return;
+    if (packed.vec > 1) tl_op_set_int(state->context->module, op, TL_ATTR_VEC, packed.vec);
+    tl_op_set_int(state->context->module, op, TL_ATTR_REPEAT, packed.repeat);
+    if (packed.vec * packed.repeat > state->widest) state->widest = packed.vec * packed.repeat;
     return;
   }
   tl_op_set_int(state->context->module, op, TL_ATTR_VEC, vec);
@@ -112,7 +117,7 @@ static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t wid
 }
 
 int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel) {
-  vector_state state = {.context = context, .parallel = parallel, .limit = layout_vector(parallel), .widest = 1};
+  vector_state state = {.context = context, .parallel = parallel, .limit = tl_parallel_vector(parallel), .widest = 1};
   for (tl_op *op = parallel->regions[0]->first; op; op = op->next) tl_walk(op, choose_element, &state);
   if (state.widest > 1) {
     tl_op_set_int(context->module, parallel, TL_ATTR_VEC, state.widest);

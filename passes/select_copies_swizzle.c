@@ -70,45 +70,31 @@ static bool has_view(const tl_value *buffer) {
   return false;
 }
 
-// Passes over the banks that the first registers of a warp need to move a tile to or from the shared layout.
-static int bank_passes(const tl_layout *tile, const tl_type *type, const tl_shared_layout *shared) {
-  enum { BANKS = 32, BANK_BYTES = 4, LANES = 32 };
-  int32_t shape[TL_MAX_RANK], coord[TL_MAX_RANK];
-  for (int32_t d = 0; d < type->rank; d++) shape[d] = (int32_t)type->dims[d];
-  int64_t words[LANES];
-  int most = 0, count[BANKS] = {0};
-  for (int32_t lane = 0; lane < LANES; lane++) {
-    tl_layout_coord(tile, 0, lane, 0, coord);
-    words[lane] = tl_shared_layout_offset(shared, shape, type->rank, tl_dtype_bits(type->dtype), coord) / BANK_BYTES;
-    bool seen = false;
-    for (int32_t other = 0; other < lane; other++) seen |= words[other] == words[lane];
-    int64_t bank = words[lane] % BANKS;
-    if (!seen && ++count[bank] > most) most = count[bank];
+// Of the layouts that keep chunks whole the one with the fewest passes over the banks; the plain one, and then the one
+// that suits rows, when others are no better.
+static tl_shared_layout least_passes(tl_op *kernel, const tl_op *alloc, const tl_shared_layout *plain,
+                                     const tl_shared_layout *spread) {
+  static const int32_t masks[] = {1, 3, 7};
+  tl_shared_layout best = *plain;
+  int least = tl_bank_passes(kernel, alloc, plain), passes = tl_bank_passes(kernel, alloc, spread);
+  if (passes < least) {
+    best = *spread;
+    least = passes;
   }
-  return most;
+  for (size_t m = 0; m < sizeof masks / sizeof masks[0] && plain->pitch_bytes % CHUNK_BYTES == 0; m++) {
+    if (plain->pitch_bytes / CHUNK_BYTES % (masks[m] + 1) != 0) continue;
+    for (int32_t shift = 0; shift < 4; shift++) {
+      tl_shared_layout layout = {plain->pitch_bytes, masks[m], shift};
+      passes = tl_bank_passes(kernel, alloc, &layout);
+      if (passes >= least) continue;
+      best = layout;
+      least = passes;
+    }
+  }
+  return best;
 }
 
-typedef struct tile_use {
-  const tl_op *alloc;
-  const tl_shared_layout *layouts[2];
-  int passes[2];
-} tile_use;
-
-static void count_passes(tl_op *op, void *user) {
-  tile_use *use = user;
-  if (op->code != TL_OP_TILE_LOAD && op->code != TL_OP_TILE_STORE) return;
-  bool is_load = op->code == TL_OP_TILE_LOAD;
-  const tl_value *tile = is_load ? tl_op_result(op, 0) : tl_op_arg(op, TL_GROUP_TILE_STORE_tile);
-  tl_box box = is_load ? tl_box_source(op) : tl_box_destination(op);
-  const tl_type *type = use->alloc->results[0].type;
-  if (!tile->type->layout || tl_buffer_root(box.buffer) != use->alloc || box.tile_rank != type->rank) return;
-  for (int32_t d = 0; d < box.tile_rank; d++) {
-    if (box.dims[d] != d) return;
-  }
-  for (int i = 0; i < 2; i++) use->passes[i] += bank_passes(tile->type->layout, type, use->layouts[i]);
-}
-
-static tl_shared_layout choose_layout(const tl_op *kernel, tl_op *alloc) {
+static tl_shared_layout choose_layout(tl_op *kernel, tl_op *alloc) {
   const tl_value *buffer = tl_op_result(alloc, 0);
   int64_t row_bytes =
       (int64_t)tl_dtype_bytes(buffer->type->dtype, (uint64_t)buffer->type->dims[buffer->type->rank - 1]);
@@ -116,12 +102,8 @@ static tl_shared_layout choose_layout(const tl_op *kernel, tl_op *alloc) {
   if (buffer->type->rank < 2 || has_view(buffer) || tl_dtype_bits(buffer->type->dtype) < 8) return plain;
   tl_shared_layout spread = tl_swizzle_for_rows(row_bytes, 1);
   gemm_use gemm = {.alloc = alloc};
-  tile_use tiles = {.alloc = alloc, .layouts = {&plain, &spread}};
-  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
-    tl_walk(op, find_gemm, &gemm);
-    tl_walk(op, count_passes, &tiles);
-  }
-  return gemm.found || tiles.passes[1] < tiles.passes[0] ? spread : plain;
+  tl_walk(kernel, find_gemm, &gemm);
+  return gemm.found ? spread : least_passes(kernel, alloc, &plain, &spread);
 }
 
 void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel) {
@@ -133,7 +115,7 @@ void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel) {
     tl_op_set_shared(context->module, op, TL_ATTR_SHARED_LAYOUT, &layout);
     if (layout.swizzle_mask) {
       tl_diag_report(context->diags, TL_DIAG_REMARK_SHARED_LAYOUT, op->loc,
-                     "'%s': rows of %d bytes, 16-byte chunk ^= (row >> %d) & %d: no bank conflicts",
+                     "'%s': rows of %d bytes, 16-byte chunk ^= (row >> %d) & %d against bank conflicts",
                      tl_buffer_name(buffer), layout.pitch_bytes, layout.swizzle_shift, layout.swizzle_mask);
     } else {
       tl_diag_report(context->diags, TL_DIAG_REMARK_SHARED_LAYOUT, op->loc, "'%s': rows of %d bytes, no swizzle",

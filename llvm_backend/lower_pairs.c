@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pairs of 16-bit floats. The hardware adds and multiplies two at once, and an integer below 2^10 (f16) or 2^7 (bf16)
+// becomes a float by two bit operations and a subtraction: in the range from 2^10 (2^7) on one unit of the last place
+// is 1, so that the bits of 1024 (128) with the integer in the mantissa are 1024 (128) plus the integer.
+#include "llvm_backend/lower_pairs.h"
+
+static LLVMValueRef i32(tl_lower *l, uint32_t value) {
+  return LLVMConstInt(l->session->i32, value, 0);
+}
+
+// ---- pairs
+
+static LLVMValueRef element_source(LLVMValueRef element, unsigned index) {
+  if (!LLVMIsAExtractElementInst(element)) return NULL;
+  LLVMValueRef vector = LLVMGetOperand(element, 0), at = LLVMGetOperand(element, 1);
+  if (LLVMGetVectorSize(LLVMTypeOf(vector)) != 2 || !LLVMIsAConstantInt(at)) return NULL;
+  return LLVMConstIntGetZExtValue(at) == index ? vector : NULL;
+}
+
+LLVMValueRef tl_lower_pair(tl_lower *l, LLVMValueRef low, LLVMValueRef high) {
+  LLVMValueRef vector = element_source(low, 0);
+  if (vector && vector == element_source(high, 1)) return vector;
+  vector = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(low), 2));
+  vector = LLVMBuildInsertElement(l->builder, vector, low, i32(l, 0), "");
+  return LLVMBuildInsertElement(l->builder, vector, high, i32(l, 1), "");
+}
+
+void tl_lower_split_pair(tl_lower *l, LLVMValueRef pair, LLVMValueRef *out) {
+  for (uint32_t i = 0; i < 2; i++) out[i] = LLVMBuildExtractElement(l->builder, pair, i32(l, i), "");
+}
+
+static LLVMValueRef splat(tl_lower *l, tl_dtype dtype, double value) {
+  LLVMValueRef element = LLVMConstReal(tl_session_type(l->session, dtype), value), both[] = {element, element};
+  return LLVMConstVector(both, 2);
+}
+
+bool tl_lower_has_pair_op(const tl_lower *l, tl_opcode code, tl_dtype dtype) {
+  if (code != TL_OP_ADD && code != TL_OP_SUB && code != TL_OP_MUL) return false;
+  return dtype == TL_DTYPE_F16 || (dtype == TL_DTYPE_BF16 && l->session->target->sm >= 90);
+}
+
+static LLVMValueRef build_pair_op(tl_lower *l, tl_opcode code, LLVMValueRef a, LLVMValueRef b) {
+  // No contraction: every op rounds.
+  if (code == TL_OP_ADD) return LLVMBuildFAdd(l->builder, a, b, "");
+  if (code == TL_OP_SUB) return LLVMBuildFSub(l->builder, a, b, "");
+  return LLVMBuildFMul(l->builder, a, b, "");
+}
+
+// ---- a constant added to converted integers
+
+enum { MOST_BITS = 8 };  // of the integers that are converted here
+
+static bool is_instruction(LLVMValueRef value, LLVMOpcode code) {
+  return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == code;
+}
+
+static bool constant_of(LLVMValueRef value, uint64_t *out) {
+  if (!LLVMIsAConstantInt(value)) return false;
+  *out = LLVMConstIntGetZExtValue(value);
+  return true;
+}
+
+// The exponent of the power of two of which the integers are the mantissa.
+static uint32_t base_bits(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F16 ? 0x6400 : 0x4300;
+}
+static int32_t base_value(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F16 ? 1024 : 128;
+}
+
+// Whether `floats` are `(x & mask) ^ base` as pairs: the base plus integers of at most MOST_BITS bits.
+static bool is_based(LLVMValueRef floats, tl_dtype dtype) {
+  uint64_t mask = 0, flip = 0;
+  if (!is_instruction(floats, LLVMBitCast)) return false;
+  LLVMValueRef flipped = LLVMGetOperand(floats, 0);
+  if (!is_instruction(flipped, LLVMXor) || !constant_of(LLVMGetOperand(flipped, 1), &flip)) return false;
+  LLVMValueRef masked = LLVMGetOperand(flipped, 0);
+  if (!is_instruction(masked, LLVMAnd) || !constant_of(LLVMGetOperand(masked, 1), &mask)) return false;
+  uint64_t below = dtype == TL_DTYPE_F16 ? 0x00ff00ff : 0x007f007f, base = base_bits(dtype) * UINT64_C(0x10001);
+  return (mask & ~below) == 0 && (flip & ~below) == base;
+}
+
+// Converted integers (see tl_lower_fields_to_half) plus or minus the constant in `b` by one addition, when both that
+// and the two of the source are exact. NULL otherwise.
+static LLVMValueRef add_to_converted(tl_lower *l, tl_dtype dtype, LLVMValueRef vector, LLVMValueRef const *b,
+                                     bool negative) {
+  if (!is_instruction(vector, LLVMFAdd) || b[0] != b[1] || !LLVMIsAConstantFP(b[0])) return NULL;
+  LLVMValueRef floats = LLVMGetOperand(vector, 0), addend = LLVMGetOperand(vector, 1);
+  if (!is_based(floats, dtype) || !LLVMIsAConstant(addend)) return NULL;
+  LLVMBool loses = 0;
+  LLVMValueRef first = LLVMGetAggregateElement(addend, 0);
+  double more = LLVMConstRealGetDouble(b[0], &loses), base = LLVMConstRealGetDouble(first, &loses);
+  if (negative) more = -more;
+  // All sums stay integers below twice the base, and those have all their bits in the mantissa.
+  double limit = base_value(dtype);
+  if (addend != splat(l, dtype, base) || base != (double)(int)base || base > -limit || base < -1.5 * limit) return NULL;
+  if (more < -limit / 2 || more > limit / 2 || more != (double)(int)more) return NULL;
+  return LLVMBuildFAdd(l->builder, floats, splat(l, dtype, base + more), "");
+}
+
+void tl_lower_pair_op(tl_lower *l, tl_opcode code, tl_dtype dtype, LLVMValueRef const *a, LLVMValueRef const *b,
+                      LLVMValueRef *out) {
+  LLVMValueRef x = tl_lower_pair(l, a[0], a[1]), result = NULL;
+  if (code == TL_OP_SUB || code == TL_OP_ADD) result = add_to_converted(l, dtype, x, b, code == TL_OP_SUB);
+  if (!result) {
+    LLVMValueRef y = tl_lower_pair(l, b[0], b[1]);
+    result = build_pair_op(l, code, x, y);
+  }
+  tl_lower_split_pair(l, result, out);
+}
+
+// ---- bit fields
+
+// `width` bits of `word` (i32) from bit `shift` on, as an unsigned number.
+typedef struct bit_field {
+  LLVMValueRef word;
+  uint32_t shift, width;
+} bit_field;
+
+enum { FIELD_STEPS = 8 };
+
+static bool whole_word(tl_lower *l, LLVMValueRef value, bit_field *out) {
+  if (LLVMTypeOf(value) != l->session->i32) return false;
+  *out = (bit_field){.word = value, .width = 32};
+  return true;
+}
+
+static bool find_field(tl_lower *l, LLVMValueRef value, int steps, bit_field *out);
+
+static bool shifted_field(tl_lower *l, LLVMValueRef value, bool arithmetic, int steps, bit_field *out) {
+  uint64_t by = 0;
+  if (!constant_of(LLVMGetOperand(value, 1), &by)) return false;
+  if (!find_field(l, LLVMGetOperand(value, 0), steps, out) || by >= out->width) return false;
+  // The copies of a sign bit are not the field's: only a mask over the bits below makes it one.
+  uint32_t bits = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+  if (arithmetic && out->width == bits) return false;
+  out->shift += (uint32_t)by;
+  out->width -= (uint32_t)by;
+  return true;
+}
+
+// x & (2^n - 1). Below a mask the bits that an arithmetic shift brings in do not show when the mask leaves them out.
+static bool masked_field(tl_lower *l, LLVMValueRef value, int steps, bit_field *out) {
+  uint64_t mask = 0, by = 0;
+  LLVMValueRef from = LLVMGetOperand(value, 0);
+  if (!constant_of(LLVMGetOperand(value, 1), &mask) || mask == 0 || (mask & (mask + 1)) != 0) return false;
+  uint32_t width = (uint32_t)__builtin_popcountll(mask);
+  if (is_instruction(from, LLVMAShr)) {
+    if (!constant_of(LLVMGetOperand(from, 1), &by)) return false;
+    if (!find_field(l, LLVMGetOperand(from, 0), steps, out) || by + width > out->width) return false;
+    out->shift += (uint32_t)by;
+    out->width = width;
+    return true;
+  }
+  if (!find_field(l, from, steps, out)) return false;
+  if (width < out->width) out->width = width;
+  return true;
+}
+
+// An element of a word seen as a vector.
+static bool element_field(tl_lower *l, LLVMValueRef value, bit_field *out) {
+  uint64_t index = 0;
+  LLVMValueRef vector = LLVMGetOperand(value, 0);
+  if (!constant_of(LLVMGetOperand(value, 1), &index) || !is_instruction(vector, LLVMBitCast)) return whole_word(l, value, out);
+  if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
+  LLVMValueRef word = LLVMGetOperand(vector, 0);
+  if (LLVMTypeOf(word) != l->session->i32) return whole_word(l, value, out);
+  uint32_t width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+  *out = (bit_field){.word = word, .shift = (uint32_t)index * width, .width = width};
+  return true;
+}
+
+static bool find_field(tl_lower *l, LLVMValueRef value, int steps, bit_field *out) {
+  if (--steps < 0 || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
+  if (!LLVMIsAInstruction(value)) return whole_word(l, value, out);
+  switch ((int)LLVMGetInstructionOpcode(value)) {
+    case LLVMZExt:
+      return find_field(l, LLVMGetOperand(value, 0), steps, out) || whole_word(l, value, out);
+    case LLVMTrunc: {
+      uint32_t width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+      if (!find_field(l, LLVMGetOperand(value, 0), steps, out)) return false;
+      if (width < out->width) out->width = width;
+      return true;
+    }
+    case LLVMLShr:
+      return shifted_field(l, value, false, steps, out) || whole_word(l, value, out);
+    case LLVMAShr:
+      return shifted_field(l, value, true, steps, out) || whole_word(l, value, out);
+    case LLVMAnd:
+      return masked_field(l, value, steps, out) || whole_word(l, value, out);
+    case LLVMExtractElement:
+      return element_field(l, value, out);
+    default:
+      return whole_word(l, value, out);
+  }
+}
+
+// ---- conversion
+
+// The fields as the lower bits of the two halves of a word; other bits are undefined.
+static LLVMValueRef spread_fields(tl_lower *l, const bit_field *fields) {
+  LLVMTypeRef bytes = LLVMVectorType(l->session->i8, 4);
+  LLVMValueRef words[2], picks[4];
+  for (int i = 0; i < 2; i++) {
+    words[i] = fields[i].word;
+    if (fields[i].shift % 8)
+      words[i] = LLVMBuildLShr(l->builder, words[i], i32(l, fields[i].shift % 8), "");
+    words[i] = LLVMBuildBitCast(l->builder, words[i], bytes, "");
+    picks[2 * i] = i32(l, (uint32_t)i * 4 + fields[i].shift / 8);
+    picks[2 * i + 1] = LLVMGetPoison(l->session->i32);
+  }
+  LLVMValueRef mask = LLVMConstVector(picks, 4);
+  LLVMValueRef spread = LLVMBuildShuffleVector(l->builder, words[0], words[1], mask, "");
+  return LLVMBuildBitCast(l->builder, spread, l->session->i32, "");
+}
+
+bool tl_lower_fields_to_half(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, LLVMValueRef *out) {
+  bit_field fields[2];
+  uint32_t mantissa = to == TL_DTYPE_F16 ? 10 : 7;
+  if (!tl_lower_has_pair_op(l, TL_OP_ADD, to)) return false;
+  for (int i = 0; i < 2; i++) {
+    if (!find_field(l, in[i], FIELD_STEPS, &fields[i])) return false;
+    if (fields[i].width > MOST_BITS || fields[i].width > mantissa) return false;
+    if (fields[i].shift % 8 + fields[i].width > 8) return false;
+  }
+  uint32_t width = fields[0].width;
+  if (fields[1].width != width) return false;
+  // A field as wide as a signed type has its sign in the highest bit: flipped, it is the number plus 2^(width - 1).
+  bool is_signed = tl_dtype_is_signed_int(from) && (uint32_t)tl_dtype_bits(from) == width;
+  uint32_t one = base_bits(to), flip = is_signed ? 1u << (width - 1) : 0;
+  double offset = base_value(to) + (double)flip;
+  LLVMValueRef bits = LLVMBuildAnd(l->builder, spread_fields(l, fields), i32(l, ((1u << width) - 1) * 0x10001u), "");
+  bits = LLVMBuildXor(l->builder, bits, i32(l, (one | flip) * 0x10001u), "");
+  LLVMTypeRef pair = LLVMVectorType(tl_session_type(l->session, to), 2);
+  LLVMValueRef floats = LLVMBuildBitCast(l->builder, bits, pair, "");
+  tl_lower_split_pair(l, LLVMBuildFAdd(l->builder, floats, splat(l, to, -offset), ""), out);
+  return true;
+}
