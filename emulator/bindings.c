@@ -211,6 +211,7 @@ static const tl_emu_binding bindings[] = {
 
     // mbarriers
     {"llvm.nvvm.mbarrier.init.shared", "(pi)", tl_emu_op_mbarrier_init, 0},
+    {"llvm.nvvm.mbarrier.pending.count", "i(l)", tl_emu_op_mbarrier_pending_count, 0},
     {"llvm.nvvm.mbarrier.inval.shared", "(p)", tl_emu_op_mbarrier_inval, 0},
     {"llvm.nvvm.mbarrier.arrive.shared", "l(p)", tl_emu_op_mbarrier_arrive, 0},
     {"llvm.nvvm.mbarrier.arrive.noComplete.shared", "l(pi)", tl_emu_op_mbarrier_arrive, TL_EMU_MBARRIER_COUNT | TL_EMU_MBARRIER_NO_COMPLETE},
@@ -295,6 +296,7 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.barrier.cluster.wait", "()", tl_emu_op_cluster_wait, 0},
     {"llvm.nvvm.barrier.cluster.wait.aligned", "()", tl_emu_op_cluster_wait, 0},
     {"llvm.nvvm.mapa.shared.cluster", "P(pi)", tl_emu_op_mapa, 0},
+    {"llvm.nvvm.getctarank.shared.cluster", "i(P)", tl_emu_op_getctarank, 0},
     {"llvm.nvvm.read.ptx.sreg.cluster.ctarank", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_RANK},
     {"llvm.nvvm.read.ptx.sreg.clusterid.x", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_ID_X},
     {"llvm.nvvm.read.ptx.sreg.nclusterid.x", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_NID_X},

@@ -85,11 +85,12 @@ static void add_tx(tl_emu_mbarrier *barrier, int64_t bytes, const tl_emu_site *s
     tl_emu_fail_at(site, "%lld bytes pending on an mbarrier: more than it can count", (long long)barrier->tx);
 }
 
-uint32_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, const tl_emu_site *site) {
+uint64_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, const tl_emu_site *site) {
   tl_emu_block *block = block_of(address, site);
   if (!tl_emu_touch(address, MBARRIER_BYTES, MBARRIER_BYTES, TL_EMU_ATOMIC, site)) return 0;
   tl_emu_mbarrier *barrier = must_find(block, address, site);
   uint32_t phase = barrier->phase;
+  uint64_t state = phase | (uint64_t)barrier->pending << 32;
   if (arrival->count > barrier->pending)
     tl_emu_fail_at(site, "%u arrivals at an mbarrier whose phase %u lacks only %u of %u", arrival->count, phase,
                    barrier->pending, barrier->count);
@@ -100,7 +101,7 @@ uint32_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, co
   if (arrival->may_not_end && !barrier->pending && !barrier->tx)
     tl_emu_fail_at(site, "the arrival completes phase %u, which .noComplete promises not to do", phase);
   complete_if_done(block, barrier);
-  return phase;
+  return state;
 }
 
 uint32_t tl_emu_mbarrier_phase(void *address, const tl_emu_site *site) {

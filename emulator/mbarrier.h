@@ -19,8 +19,9 @@ typedef struct tl_emu_arrival {
 void tl_emu_mbarrier_init(void *address, uint32_t count, const tl_emu_site *site);
 void tl_emu_mbarrier_invalidate(void *address, const tl_emu_site *site);
 // The running thread arrives (count 0: only expects or completes transactions). `address`: of the mbarrier, in shared
-// memory of any block of the cluster. Returns the number of the phase that it arrived at.
-uint32_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, const tl_emu_site *site);
+// memory of any block of the cluster. Returns the state before: the number of the phase and, 32 bits up, the
+// arrivals that it lacked.
+uint64_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, const tl_emu_site *site);
 // The phase of the running block's mbarrier that is not complete.
 uint32_t tl_emu_mbarrier_phase(void *address, const tl_emu_site *site);
 // Whether a phase is complete; if `waits`, after parking the thread until it is. Acquires what was released into it.

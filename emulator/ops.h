@@ -113,12 +113,14 @@ tl_emu_op_fn tl_emu_op_mbarrier_inval;
 tl_emu_op_fn tl_emu_op_mbarrier_arrive;
 tl_emu_op_fn tl_emu_op_mbarrier_tx;
 tl_emu_op_fn tl_emu_op_mbarrier_wait;
+tl_emu_op_fn tl_emu_op_mbarrier_pending_count;
 tl_emu_op_fn tl_emu_op_fence_proxy_async;
 
 // Clusters (ops_cluster.c). Parameter of the arrival: 1 if it is relaxed.
 tl_emu_op_fn tl_emu_op_cluster_arrive;
 tl_emu_op_fn tl_emu_op_cluster_wait;
 tl_emu_op_fn tl_emu_op_mapa;
+tl_emu_op_fn tl_emu_op_getctarank;
 typedef enum tl_emu_cluster_sreg {
   TL_EMU_CLUSTER_RANK,
   TL_EMU_CLUSTER_SIZE,

@@ -70,6 +70,13 @@ void tl_emu_op_mapa(void *result, const void *operands, const tl_emu_site *site)
   *(uint8_t **)result = from->cluster->blocks[rank].shared + (address - from->shared);
 }
 
+void tl_emu_op_getctarank(void *result, const void *operands, const tl_emu_site *site) {
+  tl_emu_args args = {operands, 0};
+  const tl_emu_block *block = tl_emu_block_at(tl_emu_self, tl_emu_args_pointer(&args));
+  if (!block) tl_emu_fail_at(site, "the address is not in shared memory");
+  *(uint32_t *)result = block->rank;
+}
+
 void tl_emu_op_cluster_sreg(void *result, const void *args, const tl_emu_site *site) {
   (void)args;
   const uint32_t *size = tl_emu_self->launch->cluster;

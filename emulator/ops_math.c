@@ -7,6 +7,9 @@
 #include "llvm_backend/host_libcalls.h"
 #include "support/dtype.h"
 
+// What conversions make of every NaN (recorded on an H200): of f16 and bf16, and of tf32.
+enum { NAN_PAIR_HALF = 0x7fff, NAN_TF32 = 0x7fffe000 };
+
 static float flush(float x) {
   return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
 }
@@ -55,8 +58,11 @@ void tl_emu_op_cvt_pair(void *result, const void *args, const tl_emu_site *site)
   uint16_t *pair = result;
   for (int i = 0; i < 2; i++) {
     float value = x[1 - i];
-    if ((site->binding->param & TL_EMU_CVT_RELU) && value < 0) value = 0;
-    pair[i] = site->binding->param & TL_EMU_CVT_BF16 ? tl_host_f32_to_bf16(value) : tl_host_f32_to_f16(value);
+    if ((site->binding->param & TL_EMU_CVT_RELU) && value <= 0) value = 0;  // -0 too
+    if (isnan(value))
+      pair[i] = NAN_PAIR_HALF;
+    else
+      pair[i] = site->binding->param & TL_EMU_CVT_BF16 ? tl_host_f32_to_bf16(value) : tl_host_f32_to_f16(value);
   }
 }
 
@@ -75,11 +81,17 @@ void tl_emu_op_cvt_to_f8(void *result, const void *args, const tl_emu_site *site
 
 void tl_emu_op_cvt_from_f8(void *result, const void *args, const tl_emu_site *site) {
   uint16_t *pair = result;
-  for (uint64_t i = 0; i < 2; i++)
-    pair[i] = tl_host_f32_to_f16((float)tl_dtype_load_float((tl_dtype)site->binding->param, args, i));
+  for (uint64_t i = 0; i < 2; i++) {
+    float value = (float)tl_dtype_load_float((tl_dtype)site->binding->param, args, i);
+    pair[i] = isnan(value) ? NAN_PAIR_HALF : tl_host_f32_to_f16(value);
+  }
 }
 
 void tl_emu_op_cvt_tf32(void *result, const void *args, const tl_emu_site *site) {
   (void)site;
-  tl_dtype_store_float(TL_DTYPE_TF32, result, 0, *(const float *)args);
+  float value = *(const float *)args;
+  if (isnan(value))
+    *(uint32_t *)result = NAN_TF32;
+  else
+    tl_dtype_store_float(TL_DTYPE_TF32, result, 0, value);
 }

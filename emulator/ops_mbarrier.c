@@ -17,7 +17,6 @@ void tl_emu_op_mbarrier_inval(void *result, const void *operands, const tl_emu_s
   tl_emu_mbarrier_invalidate(tl_emu_args_pointer(&args), site);
 }
 
-// The state that an arrival returns is the number of its phase.
 void tl_emu_op_mbarrier_arrive(void *result, const void *operands, const tl_emu_site *site) {
   tl_emu_args args = {operands, 0};
   void *address = tl_emu_args_pointer(&args);
@@ -30,6 +29,13 @@ void tl_emu_op_mbarrier_arrive(void *result, const void *operands, const tl_emu_
   if (param & TL_EMU_MBARRIER_TX) arrival.tx = tl_emu_args_i32(&args);
   uint64_t state = tl_emu_mbarrier_arrive(address, &arrival, site);
   if (result) *(uint64_t *)result = state;
+}
+
+// PTX ISA, mbarrier.pending_count: of the phase that the state is of, before the arrival that returned it.
+void tl_emu_op_mbarrier_pending_count(void *result, const void *operands, const tl_emu_site *site) {
+  (void)site;
+  tl_emu_args args = {operands, 0};
+  *(uint32_t *)result = (uint32_t)(tl_emu_args_i64(&args) >> 32);
 }
 
 // expect_tx, and complete_tx as an instruction.

@@ -313,8 +313,9 @@ diverged(const tl_emu_warp *warp, const tl_emu_meeting *meeting, uint32_t mask, 
   tl_emu_fail("%s", text);
 }
 
-// The open meeting of exactly these lanes, or a free one.
-static tl_emu_meeting *find_meeting(tl_emu_warp *warp, uint32_t mask, const tl_emu_site *site) {
+// The open meeting of exactly these lanes, or a free one. Lanes that wait for `lane` elsewhere, and for which it is
+// about to wait, will never meet it; lanes that wait for others may still come.
+static tl_emu_meeting *find_meeting(tl_emu_warp *warp, uint32_t lane, uint32_t mask, const tl_emu_site *site) {
   tl_emu_meeting *free_one = NULL;
   for (int i = 0; i < TL_EMU_MAX_MEETINGS; i++) {
     tl_emu_meeting *meeting = &warp->meetings[i];
@@ -322,7 +323,7 @@ static tl_emu_meeting *find_meeting(tl_emu_warp *warp, uint32_t mask, const tl_e
       if (!free_one) free_one = meeting;
     } else if (meeting->mask == mask) {
       return meeting;
-    } else if (meeting->mask & mask) {
+    } else if ((meeting->arrived & mask) && (meeting->mask >> lane & 1)) {
       diverged(warp, meeting, mask, site);
     }
   }
@@ -337,7 +338,7 @@ static inline void meet(uint32_t mask, bool same_site, void *result, const void 
   tl_emu_warp *warp = &me->block->warps[me->warp];
   uint32_t bit = 1u << me->lane;
   tl_emu_meeting *meeting = &warp->meetings[0];
-  if (meeting->mask != mask || !meeting->arrived) meeting = find_meeting(warp, mask, site);
+  if (meeting->mask != mask || !meeting->arrived) meeting = find_meeting(warp, me->lane, mask, site);
   if (!meeting->arrived) {
     meeting->mask = mask;
     meeting->site = site;
