@@ -74,7 +74,7 @@ START_TEST(conversions) {
     for (int t = 0; t < 64; t++) {
       for (int k = 0; k < 2; k++) {
         uint16_t want;
-        float value = cases[c].relu && values[t][k] < 0 ? 0 : values[t][k];
+        float value = cases[c].relu && values[t][k] <= 0 ? 0 : values[t][k];  // -0 too
         tl_dtype_store_float(cases[c].dtype, &want, 0, (double)value);
         uint16_t got = (uint16_t)(run.out[t][0] >> (k ? 0 : 16));  // the first operand is in the upper half
         ck_assert_msg(got == want, "%s of %a: %04x, wanted %04x", cases[c].name, (double)value, got, want);
