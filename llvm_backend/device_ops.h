@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The table of device operations (device_ops.def). No LLVM types: the emulator binds every row by name and signature.
+// The thousands of forms of wgmma are no rows: wgmma.h makes one from a name.
 #ifndef TL_LLVM_BACKEND_DEVICE_OPS_H
 #define TL_LLVM_BACKEND_DEVICE_OPS_H
 
@@ -22,6 +23,7 @@ typedef enum tl_device_family {
   TL_DEVICE_FAMILY_SHFL,
   TL_DEVICE_FAMILY_LDMATRIX,
   TL_DEVICE_FAMILY_MMA,
+  TL_DEVICE_FAMILY_WGMMA,
   TL_DEVICE_FAMILY_CVT,
   TL_DEVICE_FAMILY_APPROX,
   TL_DEVICE_FAMILY_LD_PRED,
@@ -34,8 +36,16 @@ typedef enum tl_device_family {
   TL_DEVICE_FAMILY_BULK
 } tl_device_family;
 
+// Most operands, and most results, of one op.
+enum { TL_DEVICE_MAX_OPERANDS = 256 };
+
 // Who takes part in one execution.
-typedef enum tl_device_scope { TL_DEVICE_SCOPE_THREAD, TL_DEVICE_SCOPE_WARP, TL_DEVICE_SCOPE_BLOCK } tl_device_scope;
+typedef enum tl_device_scope {
+  TL_DEVICE_SCOPE_THREAD,
+  TL_DEVICE_SCOPE_WARP,
+  TL_DEVICE_SCOPE_WARPGROUP,  // four warps, the first of which has a number that is a multiple of four
+  TL_DEVICE_SCOPE_BLOCK
+} tl_device_scope;
 
 typedef enum tl_device_effect {
   TL_DEVICE_EFFECT_NONE,

@@ -16,6 +16,7 @@ static LLVMTypeRef letter_type(const tl_session *s, char letter) {
     case 'I':
       return s->i32;
     case 'l':
+    case 'L':
       return s->i64;
     case 'e':
       return s->f16;
@@ -42,7 +43,7 @@ static LLVMTypeRef letter_type(const tl_session *s, char letter) {
 }
 
 LLVMTypeRef tl_session_device_type(tl_session *session, const char *signature) {
-  LLVMTypeRef results[8], params[16];
+  LLVMTypeRef results[TL_DEVICE_MAX_OPERANDS], params[TL_DEVICE_MAX_OPERANDS];
   unsigned num_results = 0, num_params = 0;
   const char *at = signature;
   for (; *at != '('; at++) results[num_results++] = letter_type(session, *at);
@@ -98,6 +99,38 @@ LLVMValueRef tl_session_call_device(tl_session *session, LLVMBuilderRef builder,
   return LLVMBuildCall2(builder, session->device_types[id], function, args, num_args, "");
 }
 
+LLVMValueRef tl_session_call_wgmma(tl_session *session, LLVMBuilderRef builder, tl_str name, LLVMValueRef *args,
+                                   unsigned num_args) {
+  tl_wgmma_op op;
+  if (!tl_wgmma_op_make(name, &op)) return NULL;
+  LLVMTypeRef type = tl_session_device_type(session, op.row.signature);
+  LLVMValueRef function = LLVMGetNamedFunction(session->module, op.row.name);
+  if (!function) {
+    function = LLVMAddFunction(session->module, op.row.name, type);
+    declare_attributes(session, &op.row, function);
+  }
+  tl_wgmma_op_fini(&op);
+  return LLVMBuildCall2(builder, type, function, args, num_args, "");
+}
+
+LLVMValueRef tl_session_call_wgmma_form(tl_session *session, LLVMBuilderRef builder, const tl_wgmma_form *form,
+                                        LLVMValueRef *args, unsigned num_args) {
+  tl_strbuf name = {0};
+  tl_wgmma_form_name(form, &name);
+  LLVMValueRef call = tl_session_call_wgmma(session, builder, tl_strbuf_view(&name), args, num_args);
+  tl_strbuf_fini(&name);
+  return call;
+}
+
+LLVMValueRef tl_session_call_wgmma_wait(tl_session *session, LLVMBuilderRef builder, const tl_wgmma_wait *wait,
+                                        LLVMValueRef *args, unsigned num_args) {
+  tl_strbuf name = {0};
+  tl_wgmma_wait_name(wait, &name);
+  LLVMValueRef call = tl_session_call_wgmma(session, builder, tl_strbuf_view(&name), args, num_args);
+  tl_strbuf_fini(&name);
+  return call;
+}
+
 static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef function) {
   LLVMTypeRef type = LLVMGlobalGetValueType(function);
   LLVMBuilderRef builder = LLVMCreateBuilderInContext(session->context);
@@ -106,7 +139,7 @@ static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef f
   bool side_effect = op->effect != TL_DEVICE_EFFECT_NONE || op->scope != TL_DEVICE_SCOPE_THREAD;
   LLVMValueRef body = LLVMGetInlineAsm(type, op->asm_text, strlen(op->asm_text), op->asm_constraints,
                                        strlen(op->asm_constraints), side_effect, 0, LLVMInlineAsmDialectATT, 0);
-  LLVMValueRef args[16];
+  LLVMValueRef args[TL_DEVICE_MAX_OPERANDS];
   LLVMGetParams(function, args);
   LLVMValueRef call = LLVMBuildCall2(builder, type, body, args, LLVMCountParams(function), "");
   unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
@@ -127,10 +160,18 @@ static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef f
 }
 
 void tl_session_fill_asm(tl_session *session, LLVMModuleRef module) {
-  for (int i = 0; i < TL_DEVOP_COUNT; i++) {
-    const tl_device_op *op = tl_device_op_of((tl_device_op_id)i);
-    if (!tl_device_op_is_asm(op)) continue;
-    LLVMValueRef function = LLVMGetNamedFunction(module, op->name);
-    if (function && LLVMIsDeclaration(function)) fill_one(session, op, function);
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+    size_t len;
+    const char *data = LLVMGetValueName2(f, &len);
+    tl_str name = {data, len};
+    if (!LLVMIsDeclaration(f) || !tl_str_starts_with(name, "tl.")) continue;
+    tl_device_op_id id = tl_device_op_find(name);
+    tl_wgmma_op wgmma;
+    if (id != TL_DEVOP_COUNT) {
+      fill_one(session, tl_device_op_of(id), f);
+    } else if (tl_wgmma_op_make(name, &wgmma)) {
+      fill_one(session, &wgmma.row, f);
+      tl_wgmma_op_fini(&wgmma);
+    }
   }
 }

@@ -125,9 +125,15 @@ tl_status tl_session_begin_module(tl_session *session, const char *name) {
 
 int tl_session_needed_ptx(const tl_session *session, LLVMModuleRef module) {
   int needed = session->target->ptx_floor;
-  for (int i = 0; i < TL_DEVOP_COUNT; i++) {
-    const tl_device_op *op = tl_device_op_of((tl_device_op_id)i);
-    if (op->min_ptx > needed && LLVMGetNamedFunction(module, op->name)) needed = op->min_ptx;
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+    size_t len;
+    const char *data = LLVMGetValueName2(f, &len);
+    tl_str name = {data, len};
+    tl_device_op_id id = tl_device_op_find(name);
+    int min_ptx = id != TL_DEVOP_COUNT ? tl_device_op_of(id)->min_ptx : 0;
+    tl_wgmma_form form;
+    if (tl_wgmma_form_parse(name, &form)) min_ptx = tl_wgmma_min_ptx(&form);
+    if (min_ptx > needed) needed = min_ptx;
   }
   return needed;
 }

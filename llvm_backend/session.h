@@ -9,6 +9,7 @@
 #include "ir/target.h"
 #include "llvm_backend/device_ops.h"
 #include "llvm_backend/guard.h"
+#include "llvm_backend/wgmma.h"
 #include "support/dtype.h"
 #include "support/status.h"
 #include "support/strbuf.h"
@@ -66,6 +67,13 @@ LLVMTypeRef tl_session_device_type(tl_session *session, const char *signature);
 // Declares the device op in the module (once) and calls it.
 LLVMValueRef tl_session_call_device(tl_session *session, LLVMBuilderRef builder, tl_device_op_id id, LLVMValueRef *args,
                                     unsigned num_args);
+// The same for the ops of wgmma.h; NULL when there is no such form.
+LLVMValueRef tl_session_call_wgmma(tl_session *session, LLVMBuilderRef builder, tl_str name, LLVMValueRef *args,
+                                   unsigned num_args);
+LLVMValueRef tl_session_call_wgmma_form(tl_session *session, LLVMBuilderRef builder, const tl_wgmma_form *form,
+                                        LLVMValueRef *args, unsigned num_args);
+LLVMValueRef tl_session_call_wgmma_wait(tl_session *session, LLVMBuilderRef builder, const tl_wgmma_wait *wait,
+                                        LLVMValueRef *args, unsigned num_args);
 // Calls the overloaded LLVM intrinsic `name` (such as "llvm.fma") for `type`.
 LLVMValueRef tl_session_call_intrinsic(tl_session *session, LLVMBuilderRef builder, const char *name,
                                        LLVMTypeRef *overloads, unsigned num_overloads, LLVMValueRef *args,

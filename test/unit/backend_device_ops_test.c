@@ -12,10 +12,11 @@
 #include "test/unit/backend_ptxas.h"
 
 static const tl_target *lowest_target(const tl_device_op *op) {
-  return tl_target_find(tl_str_from(op->min_sm <= 80   ? "sm_80"
-                                    : op->min_sm <= 86 ? "sm_86"
-                                    : op->min_sm <= 89 ? "sm_89"
-                                                       : "sm_90"));
+  return tl_target_find(tl_str_from(op->family == TL_DEVICE_FAMILY_WGMMA ? "sm_90a"
+                                    : op->min_sm <= 80                   ? "sm_80"
+                                    : op->min_sm <= 86                   ? "sm_86"
+                                    : op->min_sm <= 89                   ? "sm_89"
+                                                                         : "sm_90"));
 }
 
 // Immediates that one value is not as good as another for.
@@ -32,6 +33,7 @@ static LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, const tl_device_op
   if (letter == 'I') return tl_session_i32(s, immediate(op));
   if (letter == 'B') return tl_session_bool(s, true);
   if (letter == 'G') return LLVMBuildAddrSpaceCast(b, LLVMGetParam(function, 1), type, "");
+  if (letter == 'L') return tl_session_i64(s, 0);
   if (letter == 'b') {
     LLVMValueRef word = LLVMBuildLoad2(b, s->i32, LLVMGetParam(function, 1), "");
     return LLVMBuildTrunc(b, word, s->i1, "");

@@ -14,6 +14,7 @@
 
 typedef struct tl_test_cubin {
   bool ok;
+  bool is_serialized;  // ptxas put waits between wgmmas that were meant to overlap (C7510 and its like)
   int registers, spill_bytes;
 } tl_test_cubin;
 
@@ -38,6 +39,7 @@ static inline tl_test_cubin tl_test_assemble(const char *ptx, const char *arch) 
     const char *used = strstr(line, "Used "), *spill = strstr(line, "bytes stack frame, ");
     if (used) sscanf(used, "Used %d registers", &result.registers);
     if (spill) sscanf(spill, "bytes stack frame, %d bytes spill", &result.spill_bytes);
+    if (strstr(line, "wgmma.mma_async instructions are serialized")) result.is_serialized = true;
     if (len + strlen(line) < sizeof text) len += (size_t)sprintf(text + len, "%s", line);
   }
   result.ok = pclose(pipe) == 0;
