@@ -140,6 +140,12 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.stmatrix.sync.aligned.m8n8.x1.trans.b16.p3", "(pi)", tl_emu_op_stmatrix, 1 | TL_EMU_MATRIX_TRANS},
     {"llvm.nvvm.stmatrix.sync.aligned.m8n8.x2.trans.b16.p3", "(pii)", tl_emu_op_stmatrix, 2 | TL_EMU_MATRIX_TRANS},
     {"llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.trans.b16.p3", "(piiii)", tl_emu_op_stmatrix, 4 | TL_EMU_MATRIX_TRANS},
+    // every form: the name is parsed (tl_emu_wgmma_detail)
+    {"tl.wgmma.m64*", "", tl_emu_op_wgmma, 0},
+    {"tl.wgmma.wait.*", "", tl_emu_op_wgmma_wait, 0},
+    {"llvm.nvvm.wgmma.fence.sync.aligned", "()", tl_emu_op_wgmma_fence, 0},
+    {"llvm.nvvm.wgmma.commit_group.sync.aligned", "()", tl_emu_op_wgmma_commit, 0},
+    {"llvm.nvvm.wgmma.wait_group.sync.aligned", "(L)", tl_emu_op_wgmma_wait_group, 0},
     {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "ffff(EEEEEEffff)", tl_emu_op_mma, TL_EMU_MMA_F16},
     {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", "ffff(EEEffff)", tl_emu_op_mma, TL_EMU_MMA_F16 | TL_EMU_MMA_HALF},
     {"llvm.nvvm.mma.m16n8k16.row.col.f16.f16", "EE(EEEEEEEE)", tl_emu_op_mma, TL_EMU_MMA_F16_F16},

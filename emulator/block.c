@@ -78,6 +78,7 @@ static void start_block(tl_emu_worker *worker, tl_emu_block *block, const uint32
   block->num_live = worker->num_threads;
   if (launch->shared_bytes) memset(block->shared, 0xff, launch->shared_bytes);  // reads as NaN
   memset(block->barriers, 0, sizeof block->barriers);
+  tl_emu_wgmma_begin_block(block);
   block->num_mbarriers = 0;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     tl_emu_warp *warp = &block->warps[w];
@@ -165,6 +166,7 @@ void tl_emu_blocks_destroy(tl_emu_worker *worker) {
       tl_emu_bulk_drop(&block->fibers[t].bulk);
     }
     free(block->fibers);
+    tl_emu_wgmma_destroy(block);
     free(block->mbarriers);
   }
   for (uint32_t i = 0; i < worker->num_clusters && worker->clusters; i++)

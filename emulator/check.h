@@ -38,6 +38,8 @@ void tl_emu_release(uint32_t thread, tl_emu_clock **clock);
 void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock);
 // Forgets `*clock`, which becomes NULL: a new phase begins.
 void tl_emu_clock_reset(tl_emu_clock **clock);
+// The running thread uses the operation `site` in a way that the PTX ISA rules out. `what`: static text that says how.
+void tl_emu_check_misuse(const char *what, const tl_emu_site *site);
 // The running thread executes fence.proxy.async.
 void tl_emu_fence_proxy_async(uint32_t thread);
 

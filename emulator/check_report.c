@@ -16,7 +16,7 @@ enum { MAX_FOUND_IN_CLUSTER = 1000 };
 static bool same_finding(const tl_emu_raw_finding *a, const tl_emu_raw_finding *b) {
   const tl_emu_epoch site_mask = (tl_emu_epoch)TL_EMU_EPOCH_MAX_SITE << TL_EMU_EPOCH_SITE_SHIFT;
   return a->kind == b->kind && !((a->now ^ b->now) & site_mask) && !((a->before ^ b->before) & site_mask) &&
-         !a->before == !b->before;
+         !a->before == !b->before && a->what == b->what;
 }
 
 // Adds `made`; what is there already is counted, and told of by the first one of the lowest block.
@@ -84,6 +84,7 @@ void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
                              .address = seen->address,
                              .bytes = (uint32_t)seen->bytes,
                              .align = (uint32_t)seen->align,
+                             .what = seen->what,
                              .sequence = checker->found_in_cluster++,
                              .count = 1};
   int64_t before = seen->before ? thread_of_epoch(checker, seen->before) : -1;
@@ -102,6 +103,13 @@ void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async) 
   tl_emu_actor actor = {
       .when = (tl_emu_epoch)async->slot << TL_EMU_EPOCH_AGENT_SHIFT, .agent = async->issuer, .site = async->site};
   tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ASYNC, TL_EMU_WRITE, &actor, 0, NULL, 0, 0});
+}
+
+void tl_emu_check_misuse(const char *what, const tl_emu_site *site) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker || !(checker->checks & TL_EMU_CHECK_ASYNC)) return;
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(tl_emu_self->current->thread), site);
+  tl_emu_found(checker, &(tl_emu_seen){.kind = TL_EMU_FINDING_MISUSE, .actor = &actor, .what = what});
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of every launch's list
@@ -244,6 +252,7 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
       return format_text("a release by the one block and an acquire by the other, between the two");
     case TL_EMU_FINDING_ASYNC:
       return format_text("a wait for it before the end of the block");
+    case TL_EMU_FINDING_MISUSE:
     case TL_EMU_FINDING_COUNT:
       break;
   }
@@ -281,8 +290,9 @@ static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_fin
   *out = (tl_emu_finding){.kind = raw->kind, .count = raw->count};
   out->kernel = format_text("%s", launch->kernel_name);
   fill_side(launch, raw->now, raw->thread, raw->block, &out->now);
-  out->now.action = raw->kind == TL_EMU_FINDING_ASYNC ? format_text("starts what nobody waits for")
-                                                      : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
+  out->now.action = raw->kind == TL_EMU_FINDING_ASYNC    ? format_text("starts what nobody waits for")
+                    : raw->kind == TL_EMU_FINDING_MISUSE ? format_text("breaks a rule: %s", raw->what)
+                                                         : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
   if (raw->before) {
     fill_side(launch, raw->before, raw->before_thread, raw->before_block, &out->before);
     const char *verb = raw->before & TL_EMU_EPOCH_READ     ? "read"

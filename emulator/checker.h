@@ -90,6 +90,7 @@ typedef struct tl_emu_raw_finding {
   const void *address;
   int64_t shared_offset;  // -1: not in shared memory
   uint32_t bytes, align;
+  const char *what;   // of a misuse; static
   uint32_t sequence;  // in its cluster
   uint64_t count;
   char *place;  // Owned. Of global memory, which may be gone when the text is made; NULL in shared memory
@@ -215,6 +216,7 @@ typedef struct tl_emu_seen {
   const void *address;
   size_t bytes, align;
   uint32_t before_owner;  // cluster of `before` + 1; 0: the same
+  const char *what;       // of a misuse; static
 } tl_emu_seen;
 // Records a finding, unless there were too many in the cluster.
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);

@@ -58,6 +58,8 @@ static int dump_parked(const tl_emu_block *block, const tl_emu_warp *warp, tl_st
     tl_strbuf_append_c(out, " wait at ");
     if (first->waits_for == block->cluster)
       tl_strbuf_appendf(out, "the cluster's barrier, where %u threads arrived", block->cluster->arrived);
+    else if (first->waits_for == block->wgmma)
+      tl_strbuf_append_c(out, "the other warps of its warpgroup");
     else
       tl_emu_mbarrier_describe(block, first->waits_for, out);
     tl_strbuf_append_c(out, ", ");

@@ -41,7 +41,8 @@ const char *tl_emu_finding_kind_name(tl_emu_finding_kind kind) {
                                       [TL_EMU_FINDING_BOUNDS] = "out of bounds",
                                       [TL_EMU_FINDING_ALIGNMENT] = "misaligned access",
                                       [TL_EMU_FINDING_BLOCKS] = "race between blocks",
-                                      [TL_EMU_FINDING_ASYNC] = "unawaited operation"};
+                                      [TL_EMU_FINDING_ASYNC] = "unawaited operation",
+                                      [TL_EMU_FINDING_MISUSE] = "misused operation"};
   return (unsigned)kind < TL_EMU_FINDING_COUNT ? names[kind] : "finding";
 }
 

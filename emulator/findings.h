@@ -18,6 +18,7 @@ typedef enum tl_emu_finding_kind {
   TL_EMU_FINDING_ALIGNMENT,
   TL_EMU_FINDING_BLOCKS,  // a race between blocks, in global memory
   TL_EMU_FINDING_ASYNC,   // asynchronous work that nobody waited for
+  TL_EMU_FINDING_MISUSE,  // an operation whose operands or surroundings the PTX ISA rules out
   TL_EMU_FINDING_COUNT
 } tl_emu_finding_kind;
 

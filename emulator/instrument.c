@@ -156,5 +156,5 @@ uint32_t tl_emu_op_granule(const tl_emu_binding *binding) {
   if (binding->run == tl_emu_op_cp_async) return (uint32_t)(binding->param & ~TL_EMU_COPY_ZFILL);
   if (binding->run == tl_emu_op_ldmatrix || binding->run == tl_emu_op_stmatrix) return MAX_GRANULE;
   // Letters that stand for no memory, or for global memory.
-  return strspn(binding->signature, "bsilehyfdEYgI()") < strlen(binding->signature) ? WORD : MAX_GRANULE;
+  return strspn(binding->signature, "bsilehyfdEYgIL()") < strlen(binding->signature) ? WORD : MAX_GRANULE;
 }

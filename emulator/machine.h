@@ -29,6 +29,7 @@ typedef struct tl_emu_site tl_emu_site;
 typedef struct tl_emu_worker tl_emu_worker;
 typedef struct tl_emu_block tl_emu_block;
 typedef struct tl_emu_cluster tl_emu_cluster;
+typedef struct tl_emu_wgmma tl_emu_wgmma;        // ops_wgmma.c
 typedef struct tl_emu_checker tl_emu_checker;    // checker.h
 typedef struct tl_emu_raw_list tl_emu_raw_list;  // checker.h
 
@@ -63,6 +64,7 @@ struct tl_emu_site {
   uint32_t ordinal;  // number of the call in the module, from 1; 0 for plain accesses
   uint32_t line;     // source line from debug information; 0 when there is none
   const char *file;  // its file; NULL when there is none
+  void *detail;      // Owned. What the name of an op of wgmma says; else NULL
   // Of plain accesses:
   tl_emu_access_kind access;
   uint32_t bytes, align;
@@ -106,7 +108,7 @@ typedef struct tl_emu_fiber {
   uint32_t num_copies, copies_capacity;
   tl_emu_copy *copies;  // Owned. Issued, not landed yet; in order of issue.
   tl_emu_bulk_queue bulk;
-  const void *waits_for;    // an mbarrier, or the cluster whose barrier it waits at; NULL: neither
+  const void *waits_for;    // an mbarrier, the cluster whose barrier it waits at, or the block's `wgmma`; NULL: none
   bool may_give_up;         // it waits in a try_wait, which has a time limit …
   bool gave_up;             // … and the last one came to it
   bool in_cluster_barrier;  // it has arrived there and not waited yet …
@@ -174,6 +176,7 @@ struct tl_emu_block {
   tl_emu_fiber *fibers;     // Owned. One a thread.
   tl_emu_warp warps[TL_EMU_MAX_WARPS];
   tl_emu_barrier barriers[TL_EMU_NUM_BARRIERS];
+  tl_emu_wgmma *wgmma;         // Owned. NULL until a warpgroup uses it
   tl_emu_mbarrier *mbarriers;  // Owned.
   uint32_t num_mbarriers, mbarrier_capacity;
   uint32_t num_live;     // threads that have not exited

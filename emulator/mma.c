@@ -79,8 +79,6 @@ static void multiply_portable(tl_emu_mma_tiles *t, bool k8, bool bf16) {
   }
 }
 
-#define TL_EMU_AVX2 __attribute__((target("avx2,fma,f16c")))
-
 TL_EMU_AVX2 static inline __m256 widen_row(const uint32_t *words, bool bf16) {
   __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)words);
   if (bf16) return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));
@@ -129,7 +127,7 @@ TL_EMU_AVX2 static void multiply_avx2(tl_emu_mma_tiles *t, bool k8, bool bf16) {
   }
 }
 
-static bool have_avx2(void) {
+bool tl_emu_have_avx2(void) {
   static int known;  // 0: not asked; the answer is the same whoever asks
   int have = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (!have) {
@@ -141,8 +139,25 @@ static bool have_avx2(void) {
   return have == 1;
 }
 
+TL_EMU_AVX2 static void widen_f16_avx2(const uint8_t *halves, int count, float *out) {
+  for (int i = 0; i < count; i += 8)
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + 2 * i))));
+}
+
+void tl_emu_widen_f16(const void *halves, int count, float *out) {
+  if (tl_emu_have_avx2()) {
+    widen_f16_avx2(halves, count, out);
+    return;
+  }
+  for (int i = 0; i < count; i++) {
+    uint16_t bits;
+    memcpy(&bits, (const uint8_t *)halves + 2 * i, sizeof bits);
+    out[i] = tl_host_f16_to_f32(bits);
+  }
+}
+
 void tl_emu_mma_multiply(tl_emu_mma_tiles *t, bool k8, bool bf16, bool portable) {
-  if (!portable && have_avx2())
+  if (!portable && tl_emu_have_avx2())
     multiply_avx2(t, k8, bf16);
   else
     multiply_portable(t, k8, bf16);

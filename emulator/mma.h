@@ -21,4 +21,12 @@ void tl_emu_mma_multiply(tl_emu_mma_tiles *tiles, bool k8, bool bf16, bool porta
 // The same for tf32, 8-bit integers and 8-bit floats (mma_bytes.c); `kind` is a tl_emu_mma_kind without its bit.
 void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *tiles, bool half, int kind);
 
+// Whether the CPU has what TL_EMU_AVX2 functions need.
+bool tl_emu_have_avx2(void);
+#define TL_EMU_AVX2 __attribute__((target("avx2,fma,f16c")))
+// `count` (a multiple of 8) halves, packed and not necessarily aligned, as floats.
+void tl_emu_widen_f16(const void *halves, int count, float *out);
+// The value of every 8-bit float, by its bits. Static.
+const float *tl_emu_f8_values(bool e5m2);
+
 #endif

@@ -23,6 +23,11 @@ static void fill_tables(void) {
   }
 }
 
+const float *tl_emu_f8_values(bool e5m2) {
+  pthread_once(&tables_once, fill_tables);
+  return tables[e5m2];
+}
+
 __attribute__((target_clones("avx2", "default"))) static void add_floats(float (*c)[8], const float *a, const float *b,
                                                                          uint32_t k) {
   for (uint32_t m = 0; m < 16; m++)

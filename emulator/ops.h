@@ -89,6 +89,19 @@ typedef enum tl_emu_mma_kind {
 tl_emu_op_fn tl_emu_op_mma;
 tl_emu_op_fn tl_emu_op_mma_f64;
 
+// Asynchronous multiplications by a warpgroup (ops_wgmma.c).
+tl_emu_op_fn tl_emu_op_wgmma;
+tl_emu_op_fn tl_emu_op_wgmma_fence;
+tl_emu_op_fn tl_emu_op_wgmma_commit;
+tl_emu_op_fn tl_emu_op_wgmma_wait;
+tl_emu_op_fn tl_emu_op_wgmma_wait_group;
+// What a name says, for tl_emu_site; to be freed. NULL when it is none of llvm_backend/wgmma.h.
+void *tl_emu_wgmma_detail(const char *name);
+// Forgets what earlier blocks in that place left; tells what nobody waited for; frees everything.
+void tl_emu_wgmma_begin_block(tl_emu_block *block);
+void tl_emu_wgmma_end_block(tl_emu_block *block);
+void tl_emu_wgmma_destroy(tl_emu_block *block);
+
 // Asynchronous copies (ops_async.c). Parameter: bytes, plus a bit for the forms with a source size.
 enum { TL_EMU_COPY_ZFILL = 64 };
 tl_emu_op_fn tl_emu_op_cp_async;
@@ -200,6 +213,12 @@ static inline void tl_emu_access_begin(const tl_emu_site *site, uint32_t thread)
 static inline void tl_emu_access_end(void) {
   __asm__ volatile("" ::: "memory");
   tl_emu_self->access_site = NULL;
+}
+
+// Where the running block's part of the window starts: addresses in descriptors are offsets from there.
+static inline const uint8_t *tl_emu_shared_base(void) {
+  const uint8_t *shared = tl_emu_self->context.shared;
+  return shared - (uintptr_t)shared % TL_EMU_BLOCK_STRIDE;
 }
 
 // Whether `pointer` is in the running block's shared memory for `bytes`; used for messages before the hardware would

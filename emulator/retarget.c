@@ -18,9 +18,11 @@
 #include <string.h>
 
 #include "emulator/machine.h"
+#include "emulator/ops.h"
 #include "emulator/retarget.h"
 #include "emulator/retarget_cfg.h"
 #include "llvm_backend/host_jit.h"
+#include "llvm_backend/wgmma.h"
 #include "support/vec.h"
 
 static tl_status unsupported(LLVMValueRef where, const char *what) {
@@ -164,12 +166,26 @@ static bool is_device_op(const char *name) {
          !strcmp(name, "llvm.debugtrap") || !strcmp(name, "vprintf") || !strcmp(name, "__assertfail");
 }
 
+// Ops whose names are parsed must be names that mean something, and be declared with the right number of operands.
+static bool is_bound(LLVMValueRef function, const char *name) {
+  if (!tl_emu_find_binding(name)) return false;
+  tl_wgmma_op op;
+  if (strncmp(name, TL_WGMMA_PREFIX, strlen(TL_WGMMA_PREFIX)) != 0) return true;
+  if (!tl_wgmma_op_make(tl_str_from(name), &op)) return false;
+  const char *args = strchr(op.row.signature, '(');
+  unsigned results = (unsigned)(args - op.row.signature), params = (unsigned)strlen(args) - 2;
+  LLVMTypeRef type = LLVMGlobalGetValueType(function), result = LLVMGetReturnType(type);
+  tl_wgmma_op_fini(&op);
+  bool is_struct = LLVMGetTypeKind(result) == LLVMStructTypeKind;
+  return LLVMCountParamTypes(type) == params && (is_struct ? LLVMCountStructElementTypes(result) : 1) == results;
+}
+
 static tl_status check_ops_bound(retarget *r) {
   tl_strbuf missing = {0};
   for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f)) {
     size_t len;
     const char *name = LLVMGetValueName2(f, &len);
-    if (!LLVMIsDeclaration(f) || !is_device_op(name) || !LLVMGetFirstUse(f) || tl_emu_find_binding(name)) continue;
+    if (!LLVMIsDeclaration(f) || !is_device_op(name) || !LLVMGetFirstUse(f) || is_bound(f, name)) continue;
     tl_strbuf_appendf(&missing, "%s%s", missing.len ? ", " : "", name);
   }
   tl_status status = TL_OK;
@@ -237,7 +253,8 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
                       .op = tl_strbuf_take(&op_copy),
                       .ordinal = ++r->num_op_calls,
                       .line = LLVMGetDebugLocLine(call),
-                      .file = tl_emu_file_of(call)};
+                      .file = tl_emu_file_of(call),
+                      .detail = tl_emu_wgmma_detail(op)};
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
   uint32_t granule = tl_emu_op_granule(binding);
@@ -501,6 +518,7 @@ void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted) {
   }
   for (size_t i = 0; i < retargeted->num_sites; i++) {
     free((char *)retargeted->sites[i].op);
+    free(retargeted->sites[i].detail);
     free((char *)retargeted->sites[i].file);
   }
   free(retargeted->sites);

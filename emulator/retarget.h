@@ -7,9 +7,10 @@
 #include <llvm-c/Target.h>
 
 #include "emulator/machine.h"
+#include "llvm_backend/device_ops.h"
 #include "support/vec.h"
 
-enum { SHARED_SPACE = 3, MAX_OPERANDS = 128, MAX_GRANULE = 16 };
+enum { SHARED_SPACE = 3, MAX_OPERANDS = TL_DEVICE_MAX_OPERANDS, MAX_GRANULE = 16 };
 
 typedef struct shared_variable {
   LLVMValueRef global;
