@@ -28,8 +28,10 @@ static tl_status compile(const char *text, const tv_vector *v, tl_emu_kernel **o
   LLVMContextRef context = LLVMContextCreate();
   LLVMModuleRef module = NULL;
   char *message = NULL;
-  if (LLVMParseIRInContext2(context, LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "vector"), &module,
-                            &message)) {
+  LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(text, strlen(text), "vector", true);
+  bool failed = LLVMParseIRInContext2(context, buffer, &module, &message);
+  LLVMDisposeMemoryBuffer(buffer);
+  if (failed) {
     tl_status status = tl_status_make(TL_STATUS_INTERNAL, "%s\n%s", message, text);
     LLVMDisposeMessage(message);
     LLVMContextDispose(context);
