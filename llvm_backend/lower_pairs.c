@@ -161,7 +161,8 @@ static bool masked_field(tl_lower *l, LLVMValueRef value, int steps, bit_field *
 static bool element_field(tl_lower *l, LLVMValueRef value, bit_field *out) {
   uint64_t index = 0;
   LLVMValueRef vector = LLVMGetOperand(value, 0);
-  if (!constant_of(LLVMGetOperand(value, 1), &index) || !is_instruction(vector, LLVMBitCast)) return whole_word(l, value, out);
+  if (!constant_of(LLVMGetOperand(value, 1), &index) || !is_instruction(vector, LLVMBitCast))
+    return whole_word(l, value, out);
   if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
   LLVMValueRef word = LLVMGetOperand(vector, 0);
   if (LLVMTypeOf(word) != l->session->i32) return whole_word(l, value, out);
@@ -203,8 +204,7 @@ static LLVMValueRef spread_fields(tl_lower *l, const bit_field *fields) {
   LLVMValueRef words[2], picks[4];
   for (int i = 0; i < 2; i++) {
     words[i] = fields[i].word;
-    if (fields[i].shift % 8)
-      words[i] = LLVMBuildLShr(l->builder, words[i], i32(l, fields[i].shift % 8), "");
+    if (fields[i].shift % 8) words[i] = LLVMBuildLShr(l->builder, words[i], i32(l, fields[i].shift % 8), "");
     words[i] = LLVMBuildBitCast(l->builder, words[i], bytes, "");
     picks[2 * i] = i32(l, (uint32_t)i * 4 + fields[i].shift / 8);
     picks[2 * i + 1] = LLVMGetPoison(l->session->i32);

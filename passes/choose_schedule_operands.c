@@ -112,7 +112,8 @@ static bool body_fits(const operand_tile *tile) {
       if (tl_element_buffer(op)->type->scope == TL_SCOPE_LOCAL || !load_fits(op, tile)) return false;
       continue;
     }
-    if (!(tl_op_info_of(op->code)->flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR)) || op->num_regions > 0) return false;
+    if (!(tl_op_info_of(op->code)->flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR)) || op->num_regions > 0)
+      return false;
   }
   return true;
 }

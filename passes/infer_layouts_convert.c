@@ -66,21 +66,26 @@ tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile,
   return buffer;
 }
 
+// Whether register `w` of `want` is register `h` of `have` in every thread that holds something in it.
+static bool is_register(const tl_layout *have, int32_t h, const tl_layout *want, int32_t w, int32_t threads) {
+  int32_t wanted[TL_MAX_RANK], found[TL_MAX_RANK];
+  for (int32_t thread = 0; thread < threads; thread++) {
+    if (!tl_layout_coord(want, w, thread % 32, thread / 32, wanted)) continue;
+    if (!tl_layout_coord(have, h, thread % 32, thread / 32, found)) return false;
+    for (int32_t d = 0; d < want->rank; d++)
+      if (found[d] != wanted[d]) return false;
+  }
+  return true;
+}
+
 bool tl_is_renaming(const tl_layout *have, const tl_layout *want) {
   int32_t warps = tl_layout_axis_size(want, TL_AXIS_WARP);
   int32_t num_have = tl_layout_num_registers(have), num_want = tl_layout_num_registers(want);
   if (warps != tl_layout_axis_size(have, TL_AXIS_WARP)) return false;
-  int32_t wanted[TL_MAX_RANK], found[TL_MAX_RANK];
-  for (int32_t thread = 0; thread < warps * 32; thread++) {
-    for (int32_t w = 0; w < num_want; w++) {
-      if (!tl_layout_coord(want, w, thread % 32, thread / 32, wanted)) continue;
-      bool same = false;
-      for (int32_t h = 0; h < num_have && !same; h++) {
-        same = tl_layout_coord(have, h, thread % 32, thread / 32, found);
-        for (int32_t d = 0; d < want->rank; d++) same = same && found[d] == wanted[d];
-      }
-      if (!same) return false;
-    }
+  for (int32_t w = 0; w < num_want; w++) {
+    bool found = false;
+    for (int32_t h = 0; h < num_have && !found; h++) found = is_register(have, h, want, w, warps * 32);
+    if (!found) return false;
   }
   return true;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// wgmma in the emulator: types, shapes, majors, swizzles, A in registers; what happens between issue and wait; mistakes.
+// wgmma in the emulator: types, shapes, majors, swizzles, A in registers; what happens between issue and wait;
+// mistakes.
 #include <math.h>
 
 #include "emulator_wgmma_util.h"
@@ -42,7 +43,8 @@ START_TEST(types_and_shapes) {
       static wg_run run;
       memset(&run, 0, sizeof run);
       int turn = s + 3 * rs + _i;
-      run.form = (tl_wgmma_form){.sum = mixes[_i].sum, .a = mixes[_i].a, .b = mixes[_i].b, .n = shapes[s], .a_in_registers = rs};
+      run.form = (tl_wgmma_form){
+          .sum = mixes[_i].sum, .a = mixes[_i].a, .b = mixes[_i].b, .n = shapes[s], .a_in_registers = rs};
       bool integers = run.form.sum == TL_WGMMA_SUM_S32;
       run.form.negate_a = !integers && turn % 3 == 1;
       run.form.negate_b = !integers && turn % 4 == 2;
@@ -213,11 +215,11 @@ START_TEST(descriptors) {
     uint64_t spoil;
     const char *checked, *unchecked;
   } cases[] = {{1ull << 14, "reserved bits", NULL},
-               {1ull << 50, "pattern starts", NULL},               // base offset
-               {0x20, "pattern starts", NULL},                     // start + 512
-               {6, "the end of the swizzle's span", NULL},         // start + 96 and the next 32 bytes
-               {7, "the end of the swizzle's span", NULL},         // start + 112
-               {1ull << 32, "no multiple of the swizzle's", NULL}, // stride + 16
+               {1ull << 50, "pattern starts", NULL},                // base offset
+               {0x20, "pattern starts", NULL},                      // start + 512
+               {6, "the end of the swizzle's span", NULL},          // start + 96 and the next 32 bytes
+               {7, "the end of the swizzle's span", NULL},          // start + 112
+               {1ull << 32, "no multiple of the swizzle's", NULL},  // stride + 16
                {0x3000, "out of bounds", "shared memory, which has"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     wg_run *run = usual(TL_WGMMA_SUM_F32);
@@ -248,10 +250,12 @@ static const char divergent[] =
     " %start = ptrtoint ptr addrspace(3) @buffer to i64\n %field = lshr i64 %start, 4\n"
     " %d = or i64 %field, 4611686293305294848\n"  // 128-byte swizzle, stride 1024
     " br i1 %low, label %a, label %b\na:\n"
-    " %x = call %sums @tl.wgmma.m64n8k16.f32.f16.f16.ss(float 0.0, float 0.0, float 0.0, float 0.0, i64 %d, i64 %d, i1 true)\n"
+    " %x = call %sums @tl.wgmma.m64n8k16.f32.f16.f16.ss(float 0.0, float 0.0, float 0.0, float 0.0, i64 %d, i64 %d, i1 "
+    "true)\n"
     " ret void\nb:\n"
     " %other = icmp eq i32 %from, 96\n br i1 %other, label %c, label %done\nc:\n"
-    " %y = call %sums @tl.wgmma.m64n8k16.f32.f16.f16.ss(float 0.0, float 0.0, float 0.0, float 0.0, i64 %d, i64 %d, i1 true)\n"
+    " %y = call %sums @tl.wgmma.m64n8k16.f32.f16.f16.ss(float 0.0, float 0.0, float 0.0, float 0.0, i64 %d, i64 %d, i1 "
+    "true)\n"
     " ret void\ndone:\n ret void\n}\n";
 
 START_TEST(divergence) {
@@ -264,8 +268,8 @@ START_TEST(divergence) {
   expect_failure(tl_emu_launch(kernel, grid, (void *[]){&out, &from}, &options, NULL), TL_STATUS_CHECK_FAILED,
                  "the warps of a warpgroup diverged", NULL, NULL);
   from = 64;  // warps 2 and 3 have left
-  expect_failure(tl_emu_launch(kernel, grid, (void *[]){&out, &from}, &options, NULL), TL_STATUS_CHECK_FAILED, "deadlock",
-                 "wait at the other warps of its warpgroup", NULL);
+  expect_failure(tl_emu_launch(kernel, grid, (void *[]){&out, &from}, &options, NULL), TL_STATUS_CHECK_FAILED,
+                 "deadlock", "wait at the other warps of its warpgroup", NULL);
   tl_emu_free(out);
   tl_emu_kernel_destroy(kernel);
 }

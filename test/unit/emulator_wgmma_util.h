@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel around one form of wgmma, with operands placed in shared memory and expected sums, from the words and figures of
-// the PTX ISA (wgmma, "Shared Memory Matrix Layout" and "Register Fragments") and not from the emulator's code.
+// A kernel around one form of wgmma, with operands placed in shared memory and expected sums, from the words and
+// figures of the PTX ISA (wgmma, "Shared Memory Matrix Layout" and "Register Fragments") and not from the emulator's
+// code.
 #ifndef TL_TEST_UNIT_EMULATOR_WGMMA_UTIL_H
 #define TL_TEST_UNIT_EMULATOR_WGMMA_UTIL_H
 
@@ -46,8 +47,10 @@ static inline uint32_t wg_random(void) {
 }
 
 static inline tl_dtype wg_dtype(tl_wgmma_type type) {
-  static const tl_dtype dtypes[] = {[TL_WGMMA_F16] = TL_DTYPE_F16,    [TL_WGMMA_BF16] = TL_DTYPE_BF16,
-                                    [TL_WGMMA_TF32] = TL_DTYPE_F32,   [TL_WGMMA_E4M3] = TL_DTYPE_F8E4M3,
+  static const tl_dtype dtypes[] = {[TL_WGMMA_F16] = TL_DTYPE_F16,
+                                    [TL_WGMMA_BF16] = TL_DTYPE_BF16,
+                                    [TL_WGMMA_TF32] = TL_DTYPE_F32,
+                                    [TL_WGMMA_E4M3] = TL_DTYPE_F8E4M3,
                                     [TL_WGMMA_E5M2] = TL_DTYPE_F8E5M2};
   return dtypes[type];
 }
@@ -74,13 +77,14 @@ static inline void wg_fill(wg_run *run) {
     for (int i = 0; i < k; i++) run->b[n][i] = wg_value(run->form.b);
   for (int m = 0; m < 64; m++)
     for (int n = 0; n < run->form.n; n++)
-      run->c[m][n] = run->form.saturate ? (wg_random() & 1 ? 2147483000.0 : -2147483000.0) : (double)(wg_random() % 64) - 32;
+      run->c[m][n] =
+          run->form.saturate ? (wg_random() & 1 ? 2147483000.0 : -2147483000.0) : (double)(wg_random() % 64) - 32;
 }
 
 // ---- shared memory
 
-// A tensor copy with a swizzle lays row r of a box, `span` bytes, at r × span, its 16-byte pieces permuted: piece c of row r
-// is at c ^ (r mod 8) for 128 bytes, c ^ (r / 2 mod 4) for 64, c ^ (r / 4 mod 2) for 32.
+// A tensor copy with a swizzle lays row r of a box, `span` bytes, at r × span, its 16-byte pieces permuted: piece c of
+// row r is at c ^ (r mod 8) for 128 bytes, c ^ (r / 2 mod 4) for 64, c ^ (r / 4 mod 2) for 32.
 static inline int wg_piece(int span, int row, int piece) {
   return span == 128 ? piece ^ row % 8 : span == 64 ? piece ^ row / 2 % 4 : span == 32 ? piece ^ row / 4 % 2 : piece;
 }
@@ -131,8 +135,9 @@ static inline void wg_place_operands(const wg_run *run, uint8_t *image) {
 
 // ---- registers
 
-// Who holds element (row, column) of D, and in which register. PTX ISA, figure "WGMMA .m64nNk16 register fragment layout for
-// accumulator matrix D": a warp has 16 rows; a group of four lanes a row and the eighth below; pairs go along the row.
+// Who holds element (row, column) of D, and in which register. PTX ISA, figure "WGMMA .m64nNk16 register fragment
+// layout for accumulator matrix D": a warp has 16 rows; a group of four lanes a row and the eighth below; pairs go
+// along the row.
 static inline void wg_owner(int row, int column, int *thread, int *element) {
   *thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
   *element = column / 8 * 4 + row % 16 / 8 * 2 + column % 2;
@@ -189,7 +194,8 @@ static inline void wg_expected(const wg_run *run, double (*sums)[256]) {
 
 // ---- the kernel
 
-static inline void wg_write_multiply(tl_strbuf *text, const wg_run *run, const char *type, const char *name, int round) {
+static inline void wg_write_multiply(tl_strbuf *text, const wg_run *run, const char *type, const char *name,
+                                     int round) {
   int n = tl_wgmma_sum_registers(&run->form);
   tl_strbuf_appendf(text, " %%d%d = call %%sums @%s(", round + 1, name);
   for (int i = 0; i < n; i++) tl_strbuf_appendf(text, "%s %%c%d_%d, ", type, round, i);
@@ -279,7 +285,8 @@ static inline char *wg_write_kernel(const wg_run *run) {
   tl_wgmma_wait pin = {.num_runs = 1, .runs = {{n, run->form.sum}}};
   tl_wgmma_wait_name(&pin, &wait);
   wg_write_head(&text, run, type, tl_strbuf_c(&name), tl_strbuf_c(&wait));
-  if (run->mistake != WG_NO_PROXY_FENCE) tl_strbuf_append_c(&text, " call void @llvm.nvvm.fence.proxy.async.shared_cta()\n");
+  if (run->mistake != WG_NO_PROXY_FENCE)
+    tl_strbuf_append_c(&text, " call void @llvm.nvvm.fence.proxy.async.shared_cta()\n");
   if (run->mistake != WG_NO_BARRIER)
     tl_strbuf_append_c(&text, " call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n");
   wg_write_operands(&text, run, type);
@@ -318,12 +325,14 @@ static inline tl_status wg_try(wg_run *run, tl_emu_stats *stats) {
   char *text = wg_write_kernel(run);
   const tl_wgmma_form *f = &run->form;
   tl_emu_kernel *kernel = NULL;
-  kernel_shape shape = {.num_params = 5, .threads = run->threads ? run->threads : WG_THREADS, .checks = run->options.checks};
+  kernel_shape shape = {
+      .num_params = 5, .threads = run->threads ? run->threads : WG_THREADS, .checks = run->options.checks};
   tl_status status = create_from_text(text, "k", shape, &kernel);
   free(text);
   if (status) return status;
   uint8_t *image = tl_emu_alloc(WG_SHARED_BYTES, 16);
-  uint32_t(*in)[WG_MAX_REGISTERS] = tl_emu_alloc(sizeof run->out, 16), (*out)[WG_MAX_REGISTERS] = tl_emu_alloc(sizeof run->out, 16);
+  uint32_t(*in)[WG_MAX_REGISTERS] = tl_emu_alloc(sizeof run->out, 16),
+  (*out)[WG_MAX_REGISTERS] = tl_emu_alloc(sizeof run->out, 16);
   memset(in, 0, sizeof run->out);
   memset(out, 0, sizeof run->out);
   wg_place_operands(run, image);
