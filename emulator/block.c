@@ -191,7 +191,7 @@ static bool is_late(tl_emu_worker *worker, uint64_t num_begun) {
   worker->failed = true;
   worker->failed_block = num_begun * size;
   tl_strbuf_appendf(&worker->report, "%llu of %llu blocks were begun within %g s: the launch takes longer\n",
-                    (unsigned long long)(num_begun * size), (unsigned long long)(launch->num_clusters * size),
+                    (unsigned long long)num_begun * size, (unsigned long long)launch->num_clusters * size,
                     launch->timeout_s);
   return true;
 }

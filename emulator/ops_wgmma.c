@@ -215,7 +215,7 @@ static bool is_untouched(const warpgroup *group, const tl_wgmma_form *form, uint
     uint32_t t = 0;
     for (; t < TL_EMU_WARPGROUP; t++) {
       tl_emu_sums_get(sums, t, 0, count, values);
-      if (memcmp(values, group->args[t], count * sizeof *values)) break;
+      if (memcmp(values, group->args[t], count * sizeof *values) != 0) break;
     }
     if (t == TL_EMU_WARPGROUP) return true;
   }
