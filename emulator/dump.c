@@ -146,13 +146,12 @@ static void dump_worker(const tl_emu_worker *worker, tl_strbuf *out) {
   if (begun >= launch->num_clusters) return;
   uint32_t position[3];
   tl_emu_cluster_position(launch, begun, position);
-  tl_strbuf_appendf(
-      out,
-      "block (%u, %u, %u) is not resident; %llu of %llu blocks were begun. Blocks that wait for later ones "
-      "must be resident with them (now %u)\n",
-      position[0] * launch->cluster[0], position[1] * launch->cluster[1], position[2] * launch->cluster[2],
-      (unsigned long long)begun * launch->cluster_size, (unsigned long long)launch->num_clusters * launch->cluster_size,
-      launch->resident);
+  tl_strbuf_appendf(out,
+                    "block (%u, %u, %u) is not resident: %llu of %llu blocks were begun. Blocks that wait for later "
+                    "ones must be resident with them (resident is %u)\n",
+                    position[0] * launch->cluster[0], position[1] * launch->cluster[1],
+                    position[2] * launch->cluster[2], (unsigned long long)begun * launch->cluster_size,
+                    (unsigned long long)launch->num_clusters * launch->cluster_size, launch->resident);
 }
 
 void tl_emu_report_deadlock(tl_emu_worker *worker) {

@@ -348,6 +348,22 @@ static void poll_in_loops(retarget *r, LLVMValueRef function) {
   free(headers);
 }
 
+static bool is_atomic(LLVMValueRef instruction) {
+  LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+  if (opcode == LLVMAtomicRMW || opcode == LLVMAtomicCmpXchg) return true;
+  return opcode == LLVMLoad && LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
+}
+
+// Loops around an atomic mostly wait for another thread: it gets its turn sooner.
+static void spend_budget(retarget *r, LLVMValueRef before) {
+  enum { COST = 31 };
+  LLVMPositionBuilderBefore(r->builder, before);
+  LLVMValueRef offset = LLVMConstInt(r->i64, offsetof(tl_emu_context, budget), 0);
+  LLVMValueRef place = LLVMBuildGEP2(r->builder, r->i8, r->machine, &offset, 1, "");
+  LLVMValueRef left = LLVMBuildLoad2(r->builder, r->i32, place, "");
+  LLVMBuildStore(r->builder, LLVMBuildSub(r->builder, left, LLVMConstInt(r->i32, COST, 0), ""), place);
+}
+
 static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t args_bytes, uint64_t result_bytes) {
   begin_function(r, function, args_bytes, result_bytes);
   for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
@@ -355,6 +371,7 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = next) {
       next = LLVMGetNextInstruction(i);
       rewrite_shared_operands(r, i);
+      if (is_atomic(i)) spend_budget(r, i);
       if (i != r->shared_base) tl_emu_instrument_access(r, i);
       // The call of context_function itself is made of nothing that needs rewriting.
       if (LLVMGetInstructionOpcode(i) == LLVMCall && i != r->machine) TL_TRY(rewrite_call(r, function, i));

@@ -22,6 +22,7 @@ static const char usage[] =
     "  --out NAME=FILE.npy    write an output\n"
     "  --landing=WHEN         late (default), early or both: asynchronous copies in the emulator\n"
     "  --threads=N            threads of the emulator (default: one a core)\n"
+    "  --resident=N           blocks (clusters) that each of them runs at a time (default 1)\n"
     "  --sanitize=CHECKS      checks of the emulator, with commas: all (default with --check), none (default "
     "without),\n"
     "                         race, bounds, init, align, proxy, blocks, async\n"
@@ -43,6 +44,7 @@ enum {
   OPT_OUT,
   OPT_LANDING,
   OPT_THREADS,
+  OPT_RESIDENT,
   OPT_TIMEOUT,
   OPT_SANITIZE,
   OPT_FINDINGS,
@@ -106,6 +108,9 @@ static void parse_option(tl_run_tool *t, int option) {
     case OPT_THREADS:
       if (tl_cli_int(&t->cli, "--threads", optarg, 0, 4096, &number)) t->emu.threads = (int)number;
       break;
+    case OPT_RESIDENT:
+      if (tl_cli_int(&t->cli, "--resident", optarg, 1, 256, &number)) t->emu.resident = (int)number;
+      break;
     case OPT_TIMEOUT:
       tl_cli_seconds(&t->cli, "--timeout", optarg, &t->emu.timeout_s);
       break;
@@ -135,6 +140,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           {"out", required_argument, NULL, OPT_OUT},
                                           {"landing", required_argument, NULL, OPT_LANDING},
                                           {"threads", required_argument, NULL, OPT_THREADS},
+                                          {"resident", required_argument, NULL, OPT_RESIDENT},
                                           {"timeout", required_argument, NULL, OPT_TIMEOUT},
                                           {"sanitize", required_argument, NULL, OPT_SANITIZE},
                                           {"findings", required_argument, NULL, OPT_FINDINGS},

@@ -33,6 +33,12 @@ says 'FAILED C: f32\[1\], 1 of 1 elements wrong, worst error'
 # Writes out of bounds are caught.
 sed 's/C\[bx \* block + i\] = .*/C[bx * block + i] = A[bx * block + i]/' kernels/vector_add.yaml >"$work/copy.yaml"
 expect 1 "$run" --check --device=emu --case=2 "$work/copy.yaml"
+# Blocks that wait for later ones run when all of them are resident.
+sed 's/flag\[t\] == bx/flag[t] == G - 1 - bx/' test/pipeline/waits_for_blocks.yaml >"$work/waits.yaml"
+expect 0 "$run" --check --device=emu --threads=1 --resident=4 "$work/waits.yaml"
+expect 1 "$run" --check --device=emu --threads=1 --resident=2 --timeout=0.2 --case=1 "$work/waits.yaml"
+says 'block (2, 0, 0) is not resident: 2 of 4 blocks were begun'
+expect 2 "$run" --check --device=emu --resident=0 "$work/waits.yaml"
 # An output without a reference is an error of the spec.
 sed 's/^    - C\[i\] = .*/    - T[i] = A[i]/' kernels/vector_add.yaml >"$work/unassigned.yaml"
 expect 1 "$run" --check --device=emu "$work/unassigned.yaml"
