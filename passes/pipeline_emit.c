@@ -335,31 +335,35 @@ static tl_op *emit_release(emitter *self, tl_block *body, tl_value *slot) {
   return tl_build(&builder, TL_OP_RING_RELEASE, groups, NULL, 0);
 }
 
-typedef struct gemm_steps {
-  int64_t fewest;
-} gemm_steps;
+typedef struct gemm_work {
+  int64_t fewest_steps;  // of k, in one iteration; -1: no product
+  int64_t instructions;  // of one warp in one iteration
+} gemm_work;
 
-static void count_steps(tl_op *op, void *user) {
-  gemm_steps *steps = user;
+static void count_work(tl_op *op, void *user) {
+  gemm_work *work = user;
   if (op->code != TL_OP_GEMM) return;
-  const int64_t *inst = tl_op_ints(op, TL_ATTR_INST, NULL);
-  const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type;
+  const int64_t *inst = tl_op_ints(op, TL_ATTR_INST, NULL), *warps = tl_op_ints(op, TL_ATTR_WARPS, NULL);
+  const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   int64_t k = a->dims[tl_op_has(op, TL_ATTR_TRANS_A) ? 0 : 1];
-  int64_t count = inst ? k / inst[2] : 0;
-  if (steps->fewest < 0 || count < steps->fewest) steps->fewest = count;
+  int64_t steps = inst ? k / inst[2] : 0;
+  if (work->fewest_steps < 0 || steps < work->fewest_steps) work->fewest_steps = steps;
+  if (inst && warps)
+    work->instructions += acc->dims[0] / inst[0] * (acc->dims[1] / inst[1]) * steps / (warps[0] * warps[1]);
 }
 
 // Whether the copies for later iterations are started behind what this iteration computes. Matrix instructions wait for
 // loads from shared memory, and those for copies started before them, since both use the same unit; behind them the
-// copies go out between the last matrix instructions. Short iterations have none to spare: measured on an H200, 4 steps
-// of k gain 4 %, 2 steps lose 10 %.
+// copies go out between the last matrix instructions. Short iterations have no time to spare: measured on an H200, 128
+// instructions in 4 steps of k gain 4 %; 2 steps lose 10 %, and a narrow product of 16 rows 6 %.
 static bool starts_copies_late(const emitter *self) {
-  enum { FEWEST_STEPS = 4 };
-  gemm_steps steps = {-1};
-  tl_walk(self->fresh, count_steps, &steps);
+  enum { FEWEST_STEPS = 4, FEWEST_INSTRUCTIONS = 64 };
+  gemm_work work = {.fewest_steps = -1};
+  tl_walk(self->fresh, count_work, &work);
   for (size_t p = 0; p < self->dependence->producers.len; p++)  // a gather stays behind a branch
     if (self->dependence->producers.items[p].op->code != TL_OP_COPY) return false;
-  return self->stages > 2 && self->dependence->groups.len == 1 && steps.fewest >= FEWEST_STEPS;
+  return self->stages > 2 && self->dependence->groups.len == 1 && work.fewest_steps >= FEWEST_STEPS &&
+         work.instructions >= FEWEST_INSTRUCTIONS;
 }
 
 // Moves what was emitted from `first` to `last` before `before`.
