@@ -35,6 +35,20 @@
     {"tl.cp.reduce.async.bulk.cluster." text, "(PpiP)", tl_emu_op_bulk_reduce_cluster, \
      TL_EMU_REDUCE_##op | TL_TENSORMAP_##type << TL_EMU_BULK_TYPE_SHIFT}
 
+#define MMA(name, signature, a, b, bits) \
+  {"llvm.nvvm.mma." name, signature, tl_emu_op_mma, TL_EMU_MMA_##a | TL_EMU_MMA_##b << 4 | (bits)}
+#define MMA_SIGNS(prefix, size, signature, s, u, bits) \
+    MMA(prefix ".s" size, signature, s, s, bits), MMA(prefix ".s" size ".u" size, signature, s, u, bits), \
+    MMA(prefix ".u" size ".s" size, signature, u, s, bits), MMA(prefix ".u" size, signature, u, u, bits)
+#define MMA_INTEGERS(shape, size, signature, s, u, bits) \
+    MMA_SIGNS(shape ".row.col", size, signature, s, u, bits), \
+    MMA_SIGNS(shape ".row.col.satfinite", size, signature, s, u, (bits) | TL_EMU_MMA_SATURATE)
+#define MMA_F8(shape, sum, signature, bits) \
+    MMA(shape ".row.col." sum ".e4m3.e4m3." sum, signature, E4M3, E4M3, bits), \
+    MMA(shape ".row.col." sum ".e4m3.e5m2." sum, signature, E4M3, E5M2, bits), \
+    MMA(shape ".row.col." sum ".e5m2.e4m3." sum, signature, E5M2, E4M3, bits), \
+    MMA(shape ".row.col." sum ".e5m2.e5m2." sum, signature, E5M2, E5M2, bits)
+
 static const tl_emu_binding bindings[] = {
     // special registers
     {"llvm.nvvm.read.ptx.sreg.tid.x", "i()", tl_emu_op_sreg, TL_EMU_SREG_TID_X},
@@ -146,27 +160,28 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.wgmma.fence.sync.aligned", "()", tl_emu_op_wgmma_fence, 0},
     {"llvm.nvvm.wgmma.commit_group.sync.aligned", "()", tl_emu_op_wgmma_commit, 0},
     {"llvm.nvvm.wgmma.wait_group.sync.aligned", "(L)", tl_emu_op_wgmma_wait_group, 0},
-    {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "ffff(EEEEEEffff)", tl_emu_op_mma, TL_EMU_MMA_F16},
-    {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", "ffff(EEEffff)", tl_emu_op_mma, TL_EMU_MMA_F16 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k16.row.col.f16.f16", "EE(EEEEEEEE)", tl_emu_op_mma, TL_EMU_MMA_F16_F16},
-    {"llvm.nvvm.mma.m16n8k8.row.col.f16.f16", "EE(EEEEE)", tl_emu_op_mma, TL_EMU_MMA_F16_F16 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_BF16},
-    {"llvm.nvvm.mma.m16n8k8.row.col.bf16", "ffff(iiiffff)", tl_emu_op_mma, TL_EMU_MMA_BF16 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k8.row.col.tf32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_TF32},
-    {"llvm.nvvm.mma.m16n8k4.row.col.tf32", "ffff(iiiffff)", tl_emu_op_mma, TL_EMU_MMA_TF32 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k32.row.col.s8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8},
-    {"llvm.nvvm.mma.m16n8k16.row.col.s8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k32.row.col.s8.u8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8_U8},
-    {"llvm.nvvm.mma.m16n8k16.row.col.s8.u8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_S8_U8 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k32.row.col.u8.s8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8_S8},
-    {"llvm.nvvm.mma.m16n8k16.row.col.u8.s8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8_S8 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k32.row.col.u8", "iiii(iiiiiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8},
-    {"llvm.nvvm.mma.m16n8k16.row.col.u8", "iiii(iiiiiii)", tl_emu_op_mma, TL_EMU_MMA_U8 | TL_EMU_MMA_HALF},
-    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E4M3},
-    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E4M3_E5M2},
-    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e4m3.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E5M2_E4M3},
-    {"llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e5m2.f32", "ffff(iiiiiiffff)", tl_emu_op_mma, TL_EMU_MMA_E5M2},
-    {"llvm.nvvm.mma.m8n8k4.row.col.f64", "dd(dddd)", tl_emu_op_mma_f64, 0},
+    MMA("m16n8k16.row.col.f32.f32", "ffff(EEEEEEffff)", F16, F16, 0),
+    MMA("m16n8k8.row.col.f32.f32", "ffff(EEEffff)", F16, F16, TL_EMU_MMA_HALF_K),
+    MMA("m16n8k16.row.col.f16.f16", "EE(EEEEEEEE)", F16, F16, TL_EMU_MMA_F16_SUMS),
+    MMA("m16n8k8.row.col.f16.f16", "EE(EEEEE)", F16, F16, TL_EMU_MMA_F16_SUMS | TL_EMU_MMA_HALF_K),
+    MMA("m16n8k16.row.col.bf16", "ffff(iiiiiiffff)", BF16, BF16, 0),
+    MMA("m16n8k8.row.col.bf16", "ffff(iiiffff)", BF16, BF16, TL_EMU_MMA_HALF_K),
+    MMA("m16n8k8.row.col.tf32", "ffff(iiiiiiffff)", TF32, TF32, 0),
+    MMA("m16n8k4.row.col.tf32", "ffff(iiiffff)", TF32, TF32, TL_EMU_MMA_HALF_K),
+    MMA_INTEGERS("m16n8k32", "8", "iiii(iiiiiiiiii)", S8, U8, 0),
+    MMA_INTEGERS("m16n8k16", "8", "iiii(iiiiiii)", S8, U8, TL_EMU_MMA_HALF_K),
+    MMA_INTEGERS("m8n8k16", "8", "ii(iiii)", S8, U8, TL_EMU_MMA_8_ROWS | TL_EMU_MMA_HALF_K),
+    MMA_INTEGERS("m16n8k64", "4", "iiii(iiiiiiiiii)", S4, U4, 0),
+    MMA_INTEGERS("m16n8k32", "4", "iiii(iiiiiii)", S4, U4, TL_EMU_MMA_HALF_K),
+    MMA_INTEGERS("m8n8k32", "4", "ii(iiii)", S4, U4, TL_EMU_MMA_8_ROWS | TL_EMU_MMA_HALF_K),
+    MMA_F8("m16n8k32", "f32", "ffff(iiiiiiffff)", 0),
+    MMA_F8("m16n8k16", "f32", "ffff(iiiffff)", TL_EMU_MMA_HALF_K),
+    MMA_F8("m16n8k32", "f16", "EE(iiiiiiEE)", TL_EMU_MMA_F16_SUMS),
+    MMA_F8("m16n8k16", "f16", "EE(iiiEE)", TL_EMU_MMA_F16_SUMS | TL_EMU_MMA_HALF_K),
+    {"llvm.nvvm.mma.m8n8k4.row.col.f64", "dd(dddd)", tl_emu_op_mma_f64, 8 * 32 + 4},
+    {"llvm.nvvm.mma.m16n8k4.row.col.f64", "dddd(ddddddd)", tl_emu_op_mma_f64, 16 * 32 + 4},
+    {"llvm.nvvm.mma.m16n8k8.row.col.f64", "dddd(dddddddddd)", tl_emu_op_mma_f64, 16 * 32 + 8},
+    {"llvm.nvvm.mma.m16n8k16.row.col.f64", "dddd(dddddddddddddddd)", tl_emu_op_mma_f64, 16 * 32 + 16},
 
     // conversions
     {"llvm.nvvm.ff2f16x2.rn", "E(ff)", tl_emu_op_cvt_pair, 0},

@@ -5,8 +5,9 @@
 //   a0: A[g] word p   a1: A[g+8] word p   a2: A[g] word p+4   a3: A[g+8] word p+4
 //   b0: B[.][g] word p   b1: B[.][g] word p+4
 //   c0, c1: C[g][2p, 2p+1]   c2, c3: C[g+8][2p, 2p+1]; of f16 in two registers
-// The forms with half of k have a0, a1, b0. f64: a0: A[g][p], b0: B[p][g], c0, c1: C[g][2p, 2p+1].
-// The sum is taken in k order in float; hardware orders and rounds differently.
+// The forms with half of k have a0, a1, b0, those with 8 rows a0, b0, c0, c1. f64: one element a register, registers
+// with row g and g+8 in turn, then the next four k. The sum is taken in k order in float; hardware orders and rounds
+// differently.
 #include <cpuid.h>
 #include <immintrin.h>
 #include <math.h>
@@ -21,44 +22,44 @@ static float widen(uint32_t word, int half, bool bf16) {
   return bf16 ? tl_host_bf16_to_f32(bits) : tl_host_f16_to_f32(bits);
 }
 
-static void gather(const tl_emu_meeting *meeting, bool k8, bool half_sums, tl_emu_mma_tiles *t) {
+typedef struct mma_form {
+  bool half_k, rows_8, f16_sums;
+} mma_form;
+
+static void gather(const tl_emu_meeting *meeting, mma_form form, tl_emu_mma_tiles *t) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     const uint32_t *words = meeting->args[lane];
     uint32_t g = lane / 4, p = lane % 4;
-    t->a[g][p] = words[0];
-    t->a[g + 8][p] = words[1];
-    if (k8) {
-      t->b[g][p] = words[2];
-      words += 3;
-    } else {
-      t->a[g][p + 4] = words[2];
-      t->a[g + 8][p + 4] = words[3];
-      t->b[g][p] = words[4];
-      t->b[g][p + 4] = words[5];
-      words += 6;
+    t->a[g][p] = *words++;
+    if (!form.rows_8) t->a[g + 8][p] = *words++;
+    if (!form.half_k) {
+      t->a[g][p + 4] = *words++;
+      t->a[g + 8][p + 4] = *words++;
     }
-    if (half_sums) {
+    t->b[g][p] = *words++;
+    if (!form.half_k) t->b[g][p + 4] = *words++;
+    if (form.f16_sums) {
       for (int i = 0; i < 4; i++)
         t->c[g + (uint32_t)i / 2 * 8][2 * p + (uint32_t)i % 2] = widen(words[i / 2], i % 2, false);
       continue;
     }
     memcpy(&t->c[g][2 * p], words, 8);
-    memcpy(&t->c[g + 8][2 * p], words + 2, 8);
+    if (!form.rows_8) memcpy(&t->c[g + 8][2 * p], words + 2, 8);
   }
 }
 
-static void scatter(const tl_emu_meeting *meeting, bool half_sums, const tl_emu_mma_tiles *t) {
+static void scatter(const tl_emu_meeting *meeting, mma_form form, const tl_emu_mma_tiles *t) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     uint8_t *result = meeting->result[lane];
     uint32_t g = lane / 4, p = lane % 4;
-    if (half_sums) {
+    if (form.f16_sums) {
       uint16_t halves[4];
       for (uint32_t i = 0; i < 4; i++) halves[i] = tl_host_f32_to_f16(t->c[g + i / 2 * 8][2 * p + i % 2]);
       memcpy(result, halves, sizeof halves);
       continue;
     }
     memcpy(result, &t->c[g][2 * p], 8);
-    memcpy(result + 8, &t->c[g + 8][2 * p], 8);
+    if (!form.rows_8) memcpy(result + 8, &t->c[g + 8][2 * p], 8);
   }
 }
 
@@ -169,16 +170,16 @@ static void check_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting) {
 
 static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   check_full(warp, meeting);
-  bool half = meeting->site->binding->param & TL_EMU_MMA_HALF;
-  int kind = (int)meeting->site->binding->param & ~TL_EMU_MMA_HALF;
-  bool half_sums = kind == TL_EMU_MMA_F16_F16;
+  int param = (int)meeting->site->binding->param, type = param & 15;
+  mma_form form = {param & TL_EMU_MMA_HALF_K, param & TL_EMU_MMA_8_ROWS, param & TL_EMU_MMA_F16_SUMS};
   tl_emu_mma_tiles t;
-  gather(meeting, half, half_sums, &t);
-  if (kind <= TL_EMU_MMA_BF16)
-    tl_emu_mma_multiply(&t, half, kind == TL_EMU_MMA_BF16, false);
+  if (form.rows_8) memset(&t, 0, sizeof t);
+  gather(meeting, form, &t);
+  if (type <= TL_EMU_MMA_BF16)
+    tl_emu_mma_multiply(&t, form.half_k, type == TL_EMU_MMA_BF16, false);
   else
-    tl_emu_mma_multiply_bytes(&t, half, kind);
-  scatter(meeting, half_sums, &t);
+    tl_emu_mma_multiply_bytes(&t, param);
+  scatter(meeting, form, &t);
   return true;
 }
 
@@ -188,18 +189,23 @@ void tl_emu_op_mma(void *result, const void *args, const tl_emu_site *site) {
 
 static bool mma_f64_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   check_full(warp, meeting);
-  double a[8][4], b[4][8];
+  uint32_t rows = (uint32_t)meeting->site->binding->param / 32, k = (uint32_t)meeting->site->binding->param % 32;
+  uint32_t halves = rows / 8, num_a = halves * k / 4, num_b = k / 4;
+  double a[16][16], b[16][8];
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     const double *operands = meeting->args[lane];
-    a[lane / 4][lane % 4] = operands[0];
-    b[lane % 4][lane / 4] = operands[1];
+    uint32_t g = lane / 4, p = lane % 4;
+    for (uint32_t i = 0; i < num_a; i++) a[g + i % halves * 8][p + i / halves * 4] = operands[i];
+    for (uint32_t i = 0; i < num_b; i++) b[p + i * 4][g] = operands[num_a + i];
   }
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
-    double sums[2];
-    memcpy(sums, (const double *)meeting->args[lane] + 2, sizeof sums);
-    for (uint32_t i = 0; i < 2; i++)
-      for (uint32_t k = 0; k < 4; k++) sums[i] = fma(a[lane / 4][k], b[k][lane % 4 * 2 + i], sums[i]);
-    memcpy(meeting->result[lane], sums, sizeof sums);
+    const double *old = (const double *)meeting->args[lane] + num_a + num_b;
+    double *sums = meeting->result[lane];
+    for (uint32_t i = 0; i < 2 * halves; i++) {
+      double sum = old[i];
+      for (uint32_t at = 0; at < k; at++) sum = fma(a[lane / 4 + i / 2 * 8][at], b[at][lane % 4 * 2 + i % 2], sum);
+      sums[i] = sum;
+    }
   }
   return true;
 }

@@ -18,8 +18,8 @@ typedef struct tl_emu_mma_tiles {
 // instructions.
 void tl_emu_mma_multiply(tl_emu_mma_tiles *tiles, bool k8, bool bf16, bool portable);
 
-// The same for tf32, 8-bit integers and 8-bit floats (mma_bytes.c); `kind` is a tl_emu_mma_kind without its bit.
-void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *tiles, bool half, int kind);
+// The same for all other types (mma_bytes.c); `param` as of tl_emu_op_mma.
+void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *tiles, int param);
 
 // Whether the CPU has what TL_EMU_AVX2 functions need.
 bool tl_emu_have_avx2(void);

@@ -71,23 +71,26 @@ tl_emu_op_fn tl_emu_op_match_any;
 enum { TL_EMU_MATRIX_TRANS = 8 };
 tl_emu_op_fn tl_emu_op_ldmatrix;
 tl_emu_op_fn tl_emu_op_stmatrix;
-typedef enum tl_emu_mma_kind {
+// Parameter of mma: type of A, type of B × 16, and bits.
+typedef enum tl_emu_mma_type {
   TL_EMU_MMA_F16,
-  TL_EMU_MMA_F16_F16,  // accumulators of f16
   TL_EMU_MMA_BF16,
   TL_EMU_MMA_TF32,
   TL_EMU_MMA_S8,
-  TL_EMU_MMA_S8_U8,
-  TL_EMU_MMA_U8_S8,
   TL_EMU_MMA_U8,
+  TL_EMU_MMA_S4,
+  TL_EMU_MMA_U4,
   TL_EMU_MMA_E4M3,
-  TL_EMU_MMA_E4M3_E5M2,
-  TL_EMU_MMA_E5M2_E4M3,
-  TL_EMU_MMA_E5M2,
-  TL_EMU_MMA_HALF = 32  // bit: the form with half of k
-} tl_emu_mma_kind;
+  TL_EMU_MMA_E5M2
+} tl_emu_mma_type;
+enum {
+  TL_EMU_MMA_HALF_K = 256,     // rows of A and columns of B are 16 bytes, not 32
+  TL_EMU_MMA_8_ROWS = 512,     // A has 8 rows, not 16 (and half of k)
+  TL_EMU_MMA_F16_SUMS = 1024,  // the sums are f16
+  TL_EMU_MMA_SATURATE = 2048
+};
 tl_emu_op_fn tl_emu_op_mma;
-tl_emu_op_fn tl_emu_op_mma_f64;
+tl_emu_op_fn tl_emu_op_mma_f64;  // parameter: rows × 32 + k
 
 // Asynchronous multiplications by a warpgroup (ops_wgmma.c).
 tl_emu_op_fn tl_emu_op_wgmma;
