@@ -32,6 +32,8 @@ function(tl_add_unit_test name)
   add_executable(${name} ${CMAKE_SOURCE_DIR}/test/unit/${name}.c)
   target_link_libraries(${name} PRIVATE tl_flags ${ARG_DEPS} PkgConfig::CHECK)
   add_test(NAME unit.${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # Check gives a test case 4 seconds unless told; a busy machine needs more.
+  set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT CK_DEFAULT_TIMEOUT=120)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
