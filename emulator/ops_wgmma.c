@@ -276,22 +276,23 @@ static tl_emu_sums *begin_sums(warpgroup *group, const tl_wgmma_form *form, bool
   return sums;
 }
 
-static operation *new_operation(warpgroup *group) {
+// A new operation at the end of the list.
+static operation *append_operation(warpgroup *group) {
   operation *o = group->free_operations;
-  if (!o) return tl_xcalloc(1, sizeof *o);
-  group->free_operations = o->next;
+  if (o)
+    group->free_operations = o->next;
+  else
+    o = tl_xcalloc(1, sizeof *o);
   o->next = NULL;
   o->landed = false;
   o->awaited = 0;
-  return o;
-}
-
-static void append_operation(warpgroup *group, operation *o) {
+  o->async = NULL;
   if (group->last)
     group->last->next = o;
   else
     group->first = o;
   group->last = o;
+  return o;
 }
 
 // All four warps are there; the running thread is the last.
@@ -303,7 +304,7 @@ static void issue(warpgroup *group) {
   for (int i = 1; i < GROUP_WARPS; i++)
     if (group->open_group[i] != group->open_group[0])
       tl_emu_fail("%s: the warps of the warpgroup have committed different numbers of groups", site->op);
-  operation *o = new_operation(group);
+  operation *o = append_operation(group);
   o->site = site;
   o->form = form;
   o->group = group->open_group[0];
@@ -323,7 +324,6 @@ static void issue(warpgroup *group) {
   o->sums->id = group->next_id;
   o->sums->in_flight++;
   o->sums->left = count * TL_EMU_WARPGROUP;
-  append_operation(group, o);
   if (tl_emu_self->launch->landing == TL_LANDING_EARLY) {
     land(o);
     for (uint32_t t = 0; t < TL_EMU_WARPGROUP; t++) tl_emu_sums_get(o->sums, t, 0, count, group->results[t]);
