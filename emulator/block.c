@@ -58,7 +58,7 @@ static void order_warps(tl_emu_worker *worker) {
 
 static void start_fiber(const tl_emu_worker *worker, tl_emu_fiber *fiber) {
   fiber->open_group = 0;
-  fiber->num_copies = 0;
+  fiber->num_copies = fiber->num_issued = 0;
   fiber->site = NULL;
   fiber->waits_for = NULL;
   fiber->in_cluster_barrier = fiber->may_give_up = fiber->gave_up = false;
@@ -80,11 +80,15 @@ static void start_block(tl_emu_worker *worker, tl_emu_block *block, const uint32
   memset(block->barriers, 0, sizeof block->barriers);
   tl_emu_wgmma_begin_block(block);
   block->num_mbarriers = 0;
+  block->free_registers = 0;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     tl_emu_warp *warp = &block->warps[w];
     uint32_t lanes = worker->num_threads - w * TL_EMU_WARP;
     warp->exist = warp->runnable = lanes >= (uint32_t)TL_EMU_WARP ? ~0u : (1u << lanes) - 1;
     warp->exited = 0;
+    warp->registers = launch->entry_registers;
+    warp->wanted_registers = warp->num_setmaxnreg = 0;
+    warp->setmaxnreg_site = NULL;
     for (int i = 0; i < TL_EMU_MAX_MEETINGS; i++) warp->meetings[i].arrived = 0;
   }
   for (uint32_t t = 0; t < worker->num_threads; t++) start_fiber(worker, &block->fibers[t]);

@@ -58,6 +58,8 @@ static int dump_parked(const tl_emu_block *block, const tl_emu_warp *warp, tl_st
     tl_strbuf_append_c(out, " wait at ");
     if (first->waits_for == block->cluster)
       tl_strbuf_appendf(out, "the cluster's barrier, where %u threads arrived", block->cluster->arrived);
+    else if (first->waits_for == &block->free_registers)
+      tl_strbuf_appendf(out, "setmaxnreg for %u registers, %u are free", warp->wanted_registers, block->free_registers);
     else if (first->waits_for == block->wgmma)
       tl_strbuf_append_c(out, "the other warps of its warpgroup");
     else
@@ -142,6 +144,11 @@ static void dump_worker(const tl_emu_worker *worker, tl_strbuf *out) {
     tl_strbuf_append_c(out, "\n");
     tl_emu_dump_block(block, out);
   }
+  // Threads that only wait for others of their cluster do not miss a block; those that go round a loop may.
+  bool loops = worker->num_given_up != 0;
+  for (uint32_t i = 0; i < worker->num_blocks; i++)
+    for (uint32_t w = 0; w < worker->num_warps; w++) loops |= worker->blocks[i].warps[w].runnable != 0;
+  if (!loops) return;
   uint64_t begun = __atomic_load_n(&launch->next_cluster, __ATOMIC_RELAXED);
   if (begun >= launch->num_clusters) return;
   uint32_t position[3];

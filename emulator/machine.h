@@ -105,6 +105,7 @@ typedef struct tl_emu_fiber {
   uint32_t stack;       // number of its stack in the worker's memory
   uint16_t thread, lane, warp;
   uint32_t open_group;  // cp.async group that the next copy joins
+  uint32_t num_issued;  // cp.async so far
   uint32_t num_copies, copies_capacity;
   tl_emu_copy *copies;  // Owned. Issued, not landed yet; in order of issue.
   tl_emu_bulk_queue bulk;
@@ -132,7 +133,11 @@ typedef struct tl_emu_warp {
   uint32_t runnable;  // lanes that could run now
   uint32_t exited;
   uint16_t index;
-  uint16_t rank;  // place in the order in which warps are tried
+  uint16_t rank;                       // place in the order in which warps are tried
+  uint32_t registers;                  // of a thread
+  uint32_t wanted_registers;           // of the warp, that it waits for
+  uint32_t num_setmaxnreg;             // executed
+  const tl_emu_site *setmaxnreg_site;  // of the last one
   tl_emu_meeting meetings[TL_EMU_MAX_MEETINGS];
 } tl_emu_warp;
 
@@ -179,11 +184,12 @@ struct tl_emu_block {
   tl_emu_wgmma *wgmma;         // Owned. NULL until a warpgroup uses it
   tl_emu_mbarrier *mbarriers;  // Owned.
   uint32_t num_mbarriers, mbarrier_capacity;
-  uint32_t num_live;     // threads that have not exited
-  uint32_t position[3];  // in the grid
-  uint64_t index;        // the same, linear, x fastest
-  uint32_t slot;         // its number in the worker: its shared memory starts at slot × TL_EMU_BLOCK_STRIDE
-  uint32_t rank;         // in its cluster
+  uint32_t free_registers;  // that its warps have given back
+  uint32_t num_live;        // threads that have not exited
+  uint32_t position[3];     // in the grid
+  uint64_t index;           // the same, linear, x fastest
+  uint32_t slot;            // its number in the worker: its shared memory starts at slot × TL_EMU_BLOCK_STRIDE
+  uint32_t rank;            // in its cluster
 };
 
 // Blocks that run at the same time and reach each other's shared memory. Without clusters each block is one of its own.
@@ -216,6 +222,7 @@ struct tl_emu_worker {
   tl_emu_deferred *first_deferred, *last_deferred;
   uint32_t landing_state;  // of the generator that chooses which operation lands
   uint32_t num_polls;
+  uint64_t clock_reads;
   uint32_t num_given_up;  // times that all waits with a time limit came to it since something else happened
   // While a device op touches memory: the op and the thread (of the running block) that a fault is to be blamed on.
   const tl_emu_site *volatile access_site;
@@ -369,6 +376,7 @@ struct tl_emu_launch_state {
   const tl_manifest_param *param_infos;  // Borrowed from the kernel; none where nothing is checked
   uint32_t num_params;
   size_t dynamic_offset;           // where dynamic shared memory, which tiles lie in, starts
+  uint32_t entry_registers;        // of a thread; 0: not known to ptxas
   uint32_t shared_granule;         // bytes; divides size and address of every access to shared memory
   struct tl_emu_global *global;    // Owned. Shadow of global memory
   tl_emu_released_table released;  // by atomics, under a lock
@@ -393,6 +401,7 @@ typedef struct tl_emu_retargeted {
   size_t shared_align;
   uint32_t shared_granule;  // divides size and address of every access to shared memory
   uint32_t global_granule;
+  uint32_t entry_registers;  // of a thread; 0: not known to ptxas
 } tl_emu_retargeted;
 // Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.
 // With `checks` plain accesses call tl_emu_touch_plain first.

@@ -36,10 +36,15 @@ static tl_emu_block *block_of(const void *address, const tl_emu_site *site) {
 
 static tl_emu_mbarrier *must_find(const tl_emu_block *block, const void *address, const tl_emu_site *site) {
   tl_emu_mbarrier *barrier = find(block, address);
+  const uint32_t *at = block->position;
+  ptrdiff_t offset = (const uint8_t *)address - block->shared;
   if (!barrier)
-    tl_emu_fail_at(site, "there is no mbarrier at offset %td of shared memory of block (%u, %u, %u)",
-                   (const uint8_t *)address - block->shared, block->position[0], block->position[1],
-                   block->position[2]);
+    tl_emu_fail_at(site, "there is no mbarrier at offset %td of shared memory of block (%u, %u, %u)", offset, at[0],
+                   at[1], at[2]);
+  for (int i = 0; i < MBARRIER_BYTES; i++)
+    if (((const uint8_t *)address)[i] != CONTENT)
+      tl_emu_fail_at(site, "the mbarrier at offset %td of shared memory of block (%u, %u, %u) was overwritten", offset,
+                     at[0], at[1], at[2]);
   return barrier;
 }
 
@@ -47,16 +52,14 @@ void tl_emu_mbarrier_init(void *address, uint32_t count, const tl_emu_site *site
   tl_emu_block *block = block_of(address, site);
   if (!count || count > MAX_COUNT) tl_emu_fail_at(site, "a count of %u arrivals is not 1 to %d", count, MAX_COUNT);
   if (!tl_emu_touch(address, MBARRIER_BYTES, MBARRIER_BYTES, TL_EMU_WRITE, site)) return;
-  tl_emu_mbarrier *barrier = find(block, address);
-  if (!barrier) {
-    if (block->num_mbarriers == block->mbarrier_capacity) {
-      size_t capacity = block->mbarrier_capacity;
-      block->mbarriers = tl_vec_grow(block->mbarriers, &capacity, capacity + 1, sizeof *block->mbarriers);
-      block->mbarrier_capacity = (uint32_t)capacity;
-    }
-    barrier = &block->mbarriers[block->num_mbarriers++];
+  const tl_emu_mbarrier *old = find(block, address);
+  if (old) tl_emu_fail_at(site, "there is one already, in phase %u; mbarrier.inval must end it first", old->phase);
+  if (block->num_mbarriers == block->mbarrier_capacity) {
+    size_t capacity = block->mbarrier_capacity;
+    block->mbarriers = tl_vec_grow(block->mbarriers, &capacity, capacity + 1, sizeof *block->mbarriers);
+    block->mbarrier_capacity = (uint32_t)capacity;
   }
-  *barrier = (tl_emu_mbarrier){.address = address, .count = count, .pending = count};
+  block->mbarriers[block->num_mbarriers++] = (tl_emu_mbarrier){.address = address, .count = count, .pending = count};
   memset(address, CONTENT, MBARRIER_BYTES);
 }
 
@@ -64,6 +67,9 @@ void tl_emu_mbarrier_invalidate(void *address, const tl_emu_site *site) {
   tl_emu_block *block = block_of(address, site);
   if (!tl_emu_touch(address, MBARRIER_BYTES, MBARRIER_BYTES, TL_EMU_WRITE, site)) return;
   tl_emu_mbarrier *barrier = must_find(block, address, site);
+  for (uint32_t t = 0; t < block->worker->num_threads; t++)
+    if (block->fibers[t].waits_for == address)
+      tl_emu_fail_at(site, "thread %u waits for phase %u of the mbarrier", t, barrier->phase);
   tl_emu_clock_reset(&barrier->clocks[0]);
   tl_emu_clock_reset(&barrier->clocks[1]);
   *barrier = block->mbarriers[--block->num_mbarriers];
@@ -108,31 +114,58 @@ uint32_t tl_emu_mbarrier_phase(void *address, const tl_emu_site *site) {
   return must_find(block_of(address, site), address, site)->phase;
 }
 
-bool tl_emu_mbarrier_test(void *address, uint32_t phase, bool waits, bool is_relaxed, const tl_emu_site *site) {
+void tl_emu_mbarrier_promise(void *address, bool adds, const tl_emu_site *site) {
   tl_emu_block *block = block_of(address, site);
-  tl_emu_fiber *me = tl_emu_self->current;
-  if (block != me->block) tl_emu_fail_at(site, "the mbarrier is in shared memory of another block");
-  if (!tl_emu_touch(address, MBARRIER_BYTES, MBARRIER_BYTES, TL_EMU_ATOMIC_READ, site)) return true;
+  if (!tl_emu_touch(address, MBARRIER_BYTES, MBARRIER_BYTES, TL_EMU_ATOMIC, site)) return;
   tl_emu_mbarrier *barrier = must_find(block, address, site);
-  me->site = site;
+  if (adds && barrier->pending == MAX_COUNT)
+    tl_emu_fail_at(site, "the phase lacks %d arrivals, and cannot count one more", MAX_COUNT);
+  barrier->pending += adds;
+  tl_emu_copies_complete(&barrier->clocks[barrier->phase & 1]);
+}
+
+// Parks the thread until the phase is complete, or its time limit is over. Returns the mbarrier, which may have moved.
+static tl_emu_mbarrier *wait_for_phase(tl_emu_block *block, void *address, uint32_t phase, const tl_emu_site *site) {
+  tl_emu_fiber *me = tl_emu_self->current;
+  tl_emu_mbarrier *barrier = must_find(block, address, site);
   // try_wait has a time limit that the ISA leaves open. With odd seeds every other one reaches it, so that a kernel
   // which does not try again is found.
-  if (waits && barrier->phase == phase && (tl_emu_self->launch->seed & 1)) {
+  if (barrier->phase == phase && (tl_emu_self->launch->seed & 1)) {
     me->gave_up = !me->gave_up;
-    if (me->gave_up) return false;
+    if (me->gave_up) return barrier;
   }
-  while (waits && barrier->phase == phase) {
+  while (barrier->phase == phase) {
     me->waits_for = address;
     me->may_give_up = true;
     me->gave_up = false;
     tl_emu_park();
     me->waits_for = NULL;
     me->may_give_up = false;
-    if (me->gave_up) waits = false;
     barrier = must_find(block, address, site);
+    if (me->gave_up) break;
   }
-  if (barrier->phase == phase) return false;
-  if (!is_relaxed && phase + 1 == barrier->phase) tl_emu_acquire(me->thread, &barrier->clocks[phase & 1]);
+  return barrier;
+}
+
+bool tl_emu_mbarrier_test(void *address, const tl_emu_mbarrier_question *question, const tl_emu_site *site) {
+  tl_emu_block *block = block_of(address, site);
+  tl_emu_fiber *me = tl_emu_self->current;
+  if (block != me->block) tl_emu_fail_at(site, "the mbarrier is in shared memory of another block");
+  if (!tl_emu_touch(address, MBARRIER_BYTES, MBARRIER_BYTES, TL_EMU_ATOMIC_READ, site)) return true;
+  tl_emu_mbarrier *barrier = must_find(block, address, site);
+  uint32_t phase = question->phase;
+  if (barrier->phase - phase > 1)
+    tl_emu_fail_at(site, "a state of phase %u, but the mbarrier is in phase %u: it knows this one and the one before",
+                   phase, barrier->phase);
+  me->site = site;
+  if (question->waits) barrier = wait_for_phase(block, address, phase, site);
+  if (barrier->phase == phase) {
+    if (!question->waits) tl_emu_poll();  // it will ask again
+    return false;
+  }
+  if (question->by_parity && barrier->phase != phase + 1)
+    tl_emu_check_misuse("the phase behind the one waited for is complete too: a wait by parity may miss both", site);
+  if (!question->is_relaxed && phase + 1 == barrier->phase) tl_emu_acquire(me->thread, &barrier->clocks[phase & 1]);
   return true;
 }
 

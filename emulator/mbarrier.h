@@ -24,8 +24,19 @@ void tl_emu_mbarrier_invalidate(void *address, const tl_emu_site *site);
 uint64_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, const tl_emu_site *site);
 // The phase of the running block's mbarrier that is not complete.
 uint32_t tl_emu_mbarrier_phase(void *address, const tl_emu_site *site);
-// Whether a phase is complete; if `waits`, after parking the thread until it is. Acquires what was released into it.
-bool tl_emu_mbarrier_test(void *address, uint32_t phase, bool waits, bool is_relaxed, const tl_emu_site *site);
+// How a wait asks for a phase.
+typedef struct tl_emu_mbarrier_question {
+  uint32_t phase;
+  bool by_parity;   // the kernel names it so, which cannot tell it from the one after the next
+  bool waits;       // the thread may be parked until the phase is complete
+  bool is_relaxed;  // orders nothing
+} tl_emu_mbarrier_question;
+
+// Whether the phase is complete. Acquires what was released into it.
+bool tl_emu_mbarrier_test(void *address, const tl_emu_mbarrier_question *question, const tl_emu_site *site);
+// The running thread will arrive once the copies that it has issued so far have landed; releases them into the current
+// phase. `adds`: the phase expects one arrival more for it.
+void tl_emu_mbarrier_promise(void *address, bool adds, const tl_emu_site *site);
 // The complete-tx operation of an asynchronous copy: `bytes` of it have arrived. `async` (NULL: nothing is checked)
 // releases what it did into the phase that is current. Call it with the issuer as the running thread, as landing does
 // (tl_emu_deferred). Reports misuse and gives the launch up: no mbarrier at `address`, more transactions than a phase

@@ -42,6 +42,42 @@ tl_emu_op_fn tl_emu_op_nothing;  // fences and hints: the emulator is sequential
 tl_emu_op_fn tl_emu_op_vprintf;
 tl_emu_op_fn tl_emu_op_assertfail;
 
+// Special registers that are no positions, windows of addresses, hints (ops_special.c).
+typedef enum tl_emu_special {
+  TL_EMU_SPECIAL_CLOCK,  // also the nanoseconds of globaltimer
+  TL_EMU_SPECIAL_SMID,
+  TL_EMU_SPECIAL_NSMID,
+  TL_EMU_SPECIAL_NWARPID,
+  TL_EMU_SPECIAL_WARPSIZE,
+  TL_EMU_SPECIAL_GRIDID,
+  TL_EMU_SPECIAL_DYNAMIC_SHARED,
+  TL_EMU_SPECIAL_TOTAL_SHARED,
+  TL_EMU_SPECIAL_EXPLICIT_CLUSTER,
+  TL_EMU_SPECIAL_ACTIVEMASK,
+  TL_EMU_SPECIAL_LANEMASK_EQ,
+  TL_EMU_SPECIAL_LANEMASK_LT,
+  TL_EMU_SPECIAL_LANEMASK_LE,
+  TL_EMU_SPECIAL_LANEMASK_GT,
+  TL_EMU_SPECIAL_LANEMASK_GE
+} tl_emu_special;
+tl_emu_op_fn tl_emu_op_special;
+typedef enum tl_emu_space {
+  TL_EMU_SPACE_CONST,
+  TL_EMU_SPACE_GLOBAL,
+  TL_EMU_SPACE_LOCAL,
+  TL_EMU_SPACE_SHARED,
+  TL_EMU_SPACE_CLUSTER
+} tl_emu_space;
+tl_emu_op_fn tl_emu_op_isspacep;
+tl_emu_op_fn tl_emu_op_discard;
+
+// setmaxnreg (ops_registers.c). Parameter: 1 if it takes registers.
+tl_emu_op_fn tl_emu_op_setmaxnreg;
+// Registers of a thread when a kernel begins, from its .maxnreg or, with 0, its .minnctapersm. 0: ptxas knows none.
+uint32_t tl_emu_entry_registers(uint32_t maxnreg, uint32_t blocks_of_sm, uint32_t threads);
+// The block's last thread is about to end: tells of warpgroups that did not execute setmaxnreg together.
+void tl_emu_registers_end_block(const tl_emu_block *block);
+
 // Exchanges within a warp (ops_warp.c).
 typedef enum tl_emu_shuffle {
   TL_EMU_SHUFFLE_UP,
@@ -65,7 +101,10 @@ typedef enum tl_emu_redux {
 } tl_emu_redux;
 tl_emu_op_fn tl_emu_op_redux;
 tl_emu_op_fn tl_emu_op_elect;
-tl_emu_op_fn tl_emu_op_match_any;
+tl_emu_op_fn tl_emu_op_match_any;  // parameter: bytes of the value
+tl_emu_op_fn tl_emu_op_match_all;
+enum { TL_EMU_REDUX_MAX_F32 = 1, TL_EMU_REDUX_ABS = 2, TL_EMU_REDUX_NAN = 4 };  // bits
+tl_emu_op_fn tl_emu_op_redux_f32;
 
 // Matrix fragments (ops_matrix.c, mma.c). Parameter of ldmatrix and stmatrix: number of matrices, plus a bit.
 enum { TL_EMU_MATRIX_TRANS = 8 };
@@ -110,6 +149,8 @@ enum { TL_EMU_COPY_ZFILL = 64 };
 tl_emu_op_fn tl_emu_op_cp_async;
 tl_emu_op_fn tl_emu_op_cp_async_pred;  // the same, with a predicate as last operand
 tl_emu_op_fn tl_emu_op_cp_async_commit;
+// Lands the copies among the first `num_issued` of the thread that have not landed.
+void tl_emu_copies_land(tl_emu_fiber *fiber, uint32_t num_issued, const tl_emu_site *site);
 tl_emu_op_fn tl_emu_op_cp_async_wait;
 tl_emu_op_fn tl_emu_op_cp_async_wait_all;
 
@@ -129,6 +170,7 @@ tl_emu_op_fn tl_emu_op_mbarrier_inval;
 tl_emu_op_fn tl_emu_op_mbarrier_arrive;
 tl_emu_op_fn tl_emu_op_mbarrier_tx;
 tl_emu_op_fn tl_emu_op_mbarrier_wait;
+tl_emu_op_fn tl_emu_op_cp_async_mbarrier;  // parameter: 1 for .noinc
 tl_emu_op_fn tl_emu_op_mbarrier_pending_count;
 tl_emu_op_fn tl_emu_op_fence_proxy_async;
 

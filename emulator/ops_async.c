@@ -43,6 +43,7 @@ void tl_emu_op_cp_async(void *result, const void *args, const tl_emu_site *site)
   if (copy.from_bytes) good &= tl_emu_touch(copy.from, copy.from_bytes, bytes, TL_EMU_READ, site);
   if (!good) return;
   check_copy(&copy, site);
+  me->num_issued++;
   tl_emu_access_begin(site, me->thread);
   if (tl_emu_self->launch->landing == TL_LANDING_EARLY) {
     land(&copy);
@@ -75,16 +76,28 @@ void tl_emu_op_cp_async_commit(void *result, const void *args, const tl_emu_site
   tl_emu_copies_commit();
 }
 
+// Lands the first `count` copies of the queue.
+static void land_first(tl_emu_fiber *fiber, uint32_t count, const tl_emu_site *site) {
+  if (!count) return;
+  tl_emu_access_begin(site, fiber->thread);
+  for (uint32_t i = 0; i < count; i++) land(&fiber->copies[i]);
+  tl_emu_access_end();
+  fiber->num_copies -= count;
+  memmove(fiber->copies, fiber->copies + count, fiber->num_copies * sizeof *fiber->copies);
+}
+
+void tl_emu_copies_land(tl_emu_fiber *fiber, uint32_t num_issued, const tl_emu_site *site) {
+  if (tl_emu_self->launch->landing == TL_LANDING_EARLY) return;
+  uint32_t landed = fiber->num_issued - fiber->num_copies;
+  if (num_issued > landed) land_first(fiber, num_issued - landed, site);
+}
+
 // Lands every copy of a group below `first_pending`; groups only grow along the queue.
 static void land_before(uint32_t first_pending, const tl_emu_site *site) {
   tl_emu_fiber *me = tl_emu_self->current;
-  tl_emu_access_begin(site, me->thread);
-  uint32_t landed = 0;
-  while (landed < me->num_copies && me->copies[landed].group < first_pending) land(&me->copies[landed++]);
-  tl_emu_access_end();
-  if (!landed) return;
-  me->num_copies -= landed;
-  memmove(me->copies, me->copies + landed, me->num_copies * sizeof *me->copies);
+  uint32_t count = 0;
+  while (count < me->num_copies && me->copies[count].group < first_pending) count++;
+  land_first(me, count, site);
 }
 
 // PTX ISA, cp.async.wait_group N: until only N or fewer of the most recent groups are pending.

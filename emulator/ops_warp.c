@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Exchanges within a warp: shfl, vote, redux, elect, match.
+#include <math.h>
 #include <string.h>
 
+#include "emulator/args.h"
 #include "emulator/ops.h"
 
 typedef struct shuffle_args {
@@ -148,21 +150,76 @@ void tl_emu_op_elect(void *result, const void *args, const tl_emu_site *site) {
   tl_emu_meet(*(const uint32_t *)args, result, args, site, elect_work);
 }
 
-typedef struct match_args {
-  uint32_t mask, value;
-} match_args;
+// The value behind the mask, of the binding's number of bytes.
+static uint64_t match_value(const tl_emu_meeting *meeting, uint32_t lane) {
+  tl_emu_args args = {meeting->args[lane], 0};
+  (void)tl_emu_args_i32(&args);
+  return meeting->site->binding->param == 8 ? tl_emu_args_i64(&args) : tl_emu_args_i32(&args);
+}
 
 static bool match_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   (void)warp;
   TL_EMU_FOR_LANES(lane, meeting->mask) {
-    uint32_t same = 0, value = ((const match_args *)meeting->args[lane])->value;
-    TL_EMU_FOR_LANES(other, meeting->mask)
-    same |= (uint32_t)(((const match_args *)meeting->args[other])->value == value) << other;
+    uint32_t same = 0;
+    uint64_t value = match_value(meeting, lane);
+    TL_EMU_FOR_LANES(other, meeting->mask) same |= (uint32_t)(match_value(meeting, other) == value) << other;
     *(uint32_t *)meeting->result[lane] = same;
   }
   return true;
 }
 
 void tl_emu_op_match_any(void *result, const void *args, const tl_emu_site *site) {
-  tl_emu_meet(((const match_args *)args)->mask, result, args, site, match_work);
+  tl_emu_meet(*(const uint32_t *)args, result, args, site, match_work);
+}
+
+// PTX ISA, match.all.sync: the mask and true if all lanes have the same value, else 0 and false.
+static bool match_all_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+  (void)warp;
+  uint64_t first = match_value(meeting, (uint32_t)__builtin_ctz(meeting->mask));
+  bool same = true;
+  TL_EMU_FOR_LANES(lane, meeting->mask) same &= match_value(meeting, lane) == first;
+  TL_EMU_FOR_LANES(lane, meeting->mask) {
+    shuffle_result *result = meeting->result[lane];
+    result->value = same ? meeting->mask : 0;
+    result->in_range = same;
+  }
+  return true;
+}
+
+void tl_emu_op_match_all(void *result, const void *args, const tl_emu_site *site) {
+  tl_emu_meet(*(const uint32_t *)args, result, args, site, match_all_work);
+}
+
+typedef struct redux_f32_args {
+  float value;
+  uint32_t mask;
+} redux_f32_args;
+
+// PTX ISA, redux.sync: a NaN is left out, unless .NaN: then the result is one. +0 is more than -0.
+static float redux_f32(int param, float a, float b) {
+  if (isnan(a) || isnan(b)) return param & TL_EMU_REDUX_NAN ? NAN : isnan(a) ? b : a;
+  bool takes_larger = param & TL_EMU_REDUX_MAX_F32;
+  if (a == b) return (signbit(a) != 0) == takes_larger ? b : a;
+  return (a > b) == takes_larger ? a : b;
+}
+
+static bool redux_f32_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
+  (void)warp;
+  int param = meeting->site->binding->param;
+  float total = 0;
+  bool first = true;
+  TL_EMU_FOR_LANES(lane, meeting->mask) {
+    float value = ((const redux_f32_args *)meeting->args[lane])->value;
+    if (param & TL_EMU_REDUX_ABS) value = fabsf(value);
+    total = first ? value : redux_f32(param, total, value);
+    first = false;
+  }
+  uint32_t bits = 0x7fffffff;  // the canonical NaN
+  if (!isnan(total)) memcpy(&bits, &total, sizeof bits);
+  TL_EMU_FOR_LANES(lane, meeting->mask) * (uint32_t *)meeting->result[lane] = bits;
+  return true;
+}
+
+void tl_emu_op_redux_f32(void *result, const void *args, const tl_emu_site *site) {
+  tl_emu_meet(((const redux_f32_args *)args)->mask, result, args, site, redux_f32_work);
 }

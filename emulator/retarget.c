@@ -148,6 +148,19 @@ static void drop_string_attributes(LLVMValueRef function) {
   free(attributes);
 }
 
+// The number in a string attribute of a function, 0 when there is none.
+static uint32_t number_of(LLVMValueRef function, const char *attribute) {
+  LLVMAttributeRef found =
+      LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute, (unsigned)strlen(attribute));
+  if (!found) return 0;
+  unsigned len;
+  const char *text = LLVMGetStringAttributeValue(found, &len);
+  uint32_t number = 0;
+  for (unsigned i = 0; i < len && text[i] >= '0' && text[i] <= '9'; i++)
+    number = 10 * number + (uint32_t)(text[i] - '0');
+  return number;
+}
+
 static void set_function_attributes(retarget *r, LLVMValueRef function) {
   drop_string_attributes(function);
   LLVMSetFunctionCallConv(function, LLVMCCallConv);
@@ -476,6 +489,10 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   make_types(r);
   TL_TRY(check_ops_bound(r));
   lay_out_shared(r, manifest, out);
+  LLVMValueRef kernel = LLVMGetNamedFunction(r->module, manifest->name);
+  if (kernel)
+    out->entry_registers = tl_emu_entry_registers(number_of(kernel, "nvvm.maxnreg"), number_of(kernel, "nvvm.minctasm"),
+                                                  (uint32_t)manifest->block_threads);
   uint64_t args_bytes, result_bytes;
   measure_ops(r, &args_bytes, &result_bytes);
   TL_VEC(LLVMValueRef) functions = {0};

@@ -279,7 +279,10 @@ void tl_emu_exit(void) {
   warp->runnable &= ~(1u << me->lane);
   warp->exited |= 1u << me->lane;
   tl_emu_check_thread_end();
-  if (block->num_live == 1) tl_emu_wgmma_end_block(block);
+  if (block->num_live == 1) {
+    tl_emu_wgmma_end_block(block);
+    tl_emu_registers_end_block(block);
+  }
   if (--block->num_live == 0 && --block->cluster->num_running == 0) {
     tl_emu_land_cluster(block->cluster, false);
     tl_emu_check_end(block->cluster->checker, true);

@@ -21,6 +21,7 @@ static const tl_target *lowest_target(const tl_device_op *op) {
 
 // Immediates that one value is not as good as another for.
 static int64_t immediate(const tl_device_op *op) {
+  if (strstr(op->name, "setmaxnreg")) return 64;
   return strstr(op->name, "tensormap_generic.acquire") ? 128 : 0;
 }
 
