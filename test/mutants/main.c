@@ -41,7 +41,7 @@ typedef struct tool {
 } tool;
 
 static const char *change_of(const tl_mutant_job *job) {
-  const char *text = strstr(tl_strbuf_c(&job->output), "changed: ");
+  const char *text = strstr(tl_strbuf_c(&job->child.output), "changed: ");
   return text ? text + strlen("changed: ") : "";
 }
 
@@ -60,7 +60,7 @@ static void count(tool *t, const char *path, const tl_mutant_job *job, tally *al
     case TL_MUTANT_CRASHED:
       mine->crashed++;
       all->crashed++;
-      printf("CRASHED  %s: %s %u\n%s\n", path, tl_mutant_name(job->class), job->site, tl_strbuf_c(&job->output));
+      printf("CRASHED  %s: %s %u\n%s\n", path, tl_mutant_name(job->class), job->site, tl_strbuf_c(&job->child.output));
       break;
     case TL_MUTANT_SURVIVED:
       reason = tl_mutant_equivalence(path, job->class, change, (size_t)len);
@@ -74,7 +74,7 @@ static void count(tool *t, const char *path, const tl_mutant_job *job, tally *al
       }
       break;
   }
-  if (t->site >= 0) printf("%s", tl_strbuf_c(&job->output));
+  if (t->site >= 0) printf("%s", tl_strbuf_c(&job->child.output));
   fflush(stdout);
 }
 
@@ -84,7 +84,7 @@ static uint32_t drain(tool *t, const char *path, uint32_t running, uint32_t limi
     for (uint32_t i = 0; i < running; i++) {
       if (!tl_mutant_poll(&t->jobs[i], 0.005)) continue;
       count(t, path, &t->jobs[i], all);
-      tl_strbuf_fini(&t->jobs[i].output);
+      tl_strbuf_fini(&t->jobs[i].child.output);
       t->jobs[i--] = t->jobs[--running];
     }
   }

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "test/mutants/run.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/check.h"
 #include "harness/file.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 // ---- one spec
 
@@ -64,6 +54,7 @@ uint32_t tl_mutant_num_kernels(const char *path) {
 enum { EXIT_PASSED, EXIT_FOUND, EXIT_UNUSABLE };
 
 typedef struct child {
+  const tl_mutant_setup *setup;
   int64_t class, site;  // -1: only count
   uint32_t sites[TL_MUTANT_COUNT];
   tl_strbuf what;
@@ -116,7 +107,9 @@ static tl_status check(const tl_mutant_setup *setup, child *c, loaded *l, uint32
 }
 
 // Never returns. The report goes to stdout; the last line of a count is the numbers.
-static void run_child(const tl_mutant_setup *setup, child *c) {
+static void run_child(void *user) {
+  child *c = user;
+  const tl_mutant_setup *setup = c->setup;
   loaded l;
   load(setup->path, &l);
   if (!l.spec || tl_diags_has_errors(&l.diags)) _exit(EXIT_UNUSABLE);
@@ -146,64 +139,25 @@ static void run_child(const tl_mutant_setup *setup, child *c) {
 // ---- in the parent
 
 static void start(const tl_mutant_setup *setup, int64_t class, tl_mutant_job *job) {
-  int ends[2];
-  tl_strbuf_init(&job->output);
-  job->process = -1;
-  job->pipe = -1;
-  job->deadline = now() + setup->timeout_s;
-  fflush(NULL);
-  if (pipe(ends) != 0) return;
-  job->process = fork();
-  if (job->process == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    child c = {.class = class, .site = job->site};
-    tl_strbuf_init(&c.what);
-    run_child(setup, &c);
-  }
-  close(ends[1]);
-  job->pipe = ends[0];
+  child c = {.setup = setup, .class = class, .site = job->site};
+  tl_strbuf_init(&c.what);
+  tl_child_start(&job->child, STDOUT_FILENO, setup->timeout_s, run_child, &c);
 }
 
 void tl_mutant_start(const tl_mutant_setup *setup, tl_mutant_job *job) {
   start(setup, job->class, job);
 }
 
-static void finish(tl_mutant_job *job, bool is_late) {
-  int status = 0;
-  if (is_late) kill(job->process, SIGKILL);
-  waitpid(job->process, &status, 0);
-  close(job->pipe);
-  job->pipe = -1;
-  if (is_late)
+bool tl_mutant_poll(tl_mutant_job *job, double seconds) {
+  tl_child_outcome outcome;
+  if (!tl_child_poll(&job->child, seconds, &outcome)) return false;
+  if (outcome.end == TL_CHILD_LATE)
     job->verdict = TL_MUTANT_TIMED_OUT;
-  else if (WIFSIGNALED(status) || WEXITSTATUS(status) > EXIT_FOUND)
+  else if (outcome.end != TL_CHILD_EXITED || outcome.code > EXIT_FOUND)
     job->verdict = TL_MUTANT_CRASHED;
   else
-    job->verdict = WEXITSTATUS(status) == EXIT_FOUND ? TL_MUTANT_FOUND : TL_MUTANT_SURVIVED;
-}
-
-bool tl_mutant_poll(tl_mutant_job *job, double seconds) {
-  double until = now() + seconds;
-  for (;;) {
-    double left = until - now();
-    struct pollfd wanted = {.fd = job->pipe, .events = POLLIN};
-    if (poll(&wanted, 1, left > 0 ? (int)(left * 1000) : 0) > 0) {
-      char buffer[4096];
-      ssize_t len = read(job->pipe, buffer, sizeof buffer);
-      if (len <= 0) {
-        finish(job, false);
-        return true;
-      }
-      tl_strbuf_append(&job->output, (tl_str){buffer, (size_t)len});
-    } else if (now() > job->deadline) {
-      finish(job, true);
-      return true;
-    } else if (left <= 0) {
-      return false;
-    }
-  }
+    job->verdict = outcome.code == EXIT_FOUND ? TL_MUTANT_FOUND : TL_MUTANT_SURVIVED;
+  return true;
 }
 
 bool tl_mutant_baseline(const tl_mutant_setup *setup, uint32_t sites[TL_MUTANT_COUNT], tl_strbuf *output) {
@@ -211,8 +165,8 @@ bool tl_mutant_baseline(const tl_mutant_setup *setup, uint32_t sites[TL_MUTANT_C
   start(setup, -1, &job);
   while (!tl_mutant_poll(&job, 1)) {
   }
-  tl_strbuf_append(output, tl_strbuf_view(&job.output));
-  const char *line = strstr(tl_strbuf_c(&job.output), "\nsites");
+  tl_strbuf_append(output, tl_strbuf_view(&job.child.output));
+  const char *line = strstr(tl_strbuf_c(&job.child.output), "\nsites");
   bool is_good = job.verdict == TL_MUTANT_SURVIVED && line;
   line = is_good ? line + strlen("\nsites") : "";
   for (int k = 0; k < TL_MUTANT_COUNT; k++) {
@@ -220,6 +174,6 @@ bool tl_mutant_baseline(const tl_mutant_setup *setup, uint32_t sites[TL_MUTANT_C
     sites[k] = (uint32_t)strtoul(line, &end, 10);
     line = end;
   }
-  tl_strbuf_fini(&job.output);
+  tl_strbuf_fini(&job.child.output);
   return is_good;
 }

@@ -3,9 +3,7 @@
 #ifndef TL_TEST_MUTANTS_RUN_H
 #define TL_TEST_MUTANTS_RUN_H
 
-#include <sys/types.h>
-
-#include "support/strbuf.h"
+#include "test/child_process.h"
 #include "test/mutants/mutate.h"
 
 // What found a mutant, or that nothing did.
@@ -25,10 +23,7 @@ typedef struct tl_mutant_setup {
 typedef struct tl_mutant_job {
   tl_mutant_class class;
   uint32_t site;
-  pid_t process;
-  int pipe;
-  double deadline;
-  tl_strbuf output;  // Owned.
+  tl_child_process child;
   tl_mutant_verdict verdict;
 } tl_mutant_job;
 

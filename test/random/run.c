@@ -3,22 +3,12 @@
 #include "test/random/run.h"
 
 #include <ctype.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/check.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 // ---- in the child
 
@@ -85,15 +75,21 @@ static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *option
   return status;
 }
 
+typedef struct work {
+  const tl_strbuf *text;
+  const tl_rspec_run_options *options;
+} work;
+
 // Never returns.
-static void run_child(const tl_strbuf *text, const tl_rspec_run_options *options) {
+static void run_child(void *user) {
   child c;
   tl_sources sources;
   tl_diags diags;
   tl_strbuf_init(&c.kind);
   tl_sources_init(&sources);
   tl_diags_init(&diags, &sources);
-  tl_status status = check(text, options, &sources, &diags, &c);
+  const work *own = user;
+  tl_status status = check(own->text, own->options, &sources, &diags, &c);
   print_diagnostics(&diags, &c);
   if (!status) _exit(0);
   if (c.kind.len == 0) {
@@ -107,63 +103,34 @@ static void run_child(const tl_strbuf *text, const tl_rspec_run_options *options
 // ---- in the parent
 
 void tl_rspec_start(const tl_strbuf *spec, const tl_rspec_run_options *options, tl_rspec_job *out) {
-  int ends[2];
-  *out = (tl_rspec_job){.process = -1, .pipe = -1, .deadline = now() + options->timeout_s};
-  tl_strbuf_init(&out->output);
-  fflush(NULL);
-  if (pipe(ends) != 0) return;
-  out->process = fork();
-  if (out->process == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    run_child(spec, options);
-  }
-  close(ends[1]);
-  out->pipe = ends[0];
+  work own = {spec, options};
+  tl_child_start(&out->child, STDERR_FILENO, options->timeout_s, run_child, &own);
 }
 
-static void set_kind(tl_rspec_outcome *out, int status, bool is_late) {
+static void set_kind(tl_rspec_outcome *out, const tl_child_outcome *ended) {
   const char *text = tl_strbuf_c(&out->report), *mark = strstr(text, kind_mark);
   out->failed = true;
-  if (is_late) {
+  if (ended->end == TL_CHILD_LATE) {
     snprintf(out->kind, sizeof(out->kind), "time is up");
-  } else if (WIFSIGNALED(status)) {
-    snprintf(out->kind, sizeof(out->kind), "signal %d", WTERMSIG(status));
-  } else if (WEXITSTATUS(status) == 0) {
+  } else if (ended->end == TL_CHILD_NOT_STARTED) {
+    snprintf(out->kind, sizeof(out->kind), "no process");
+  } else if (ended->end == TL_CHILD_SIGNALLED) {
+    snprintf(out->kind, sizeof(out->kind), "signal %d", ended->code);
+  } else if (ended->code == 0) {
     out->failed = false;
   } else if (mark) {
     const char *kind = mark + sizeof(kind_mark) - 1;
     snprintf(out->kind, sizeof(out->kind), "%.*s", (int)strcspn(kind, "\n"), kind);
   } else {
-    snprintf(out->kind, sizeof(out->kind), "exit %d", WEXITSTATUS(status));
+    snprintf(out->kind, sizeof(out->kind), "exit %d", ended->code);
   }
 }
 
 bool tl_rspec_poll(tl_rspec_job *job, double seconds, tl_rspec_outcome *out) {
-  double until = now() + seconds;
-  bool is_late = false;
-  while (job->pipe >= 0) {
-    double left = until - now();
-    struct pollfd wanted = {.fd = job->pipe, .events = POLLIN};
-    if (poll(&wanted, 1, left > 0 ? (int)(left * 1000) : 0) <= 0) {
-      // Late only when it has nothing to say: it may have ended while nobody listened.
-      is_late = now() > job->deadline;
-      if (is_late && job->process > 0) kill(job->process, SIGKILL);
-      if (is_late) break;
-      if (left <= 0) return false;
-      continue;
-    }
-    char bytes[4096];
-    ssize_t got = read(job->pipe, bytes, sizeof(bytes));
-    if (got <= 0) break;
-    if (job->output.len < 1 << 20) tl_strbuf_append(&job->output, (tl_str){bytes, (size_t)got});
-  }
-  int status = 256;
-  if (job->process > 0) waitpid(job->process, &status, 0);
-  if (job->pipe >= 0) close(job->pipe);
-  *out = (tl_rspec_outcome){.report = job->output};
-  set_kind(out, status, is_late);
+  tl_child_outcome ended;
+  if (!tl_child_poll(&job->child, seconds, &ended)) return false;
+  *out = (tl_rspec_outcome){.report = job->child.output};
+  set_kind(out, &ended);
   return true;
 }
 

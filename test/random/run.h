@@ -4,9 +4,9 @@
 #define TL_TEST_RANDOM_RUN_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "support/strbuf.h"
+#include "test/child_process.h"
 
 typedef struct tl_rspec_run_options {
   const char *target;  // "sm_80"; NULL: the spec's own
@@ -15,10 +15,7 @@ typedef struct tl_rspec_run_options {
 } tl_rspec_run_options;
 
 typedef struct tl_rspec_job {
-  pid_t process;
-  int pipe;
-  double deadline;
-  tl_strbuf output;  // Owned. What the process printed.
+  tl_child_process child;
 } tl_rspec_job;
 
 typedef struct tl_rspec_outcome {
