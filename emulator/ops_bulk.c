@@ -61,18 +61,6 @@ void tl_emu_op_bulk_load(void *result, const void *operands, const tl_emu_site *
   for (uint32_t i = 0; i < n; i++) issue_to_mbarrier(tl_emu_transfer_create(site), &targets[i], from, bytes);
 }
 
-void tl_emu_op_bulk_store(void *result, const void *operands, const tl_emu_site *site) {
-  (void)result;
-  tl_emu_args args = {operands, 0};
-  void *to = tl_emu_args_pointer(&args);
-  const void *from = tl_emu_args_pointer(&args);
-  uint32_t bytes = tl_emu_args_i32(&args);
-  check_size(bytes, site);
-  check_global(to, "destination", site);
-  check_source(from, bytes, site);
-  issue_to_group(tl_emu_transfer_create(site), to, from, bytes);
-}
-
 void tl_emu_op_bulk_to_cluster(void *result, const void *operands, const tl_emu_site *site) {
   (void)result;
   tl_emu_args args = {operands, 0};
@@ -95,8 +83,9 @@ static tl_emu_transfer *create_reduction(const tl_emu_site *site) {
   return transfer;
 }
 
-void tl_emu_op_bulk_reduce(void *result, const void *operands, const tl_emu_site *site) {
-  (void)result;
+// From shared to global memory, as a copy or a reduction.
+static void to_global(const void *operands, tl_emu_transfer *(*create)(const tl_emu_site *site),
+                      const tl_emu_site *site) {
   tl_emu_args args = {operands, 0};
   void *to = tl_emu_args_pointer(&args);
   const void *from = tl_emu_args_pointer(&args);
@@ -104,7 +93,17 @@ void tl_emu_op_bulk_reduce(void *result, const void *operands, const tl_emu_site
   check_size(bytes, site);
   check_global(to, "destination", site);
   check_source(from, bytes, site);
-  issue_to_group(create_reduction(site), to, from, bytes);
+  issue_to_group(create(site), to, from, bytes);
+}
+
+void tl_emu_op_bulk_store(void *result, const void *operands, const tl_emu_site *site) {
+  (void)result;
+  to_global(operands, tl_emu_transfer_create, site);
+}
+
+void tl_emu_op_bulk_reduce(void *result, const void *operands, const tl_emu_site *site) {
+  (void)result;
+  to_global(operands, create_reduction, site);
 }
 
 void tl_emu_op_bulk_reduce_cluster(void *result, const void *operands, const tl_emu_site *site) {

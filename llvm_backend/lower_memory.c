@@ -86,14 +86,15 @@ static LLVMValueRef may_load(const tl_lower *l, const tl_op *load) {
   return search.found ? owner : NULL;
 }
 
-static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec, LLVMValueRef *out) {
+static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec, LLVMValueRef allowed,
+                        LLVMValueRef *out) {
   tl_dtype dtype = access->buffer->dtype;
   tl_place place = tl_lower_element_place(l, e);
   LLVMValueRef inside = tl_lower_access_inside(l, access, &place);
   LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
   LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
   int32_t bytes = tl_lower_raw_bytes(dtype, vec);
-  LLVMValueRef reads = tl_lower_and(l, inside, may_load(l, op));
+  LLVMValueRef reads = tl_lower_and(l, inside, allowed);
   LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, reads, TL_EVICT_NORMAL);
   tl_lower_unpack(l, raw, dtype, vec, out);
   tl_value *pad = tl_op_arg(op, TL_GROUP_LOAD_pad);
@@ -112,11 +113,11 @@ static bool is_deferred(tl_lower *l, const tl_op *op) {
 static void load_repeated(tl_lower *l, tl_op *op, int32_t repeat, int32_t width, LLVMValueRef *out) {
   int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
   while (width % (vec * repeat) != 0) vec--;
-  LLVMValueRef items[TL_MAX_GROUP];
+  LLVMValueRef items[TL_MAX_GROUP], allowed = may_load(l, op);
   for (int32_t e = 0; e < width; e += vec * repeat) {
     tl_mem_access *access = tl_lower_element_access(l, op, TL_GROUP_LOAD_buffer, TL_GROUP_LOAD_index, e);
     if (!access) return;
-    load_vector(l, op, access, e, vec, items);
+    load_vector(l, op, access, e, vec, allowed, items);
     for (int32_t i = 0; i < vec * repeat; i++) out[e + i] = items[i / repeat];
   }
 }
@@ -139,10 +140,11 @@ void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
     return;
   }
   int32_t vec = uniform ? 1 : vector_width(l, op, result->type->dtype);
+  LLVMValueRef allowed = may_load(l, op);
   for (int32_t e = 0; e < width; e += vec) {
     tl_mem_access *access = tl_lower_element_access(l, op, TL_GROUP_LOAD_buffer, TL_GROUP_LOAD_index, e);
     if (!access) return;
-    load_vector(l, op, access, e, vec, &out[e]);
+    load_vector(l, op, access, e, vec, allowed, &out[e]);
   }
   tl_lower_set(l, result, out, width);
 }

@@ -103,20 +103,22 @@ static void check_tile_index(tl_pass_context *context, const tl_op *op, const tl
 
 // ---- boxes
 
+static int64_t box_bits(const tl_box *box, int32_t d, int64_t lo, int64_t hi) {
+  tl_value *limit = tl_box_limit(box, d);
+  if (!limit) limit = tl_buffer_dim_value(box->buffer, d);
+  return bits_for(box->op, tl_box_offset(box, d), lo, hi, limit, box->buffer->type->dims[d]);
+}
+
 static void check_box(tl_pass_context *context, tl_box *box) {
   int64_t checks[TL_MAX_RANK] = {0};
   bool any = false;
   for (int32_t d = 0; d < box->buffer_rank; d++) {
     int64_t lo = 0, hi = 0;
     tl_box_span(box, d, &lo, &hi);
-    tl_value *offset = tl_box_offset(box, d);
-    tl_value *limit = tl_box_limit(box, d);
-    bool own_limit = limit != NULL;
-    if (!limit) limit = tl_buffer_dim_value(box->buffer, d);
-    if (tl_buffer_is_global(box->buffer) || own_limit) {
-      checks[d] = bits_for(box->op, offset, lo, hi, limit, box->buffer->type->dims[d]);
+    if (tl_buffer_is_global(box->buffer) || tl_box_limit(box, d)) {
+      checks[d] = box_bits(box, d, lo, hi);
     } else {
-      check_tile_index(context, box->op, box->buffer, d, offset, lo, hi);
+      check_tile_index(context, box->op, box->buffer, d, tl_box_offset(box, d), lo, hi);
     }
     any |= checks[d] != 0;
   }
@@ -164,6 +166,12 @@ static void check_constant_index(tl_pass_context *context, const tl_op *op, cons
   tl_diag_add_hint(context->diags, diag, "%s", op->code == TL_OP_LOAD ? "the read gives 0" : "the write is dropped");
 }
 
+static int64_t element_bits(const tl_op *op, uint32_t d) {
+  const tl_value *buffer = tl_element_buffer(op);
+  tl_value *limit = tl_buffer_dim_value(buffer, (int32_t)d);
+  return bits_for(op, tl_element_index(op, d), 0, 0, limit, buffer->type->dims[d]);
+}
+
 static void check_element(tl_pass_context *context, tl_op *op) {
   tl_value *buffer = tl_element_buffer(op);
   int64_t checks[TL_MAX_RANK] = {0};
@@ -171,7 +179,7 @@ static void check_element(tl_pass_context *context, tl_op *op) {
   for (uint32_t d = 0; d < tl_element_rank(op); d++) {
     tl_value *index = tl_element_index(op, d);
     if (tl_buffer_is_global(buffer)) {
-      checks[d] = bits_for(op, index, 0, 0, tl_buffer_dim_value(buffer, (int32_t)d), buffer->type->dims[d]);
+      checks[d] = element_bits(op, d);
       check_constant_index(context, op, buffer, (int32_t)d, index);
     } else {
       check_tile_index(context, op, buffer, (int32_t)d, index, 0, 0);
@@ -200,9 +208,7 @@ static void refine_box(tl_module *module, const tl_box *box) {
   for (int32_t d = 0; d < box->buffer_rank; d++) {
     int64_t lo = 0, hi = 0;
     tl_box_span(box, d, &lo, &hi);
-    tl_value *limit = tl_box_limit(box, d);
-    if (!limit) limit = tl_buffer_dim_value(box->buffer, d);
-    bits[d] = bits_for(box->op, tl_box_offset(box, d), lo, hi, limit, box->buffer->type->dims[d]);
+    bits[d] = box_bits(box, d, lo, hi);
   }
   refine_dims(module, box->op, box->check_key, bits, box->buffer_rank);
 }
@@ -212,12 +218,9 @@ static void refine(tl_op *op, void *user) {
     tl_box box = tl_box_source(op);
     refine_box(user, &box);
   } else if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
-    tl_value *buffer = tl_element_buffer(op);
     int64_t bits[TL_MAX_RANK];
     int32_t rank = (int32_t)tl_element_rank(op);
-    for (int32_t d = 0; d < rank; d++)
-      bits[d] =
-          bits_for(op, tl_element_index(op, (uint32_t)d), 0, 0, tl_buffer_dim_value(buffer, d), buffer->type->dims[d]);
+    for (int32_t d = 0; d < rank; d++) bits[d] = element_bits(op, (uint32_t)d);
     refine_dims(user, op, TL_ATTR_CHECK, bits, rank);
   }
 }
