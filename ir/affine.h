@@ -56,6 +56,9 @@ tl_value *tl_index_mod(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_ceildiv(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_min(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_max(tl_builder *builder, tl_value *a, tl_value *b);
+// The value of a binary index op on constants: floor division, no wrapping. False where it has none: a division by 0, a
+// negative shift, a result past 64 bits, another op.
+bool tl_fold_index(tl_opcode code, int64_t a, int64_t b, int64_t *out);
 // Folds a pure scalar op whose operands are constants (or which is an identity) to an existing or new value; NULL if it
 // cannot. Constants fold in float64 and round to the result's dtype.
 tl_value *tl_fold_op(tl_builder *builder, tl_op *op);

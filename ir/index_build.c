@@ -153,7 +153,7 @@ static tl_value *simplify_min_max(tl_opcode code, tl_value *a, tl_value *b) {
   return NULL;
 }
 
-static bool fold_constants(tl_opcode code, int64_t a, int64_t b, int64_t *out) {
+bool tl_fold_index(tl_opcode code, int64_t a, int64_t b, int64_t *out) {
   bool divides = b != 0 && !(a == INT64_MIN && b == -1);
   switch (code) {
     case TL_OP_ADD:
@@ -197,7 +197,7 @@ tl_value *tl_simplify_index(tl_builder *builder, tl_opcode code, tl_value *a, tl
   if (!is_index(a) || !is_index(b)) return NULL;
   int64_t a_const, b_const, folded;
   if (tl_value_const_int(a, &a_const) && tl_value_const_int(b, &b_const)) {
-    return fold_constants(code, a_const, b_const, &folded) ? tl_build_index(builder, folded) : NULL;
+    return tl_fold_index(code, a_const, b_const, &folded) ? tl_build_index(builder, folded) : NULL;
   }
   tl_query query;
   tl_query_init(&query);

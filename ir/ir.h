@@ -361,6 +361,8 @@ tl_op *tl_block_terminator(const tl_block *block);  // NULL when there is none
 tl_op *tl_op_enclosing(const tl_op *op, tl_opcode code);
 // Whether `ancestor` is `op` or encloses it.
 bool tl_op_is_inside(const tl_op *op, const tl_op *ancestor);
+// The op that owns the memory of a buffer: through views, stages and ring slots. NULL for a block argument.
+tl_op *tl_buffer_root(const tl_value *buffer);
 // First KERNEL of the module, or NULL.
 tl_op *tl_module_kernel(const tl_module *module);
 

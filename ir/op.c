@@ -199,3 +199,19 @@ void tl_walk(tl_op *op, tl_walk_fn *visit, void *user) {
 void tl_walk_module(tl_module *module, tl_walk_fn *visit, void *user) {
   walk_block(module->body, visit, user);
 }
+
+tl_op *tl_buffer_root(const tl_value *buffer) {
+  tl_op *op = buffer->def;
+  while (op) {
+    if (op->code == TL_OP_VIEW) {
+      op = tl_op_arg(op, TL_GROUP_VIEW_buffer)->def;
+    } else if (op->code == TL_OP_STAGE_TILE) {
+      op = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile)->def;
+    } else if (op->code == TL_OP_RING_TILE) {
+      op = tl_op_arg(op, TL_GROUP_RING_TILE_tile)->def;
+    } else {
+      break;
+    }
+  }
+  return op;
+}

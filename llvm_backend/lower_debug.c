@@ -109,14 +109,6 @@ static void add_tile(collector *c, const tl_op *alloc) {
   tl_vec_push(&c->tiles, tile);
 }
 
-static const tl_op *root_of(const tl_value *value) {
-  const tl_op *op = value->def;
-  while (op && (op->code == TL_OP_STAGE_TILE || op->code == TL_OP_VIEW))
-    op = op->code == TL_OP_STAGE_TILE ? tl_op_arg(op, TL_GROUP_STAGE_TILE_tile)->def
-                                      : tl_op_arg(op, TL_GROUP_VIEW_buffer)->def;
-  return op;
-}
-
 static void add_use(collector *c, uint32_t line, uint32_t tile) {
   for (size_t i = 0; i < c->uses.len; i++)
     if (c->uses.items[i].line == line && c->uses.items[i].tile == tile) return;
@@ -131,7 +123,7 @@ static uint32_t line_of(const collector *c, const tl_op *op) {
 // What `op` touches counts for its own line and for those of the ops around it, which may do the access for it.
 static void add_uses(collector *c, const tl_op *op) {
   for (uint32_t i = 0; i < op->num_operands; i++) {
-    const tl_op *root = root_of(tl_op_operand(op, i));
+    const tl_op *root = tl_buffer_root(tl_op_operand(op, i));
     for (uint32_t t = 0; root && t < c->allocs.len; t++) {
       if (c->allocs.items[t] != root) continue;
       for (const tl_op *around = op; around; around = around->parent ? around->parent->parent : NULL)

@@ -57,15 +57,8 @@ static bool known_element(tl_lower *l, const tl_op *op, tl_dtype dtype) {
   return false;
 }
 
-// The value of the alloc or tensor behind a buffer.
-static const tl_value *memory_of(const tl_value *buffer) {
-  while (buffer->def && (buffer->def->code == TL_OP_VIEW || buffer->def->code == TL_OP_STAGE_TILE))
-    buffer = tl_op_operand(buffer->def, 0);
-  return buffer;
-}
-
 typedef struct write_search {
-  const tl_value *memory;
+  const tl_op *memory;
   bool found;
 } write_search;
 
@@ -73,7 +66,7 @@ static void find_write(tl_op *op, void *user) {
   write_search *search = user;
   if (op->code != TL_OP_STORE && op->code != TL_OP_ATOMIC) return;
   int group = op->code == TL_OP_STORE ? TL_GROUP_STORE_buffer : TL_GROUP_ATOMIC_buffer;
-  search->found |= memory_of(tl_op_arg(op, group)) == search->memory;
+  search->found |= tl_buffer_root(tl_op_arg(op, group)) == search->memory;
 }
 
 // The condition under which a thread may load: threads that handle an element a second time must not read what the
@@ -81,7 +74,7 @@ static void find_write(tl_op *op, void *user) {
 static LLVMValueRef may_load(const tl_lower *l, const tl_op *load) {
   LLVMValueRef owner = l->parallel ? l->parallel->place.owner : NULL;
   if (!owner) return NULL;
-  write_search search = {.memory = memory_of(tl_op_arg(load, TL_GROUP_LOAD_buffer))};
+  write_search search = {.memory = tl_buffer_root(tl_op_arg(load, TL_GROUP_LOAD_buffer))};
   tl_walk(l->parallel->op, find_write, &search);
   return search.found ? owner : NULL;
 }

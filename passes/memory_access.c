@@ -26,22 +26,6 @@ const int64_t *tl_op_ints(const tl_op *op, tl_attr_key key, int32_t *out_len) {
 
 // ---- buffers
 
-tl_op *tl_buffer_root(const tl_value *buffer) {
-  tl_op *op = buffer->def;
-  while (op) {
-    if (op->code == TL_OP_VIEW) {
-      op = tl_op_arg(op, TL_GROUP_VIEW_buffer)->def;
-    } else if (op->code == TL_OP_STAGE_TILE) {
-      op = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile)->def;
-    } else if (op->code == TL_OP_RING_TILE) {
-      op = tl_op_arg(op, TL_GROUP_RING_TILE_tile)->def;
-    } else {
-      break;
-    }
-  }
-  return op;
-}
-
 tl_value *tl_buffer_dim_value(const tl_value *buffer, int32_t dim) {
   const tl_op *op = buffer->def;
   if (!op) return NULL;

@@ -11,8 +11,6 @@
 enum { TL_CHECK_LOWER = 1, TL_CHECK_UPPER = 2 };
 
 // ---- buffers
-// The op that owns the memory: through views, stages and ring slots. NULL for a block argument.
-tl_op *tl_buffer_root(const tl_value *buffer);
 // Value of dim `dim` (elements) of a tensor or view; NULL when the dim stands in the type only.
 tl_value *tl_buffer_dim_value(const tl_value *buffer, int32_t dim);
 // Known divisor of a dim; at least 1.

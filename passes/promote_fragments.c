@@ -129,56 +129,6 @@ static operand_list operands_of(const tl_op *op, int group) {
   return list;
 }
 
-// For each dim of the fragment: the dim of the other buffer that it walks, and the step. Dims of size 1 that the copy
-// does not name walk a dim of the other side that stands still.
-static void dims_for_tile(const tl_op *copy, bool fragment_is_source, int32_t rank, int32_t other_rank,
-                          int64_t *out_dims, int64_t *out_steps) {
-  int32_t len = 0, other_len = 0, steps_len = 0;
-  const int64_t *mine = tl_op_ints(copy, fragment_is_source ? TL_ATTR_SRC_DIMS : TL_ATTR_DST_DIMS, &len);
-  const int64_t *other = tl_op_ints(copy, fragment_is_source ? TL_ATTR_DST_DIMS : TL_ATTR_SRC_DIMS, &other_len);
-  const int64_t *steps = tl_op_ints(copy, fragment_is_source ? TL_ATTR_DST_STEP : TL_ATTR_SRC_STEP, &steps_len);
-  bool taken[TL_MAX_RANK] = {false};
-  for (int32_t d = 0; d < rank; d++) {
-    out_dims[d] = -1;
-    out_steps[d] = 1;
-  }
-  for (int32_t t = 0; t < len; t++) {
-    out_dims[mine[t]] = other[t];
-    out_steps[mine[t]] = steps && t < steps_len ? steps[t] : 1;
-    taken[other[t]] = true;
-  }
-  for (int32_t d = 0; d < rank; d++) {
-    for (int32_t o = 0; o < other_rank && out_dims[d] < 0; o++) {
-      if (taken[o]) continue;
-      out_dims[d] = o;
-      taken[o] = true;
-    }
-  }
-}
-
-static void copy_attr_as(tl_module *module, tl_op *to, tl_attr_key to_key, const tl_op *from, tl_attr_key from_key) {
-  const tl_attr *attr = tl_op_attr(from, from_key);
-  if (attr == NULL) return;
-  tl_attr renamed = *attr;
-  renamed.key = to_key;
-  tl_op_set_attr(module, to, &renamed);
-}
-
-static void set_box_attrs(tl_module *module, tl_op *op, const tl_op *copy, bool fragment_is_source, int32_t rank,
-                          int32_t other_rank) {
-  int64_t dims[TL_MAX_RANK];
-  int64_t steps[TL_MAX_RANK];
-  dims_for_tile(copy, fragment_is_source, rank, other_rank, dims, steps);
-  bool unit = true;
-  for (int32_t d = 0; d < rank; d++) unit &= steps[d] == 1;
-  tl_op_set_ints(module, op, fragment_is_source ? TL_ATTR_DST_DIMS : TL_ATTR_SRC_DIMS, dims, rank);
-  if (!unit) tl_op_set_ints(module, op, fragment_is_source ? TL_ATTR_DST_STEP : TL_ATTR_SRC_STEP, steps, rank);
-  tl_attr_key check = fragment_is_source ? TL_ATTR_DST_CHECK : TL_ATTR_SRC_CHECK;
-  copy_attr_as(module, op, check, copy, check);
-  copy_attr_as(module, op, TL_ATTR_VIA, copy, TL_ATTR_VIA);
-  copy_attr_as(module, op, TL_ATTR_EVICT, copy, TL_ATTR_EVICT);
-}
-
 static void promote_copy(promotion *self, tl_op *op, tl_value **state) {
   tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src);
   tl_value *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
@@ -198,7 +148,7 @@ static void promote_copy(promotion *self, tl_op *op, tl_value **state) {
         TL_GROUP_OF(src), {offsets.items, offsets.len}, {limits.items, limits.len}, {&pad, pad ? 1 : 0}};
     const tl_type *type = tile_type(self, (size_t)to);
     tl_op *load = tl_build(&builder, TL_OP_TILE_LOAD, groups, &type, 1);
-    set_box_attrs(self->module, load, op, false, type->rank, src->type->rank);
+    tl_fragment_set_box(self->module, load, op, false, type->rank, src->type->rank);
     set_current(self, state, to, tl_op_result(load, 0));
   } else {
     tl_value *tile = current(self, state, (size_t)from, op);
@@ -206,42 +156,9 @@ static void promote_copy(promotion *self, tl_op *op, tl_value **state) {
     operand_list limits = operands_of(op, TL_GROUP_COPY_dst_limits);
     tl_group groups[] = {TL_GROUP_OF(tile), TL_GROUP_OF(dst), {offsets.items, offsets.len}, {limits.items, limits.len}};
     tl_op *store = tl_build(&builder, TL_OP_TILE_STORE, groups, NULL, 0);
-    set_box_attrs(self->module, store, op, true, tile->type->rank, dst->type->rank);
+    tl_fragment_set_box(self->module, store, op, true, tile->type->rank, dst->type->rank);
   }
   tl_op_erase(op);
-}
-
-// A whole shared tile as a value, and back: for an accumulator that was demoted.
-static tl_value *load_whole(tl_builder *builder, tl_value *buffer) {
-  const tl_type *type =
-      tl_type_tile(builder->module, buffer->type->dtype, buffer->type->dims, buffer->type->rank, NULL);
-  tl_value *zeros[TL_MAX_RANK];
-  int64_t dims[TL_MAX_RANK];
-  int64_t checks[TL_MAX_RANK] = {0};
-  for (int32_t d = 0; d < type->rank; d++) {
-    zeros[d] = tl_build_index(builder, 0);
-    dims[d] = d;
-  }
-  tl_group groups[] = {TL_GROUP_OF(buffer), {zeros, (uint32_t)type->rank}, TL_GROUP_EMPTY, TL_GROUP_EMPTY};
-  tl_op *load = tl_build(builder, TL_OP_TILE_LOAD, groups, &type, 1);
-  tl_op_set_ints(builder->module, load, TL_ATTR_SRC_DIMS, dims, type->rank);
-  tl_op_set_ints(builder->module, load, TL_ATTR_SRC_CHECK, checks, type->rank);
-  return tl_op_result(load, 0);
-}
-
-static void store_whole(tl_builder *builder, tl_value *tile, tl_value *buffer) {
-  tl_value *zeros[TL_MAX_RANK];
-  int64_t dims[TL_MAX_RANK];
-  int64_t checks[TL_MAX_RANK] = {0};
-  int32_t rank = buffer->type->rank;
-  for (int32_t d = 0; d < rank; d++) {
-    zeros[d] = tl_build_index(builder, 0);
-    dims[d] = d;
-  }
-  tl_group groups[] = {TL_GROUP_OF(tile), TL_GROUP_OF(buffer), {zeros, (uint32_t)rank}, TL_GROUP_EMPTY};
-  tl_op *store = tl_build(builder, TL_OP_TILE_STORE, groups, NULL, 0);
-  tl_op_set_ints(builder->module, store, TL_ATTR_DST_DIMS, dims, rank);
-  tl_op_set_ints(builder->module, store, TL_ATTR_DST_CHECK, checks, rank);
 }
 
 static tl_value *splat_zero(tl_builder *builder, const tl_type *tile) {
@@ -267,7 +184,7 @@ static void promote_gemm(promotion *self, tl_op *op, tl_value **state) {
   if (b_which >= 0) b = current(self, state, (size_t)b_which, op);
   tl_value *old = tl_op_has(op, TL_ATTR_CLEAR) ? splat_zero(&builder, type)
                   : which >= 0                 ? current(self, state, (size_t)which, op)
-                                               : load_whole(&builder, acc);
+                                               : tl_fragment_load_whole(&builder, acc);
   tl_group groups[] = {TL_GROUP_OF(old), TL_GROUP_OF(a), TL_GROUP_OF(b)};
   tl_op *gemm = tl_build(&builder, TL_OP_GEMM, groups, &type, 1);
   tl_op_copy_attrs(self->module, gemm, op);
@@ -275,7 +192,7 @@ static void promote_gemm(promotion *self, tl_op *op, tl_value **state) {
   if (which >= 0) {
     set_current(self, state, which, tl_op_result(gemm, 0));
   } else {
-    store_whole(&builder, tl_op_result(gemm, 0), acc);
+    tl_fragment_store_whole(&builder, tl_op_result(gemm, 0), acc);
   }
   tl_op_erase(op);
 }
@@ -289,7 +206,7 @@ static void promote_reduce(promotion *self, tl_op *op, tl_value **state) {
   builder.loc = op->loc;
   tl_value *src = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0), *dst[2];
   int from = tl_fragment_find(self->fragments, src);
-  tl_value *tile = from >= 0 ? current(self, state, (size_t)from, op) : load_whole(&builder, src);
+  tl_value *tile = from >= 0 ? current(self, state, (size_t)from, op) : tl_fragment_load_whole(&builder, src);
   const tl_type *types[2];
   for (uint32_t i = 0; i < num_results; i++) {
     dst[i] = tl_op_group_at(op, TL_GROUP_REDUCE_dst, i);
@@ -304,7 +221,7 @@ static void promote_reduce(promotion *self, tl_op *op, tl_value **state) {
     if (to >= 0) {
       set_current(self, state, to, tl_op_result(reduce, i));
     } else {
-      store_whole(&builder, tl_op_result(reduce, i), dst[i]);
+      tl_fragment_store_whole(&builder, tl_op_result(reduce, i), dst[i]);
     }
   }
   tl_op_erase(op);
@@ -317,7 +234,7 @@ static void promote_scan(promotion *self, tl_op *op, tl_value **state) {
   tl_builder_before(&builder, self->module, op);
   builder.loc = op->loc;
   int from = tl_fragment_find(self->fragments, src), to = tl_fragment_find(self->fragments, dst);
-  tl_value *tile = from >= 0 ? current(self, state, (size_t)from, op) : load_whole(&builder, src);
+  tl_value *tile = from >= 0 ? current(self, state, (size_t)from, op) : tl_fragment_load_whole(&builder, src);
   const tl_type *type = tl_type_tile(self->module, dst->type->dtype, dst->type->dims, dst->type->rank, NULL);
   tl_group groups[] = {TL_GROUP_OF(tile), TL_GROUP_EMPTY};
   tl_op *scan = tl_build(&builder, TL_OP_SCAN, groups, &type, 1);
@@ -325,7 +242,7 @@ static void promote_scan(promotion *self, tl_op *op, tl_value **state) {
   if (to >= 0) {
     set_current(self, state, to, tl_op_result(scan, 0));
   } else {
-    store_whole(&builder, tl_op_result(scan, 0), dst);
+    tl_fragment_store_whole(&builder, tl_op_result(scan, 0), dst);
   }
   tl_op_erase(op);
 }

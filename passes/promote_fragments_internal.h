@@ -44,4 +44,12 @@ tl_status tl_fragments_normalize(tl_fragments *fragments);
 bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, int64_t *out_extents,
                           int32_t *out_extra);
 
+// A whole shared tile as a value (a tile without a layout), and back: for what was demoted.
+tl_value *tl_fragment_load_whole(tl_builder *builder, tl_value *buffer);
+void tl_fragment_store_whole(tl_builder *builder, tl_value *tile, tl_value *buffer);
+// Gives the tile_load or tile_store that replaces `copy` its dims, steps, checks and hints. `rank` is the fragment's,
+// `other_rank` the other buffer's.
+void tl_fragment_set_box(tl_module *module, tl_op *op, const tl_op *copy, bool fragment_is_source, int32_t rank,
+                         int32_t other_rank);
+
 #endif

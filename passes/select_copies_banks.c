@@ -2,6 +2,7 @@
 // Bank conflicts of a shared tile's accesses under a layout, counted for the first registers of a warp.
 #include <string.h>
 
+#include "ir/affine.h"
 #include "passes/memory_access.h"
 #include "passes/select_copies.h"
 
@@ -61,23 +62,7 @@ static bool evaluate(const tl_value *value, const tl_op *parallel, const int32_t
   if (depth == 0 || !op || op->num_operands != 2 || value->type->kind != TL_TYPE_INDEX) return false;
   if (!evaluate(tl_op_operand(op, 0), parallel, at, depth - 1, &a)) return false;
   if (!evaluate(tl_op_operand(op, 1), parallel, at, depth - 1, &b)) return false;
-  if ((op->code == TL_OP_FLOORDIV || op->code == TL_OP_MOD) && (a < 0 || b <= 0)) return false;
-  switch ((int)op->code) {
-    case TL_OP_ADD:
-      return !__builtin_add_overflow(a, b, out);
-    case TL_OP_SUB:
-      return !__builtin_sub_overflow(a, b, out);
-    case TL_OP_MUL:
-      return !__builtin_mul_overflow(a, b, out);
-    case TL_OP_FLOORDIV:
-      *out = a / b;
-      return true;
-    case TL_OP_MOD:
-      *out = a % b;
-      return true;
-    default:
-      return false;
-  }
+  return tl_fold_index(op->code, a, b, out);
 }
 
 static int load_passes(const tl_op *load, const tl_op *parallel, const tl_shared_layout *shared) {
