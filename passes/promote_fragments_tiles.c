@@ -71,7 +71,7 @@ static void copy_attr_as(tl_module *module, tl_op *to, tl_attr_key to_key, const
 }
 
 void tl_fragment_set_box(tl_module *module, tl_op *op, const tl_op *copy, bool fragment_is_source, int32_t rank,
-                          int32_t other_rank) {
+                         int32_t other_rank) {
   int64_t dims[TL_MAX_RANK];
   int64_t steps[TL_MAX_RANK];
   dims_for_tile(copy, fragment_is_source, rank, other_rank, dims, steps);
