@@ -194,6 +194,19 @@ static void read_per_output(tl_spec_reader *reader, const tl_yaml_node *node, tl
   }
 }
 
+// A key of a tolerance. An unknown one with a mapping is probably an output's name.
+static bool check_tolerance_key(tl_spec_reader *reader, const tl_yaml_entry *entry) {
+  const tl_yaml_node *key = entry->key;
+  if (!key->bad && entry->value->kind == TL_YAML_MAPPING && !tl_schema_find_key(TL_SCHEMA_TOLERANCE, key->text.text)) {
+    tl_diag *diag =
+        tl_diag_report(reader->diags, TL_DIAG_DOC_UNKNOWN_KEY, key->loc, "unknown key `%.*s` in a tolerance",
+                       tl_expr_shown(key->text.text), key->text.text.data);
+    tl_diag_add_hint(reader->diags, diag, "the tolerance of a single output stands under `per`");
+    return false;
+  }
+  return tl_spec_check_key(reader, TL_SCHEMA_TOLERANCE, key, "a tolerance") != NULL;
+}
+
 static void read_tolerance(tl_spec_reader *reader, const tl_yaml_node *node, tl_check *check) {
   if (!want_tolerance(reader, node)) return;
   const tl_yaml_node *per = tl_yaml_get(node, "per");
@@ -202,7 +215,7 @@ static void read_tolerance(tl_spec_reader *reader, const tl_yaml_node *node, tl_
   tl_tolerance all = {.loc = node->loc};
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
-    if (!tl_spec_check_key(reader, TL_SCHEMA_TOLERANCE, entry->key, "a tolerance")) continue;
+    if (!check_tolerance_key(reader, entry)) continue;
     tl_str key = entry->key->text.text;
     if (tl_str_is(key, "per")) continue;
     *(tl_str_is(key, "rtol") ? &all.rtol : &all.atol) = tl_spec_read_expr(reader, entry->value, key);

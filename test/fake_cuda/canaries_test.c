@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bytes around a GPU's buffers that a kernel changed are found. Over the fake driver, whose device memory is the host's, so
-// that the test can write where a kernel must not; test/gpu/canaries.sh lets a kernel do it on a GPU.
+// Bytes around a GPU's buffers that a kernel changed are found. Over the fake driver, whose device memory is the
+// host's, so that the test can write where a kernel must not; test/gpu/canaries.sh lets a kernel do it on a GPU.
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void teardown(void) {
 }
 
 typedef struct overwrite {
-  int64_t at;             // byte of the buffer
+  int64_t at;           // byte of the buffer
   const char *message;  // NULL: no canary may complain
 } overwrite;
 
