@@ -69,17 +69,33 @@ tl_layout tl_mma_inst_a_layout(const tl_mma_inst *inst, const int32_t *shape, in
   return layout;
 }
 
-tl_layout tl_mma_b_layout(const int32_t *shape, int32_t k_dim, int32_t run, int32_t warps_m, int32_t warps_n,
-                          int32_t warps) {
+tl_layout tl_mma_swapped_acc_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t warps_m, int32_t warps_n,
+                                    int32_t warps) {
   tl_layout layout = {.rank = 2, .shape = {shape[0], shape[1]}};
-  int32_t n_dim = 1 - k_dim, tiles_n = ceil_div(shape[n_dim], 8 * warps_n);
+  int32_t tiles_m = ceil_div(shape[0], 8 * warps_m), tiles_n = ceil_div(shape[1], inst->m * warps_n);
+  add_mode(&layout, TL_AXIS_REGISTER, 2, 0, 1);
+  add_mode(&layout, TL_AXIS_REGISTER, inst->m / 8, 1, 8);
+  add_mode(&layout, TL_AXIS_LANE, 4, 0, 2);
+  add_mode(&layout, TL_AXIS_LANE, 8, 1, 1);
+  add_mode(&layout, TL_AXIS_REGISTER, tiles_m, 0, 8);
+  add_mode(&layout, TL_AXIS_REGISTER, tiles_n, 1, inst->m);
+  add_mode(&layout, TL_AXIS_WARP, warps_m, 0, 8 * tiles_m);
+  add_mode(&layout, TL_AXIS_WARP, warps_n, 1, inst->m * tiles_n);
+  add_mode(&layout, TL_AXIS_WARP, warps / (warps_m * warps_n), TL_DIM_NONE, 0);
+  return layout;
+}
+
+tl_layout tl_mma_b_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t k_dim, int32_t run, int32_t warps_m,
+                          int32_t warps_n, int32_t warps) {
+  tl_layout layout = {.rank = 2, .shape = {shape[0], shape[1]}};
+  int32_t n_dim = 1 - k_dim, tiles_n = ceil_div(shape[n_dim], inst->m * warps_n);
   add_mode(&layout, TL_AXIS_REGISTER, run, k_dim, 1);
   add_mode(&layout, TL_AXIS_LANE, 4, k_dim, run);
   add_mode(&layout, TL_AXIS_LANE, 8, n_dim, 1);
   add_mode(&layout, TL_AXIS_REGISTER, ceil_div(shape[k_dim], 4 * run), k_dim, 4 * run);
-  add_mode(&layout, TL_AXIS_REGISTER, tiles_n, n_dim, 8);
+  add_mode(&layout, TL_AXIS_REGISTER, tiles_n * (inst->m / 8), n_dim, 8);
   add_mode(&layout, TL_AXIS_WARP, warps_m, TL_DIM_NONE, 0);
-  add_mode(&layout, TL_AXIS_WARP, warps_n, n_dim, 8 * tiles_n);
+  add_mode(&layout, TL_AXIS_WARP, warps_n, n_dim, inst->m * tiles_n);
   add_mode(&layout, TL_AXIS_WARP, warps / (warps_m * warps_n), TL_DIM_NONE, 0);
   return layout;
 }

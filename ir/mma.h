@@ -41,11 +41,18 @@ tl_layout tl_mma_inst_acc_layout(const tl_mma_inst *inst, const int32_t *shape, 
 tl_layout tl_mma_inst_a_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t warps_m, int32_t warps_n,
                                int32_t warps);
 
+// Operands B in registers are the instruction's A: it multiplies B^T by A^T, so that B's elements may be made in any
+// register and A's are read in the order in which they lie. `run`, below, is what a lane holds of B side by side along
+// K; four lanes hold the next 4 * run. The instruction's own order is a run of one register; longer runs take the
+// products along K in another order, in which A has to follow: word w of k-step s is elements (2 s + w) * pack … of
+// every lane's run, with s counted from the start of the 4 * run elements.
+
+// Layout of the accumulator (shape M by N) of such a product.
+tl_layout tl_mma_swapped_acc_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t warps_m, int32_t warps_n,
+                                    int32_t warps);
 // Layout of B in registers (K along dim `k_dim` of `shape`, N along the other): every warp of a column of warps holds
-// the same part. A lane holds `run` neighbours along K, four lanes the next 4 * run. The instruction's own order is a
-// run of one register; longer runs take the products along K in another order, in which A has to follow: word w of
-// k-step s is elements (2 s + w) * pack … of every lane's run, with s counted from the start of the 4 * run elements.
-tl_layout tl_mma_b_layout(const int32_t *shape, int32_t k_dim, int32_t run, int32_t warps_m, int32_t warps_n,
-                          int32_t warps);
+// the same part.
+tl_layout tl_mma_b_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t k_dim, int32_t run, int32_t warps_m,
+                          int32_t warps_n, int32_t warps);
 
 #endif

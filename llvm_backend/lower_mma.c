@@ -55,16 +55,17 @@ static int32_t warp_offset_max(const tl_layout *layout, int32_t dim) {
   return result;
 }
 
-static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragment, tl_value *tile, bool is_a,
-                          bool k_rows) {
+static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragment, tl_value *tile, bool k_rows) {
+  bool is_a = fragment == &mma->a;
   tl_buffer *buffer = tl_lower_buffer(l, tile);
   if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank < 2) {
     tl_lower_unsupported(l, mma->op, "mma.sync reads its operands from shared tiles here; operand %s is not one",
-                         is_a ? "A" : "B");
+                         tile == tl_op_arg(mma->op, TL_GROUP_GEMM_a) ? "A" : "B");
     return;
   }
   const tl_layout *layout = tl_op_arg(mma->op, TL_GROUP_GEMM_acc)->type->layout;
-  int32_t rows = buffer->rank - 2, columns = buffer->rank - 1, acc_dim = is_a ? 0 : 1;
+  int32_t rows = buffer->rank - 2, columns = buffer->rank - 1;
+  int32_t acc_dim = is_a ? mma->row_dim : 1 - mma->row_dim;
   int32_t bits = tl_dtype_bits(buffer->dtype);
   fragment->dtype = buffer->dtype;
   fragment->k_rows = k_rows;
@@ -188,24 +189,20 @@ static int32_t run_offset(const tl_mma_gemm *mma, const tl_mma_step *step) {
   return step->k % (4 * mma->run) / 4;
 }
 
-// A's registers of one row of tiles for a step, in the order of B's runs: two steps are 16 bytes of a row.
-static void load_a_run(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_step *step, LLVMValueRef *out) {
-  int32_t halves = mma->inst->m / 8, word = run_offset(mma, step) / mma->pack;
-  LLVMTypeRef type = LLVMVectorType(l->session->i32, 4);
-  for (int32_t half = 0; half < halves; half++) {
-    if (word % 4 == 0) {
-      int32_t k = run_start(mma, step) + run_offset(mma, step);
-      LLVMValueRef pointer = box_pointer(l, &mma->a, &mma->a.elements, tile * mma->inst->m + half * 8, k, mma->a.last);
-      mma->chunks[tile][half] = LLVMBuildLoad2(l->builder, type, pointer, "");
-      LLVMSetAlignment(mma->chunks[tile][half], 16);
-    }
-    for (int32_t w = 0; w < step->words; w++)
-      out[w * halves + half] =
-          LLVMBuildExtractElement(l->builder, mma->chunks[tile][half], tl_session_i32(l->session, word % 4 + w), "");
+// The gemm's A for one column of tiles: two steps are 16 bytes of a lane's run of a row.
+static void load_run(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_step *step, LLVMValueRef *out) {
+  int32_t word = run_offset(mma, step) / mma->pack;
+  if (word % 4 == 0) {
+    int32_t k = run_start(mma, step) + run_offset(mma, step);
+    LLVMValueRef pointer = box_pointer(l, &mma->b, &mma->b.elements, tile * 8, k, mma->b.last);
+    mma->chunks[tile] = LLVMBuildLoad2(l->builder, LLVMVectorType(l->session->i32, 4), pointer, "");
+    LLVMSetAlignment(mma->chunks[tile], 16);
   }
+  for (int32_t w = 0; w < step->words; w++)
+    out[w] = LLVMBuildExtractElement(l->builder, mma->chunks[tile], tl_session_i32(l->session, word % 4 + w), "");
 }
 
-// One register of B out of the tile's own registers.
+// One register of the gemm's B, column `column`, from element `k` on.
 static LLVMValueRef run_register(tl_lower *l, tl_mma_gemm *mma, int32_t column, int32_t k) {
   LLVMValueRef items[4];
   for (int32_t i = 0; i < mma->pack; i++) {
@@ -219,10 +216,11 @@ static LLVMValueRef run_register(tl_lower *l, tl_mma_gemm *mma, int32_t column, 
 // A's registers of one row of tiles for a step.
 static void load_a(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_step *step, LLVMValueRef *out) {
   int32_t halves = mma->inst->m / 8, outer = tile * mma->inst->m, count = step->words * halves;
-  if (mma->b_tile) {
-    load_a_run(l, mma, tile, step, out);
-    return;
+  for (int32_t r = 0; mma->b_tile && r < count; r++) {
+    int32_t k = run_start(mma, step) + run_offset(mma, step) + r / halves * mma->pack;
+    out[r] = run_register(l, mma, outer + r % halves * 8, k);
   }
+  if (mma->b_tile) return;
   if (!mma->a_tile && mma->a.uses_ldmatrix && step->whole) {
     load_matrices(l, &mma->a, outer, step->k, count, out);
     return;
@@ -238,8 +236,7 @@ static void load_b(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMV
   for (int32_t n = 0; n < mma->tiles_n; n++) {
     LLVMValueRef parts[4];
     if (mma->b_tile) {
-      int32_t k = run_start(mma, step) + run_offset(mma, step);
-      for (int32_t r = 0; r < step->words; r++) out[n][r] = run_register(l, mma, n * 8, k + r * mma->pack);
+      load_run(l, mma, n, step, out[n]);
       continue;
     }
     if (!mma->b.uses_ldmatrix || !step->whole) {
@@ -301,17 +298,18 @@ static void multiply(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLV
 
 // Finds the accumulator registers of every tile of a warp and checks that lanes hold what the instruction gives them.
 static bool map_accumulator(tl_lower *l, tl_mma_gemm *mma, const tl_layout *layout) {
+  int32_t row = mma->row_dim, column = 1 - row;
   for (int32_t lane = 0; lane < 32; lane++) {
     int32_t at[TL_MAX_DIMS];
     tl_layout_axis_coord(layout, TL_AXIS_LANE, lane, at);
-    if (at[0] != lane / 4 || at[1] != lane % 4 * 2) return false;
+    if (at[row] != lane / 4 || at[column] != lane % 4 * 2) return false;
   }
   int32_t registers = tl_layout_num_registers(layout), m = mma->inst->m, each = m / 4;
   for (int32_t r = 0; r < registers; r++) {
     int32_t at[TL_MAX_DIMS];
     tl_layout_axis_coord(layout, TL_AXIS_REGISTER, r, at);
-    if (at[0] / m + 1 > mma->tiles_m) mma->tiles_m = at[0] / m + 1;
-    if (at[1] / 8 + 1 > mma->tiles_n) mma->tiles_n = at[1] / 8 + 1;
+    if (at[row] / m + 1 > mma->tiles_m) mma->tiles_m = at[row] / m + 1;
+    if (at[column] / 8 + 1 > mma->tiles_n) mma->tiles_n = at[column] / 8 + 1;
   }
   if (mma->tiles_m * mma->tiles_n * each != registers) return false;
   mma->num_registers = registers;
@@ -319,7 +317,9 @@ static bool map_accumulator(tl_lower *l, tl_mma_gemm *mma, const tl_layout *layo
   for (int32_t tm = 0; tm < mma->tiles_m; tm++)
     for (int32_t tn = 0; tn < mma->tiles_n; tn++)
       for (int32_t i = 0; i < each; i++) {
-        int32_t coord[] = {tm * m + i / 2 * 8, tn * 8 + i % 2};
+        int32_t coord[2];
+        coord[row] = tm * m + i / 2 * 8;
+        coord[column] = tn * 8 + i % 2;
         int32_t reg = tl_lower_tile_register(layout, coord);
         if (reg < 0) return false;
         mma->registers[(tm * mma->tiles_n + tn) * each + i] = reg;
@@ -374,34 +374,45 @@ static void run_promoted(tl_lower *l, tl_mma_gemm *mma) {
     }
 }
 
+// Where the operands are; see tl_mma_gemm.
+static void init_operands(tl_lower *l, tl_mma_gemm *mma, tl_value *a, tl_value *b) {
+  bool trans_a = tl_op_has(mma->op, TL_ATTR_TRANS_A), trans_b = tl_op_has(mma->op, TL_ATTR_TRANS_B);
+  if (mma->b_tile) {
+    mma->run = (int32_t)tl_op_int(mma->op, TL_ATTR_B_RUN, 0);
+    mma->chunks = TL_NEW_ARRAY(&l->arena, LLVMValueRef, mma->tiles_n);
+    init_fragment(l, mma, &mma->b, a, trans_a);
+    return;
+  }
+  if (a->type->kind == TL_TYPE_TILE)
+    mma->a_tile = a;
+  else
+    init_fragment(l, mma, &mma->a, a, trans_a);
+  init_fragment(l, mma, &mma->b, b, !trans_b);
+}
+
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
   tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a),
            *b = tl_op_arg(op, TL_GROUP_GEMM_b);
   const tl_layout *layout = acc->type->layout;
   tl_mma_gemm *mma = TL_NEW(&l->arena, tl_mma_gemm);
   mma->op = op;
-  mma->inst = tl_mma_inst_find(a->type->dtype, b->type->dtype, acc->type->dtype);
+  if (b->type->kind == TL_TYPE_TILE) {
+    mma->b_tile = b;
+    mma->row_dim = 1;
+  }
+  mma->inst = mma->b_tile ? tl_mma_inst_find(b->type->dtype, a->type->dtype, acc->type->dtype)
+                          : tl_mma_inst_find(a->type->dtype, b->type->dtype, acc->type->dtype);
   if (!mma->inst || mma->inst->min_sm > l->session->target->sm) {
     tl_lower_internal(l, op, "no mma.sync for these dtypes on this target");
     return;
   }
   mma->pack = tl_mma_inst_pack(mma->inst);
-  bool trans_a = tl_op_has(op, TL_ATTR_TRANS_A), trans_b = tl_op_has(op, TL_ATTR_TRANS_B);
-  mma->k = (int32_t)a->type->dims[a->type->rank - (trans_a ? 2 : 1)];
+  mma->k = (int32_t)a->type->dims[a->type->rank - (tl_op_has(op, TL_ATTR_TRANS_A) ? 2 : 1)];
   if (!layout || !map_accumulator(l, mma, layout)) {
     tl_lower_internal(l, op, "the accumulator's layout is not that of the instruction");
     return;
   }
-  if (b->type->kind == TL_TYPE_TILE) {
-    mma->b_tile = b;
-    mma->run = (int32_t)tl_op_int(op, TL_ATTR_B_RUN, 0);
-    mma->chunks = tl_arena_alloc(&l->arena, sizeof(*mma->chunks) * (size_t)mma->tiles_m, _Alignof(LLVMValueRef));
-  }
-  if (a->type->kind == TL_TYPE_TILE)
-    mma->a_tile = a;
-  else
-    init_fragment(l, mma, &mma->a, a, true, trans_a);
-  if (!mma->b_tile) init_fragment(l, mma, &mma->b, b, false, !trans_b);
+  init_operands(l, mma, a, b);
   if (tl_lower_failed(l)) return;
   mma->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, mma->num_registers);
   bool clears = tl_op_has(op, TL_ATTR_CLEAR);

@@ -29,16 +29,19 @@ typedef struct tl_mma_step {
 
 typedef struct tl_mma_gemm {
   tl_op *op;
+  // What follows is seen from the instruction. With the gemm's B in registers (b_tile) its A is that, its rows are the
+  // gemm's columns, and its B is the gemm's A: see ir/mma.h.
   const tl_mma_inst *inst;
   int32_t pack;              // elements of one operand register
   int32_t k;                 // of the tiles
+  int32_t row_dim;           // dim of the accumulator along the instruction's rows
   int32_t tiles_m, tiles_n;  // of a warp
   tl_mma_fragment a, b;
-  tl_value *a_tile;           // A in registers; NULL: in shared memory
-  tl_value *b_tile;           // B in registers, in runs along K; NULL: in shared memory
-  int32_t run;                // elements of a run: see tl_mma_b_layout
-  LLVMValueRef (*chunks)[2];  // with b_tile, for each row of tiles: 16 bytes of this lane's run of A, of both halves
-  int32_t *registers;         // [tile_m][tile_n][m / 4]: accumulator register of each result
+  tl_value *a_tile;      // A in registers; NULL: in shared memory
+  tl_value *b_tile;      // the gemm's B in registers, in runs along K; NULL: in shared memory
+  int32_t run;           // elements of a run
+  LLVMValueRef *chunks;  // with b_tile, for each column of tiles: 16 bytes of this lane's run of the gemm's A
+  int32_t *registers;    // [tile_m][tile_n][m / 4]: accumulator register of each result
   int32_t num_registers;
   LLVMValueRef *acc;
 } tl_mma_gemm;

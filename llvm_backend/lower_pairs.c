@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pairs of 16-bit floats. The hardware adds and multiplies two at once, and an integer below 2^10 (f16) or 2^7 (bf16)
 // becomes a float by two bit operations and a subtraction: in the range from 2^10 (2^7) on one unit of the last place
-// is 1, so that the bits of 1024 (128) with the integer in the mantissa are 1024 (128) plus the integer.
+// is 1, so that the bits of 1024 (128) with the integer in the mantissa are 1024 (128) plus the integer. An integer
+// that starts at bit s of the mantissa does the same with 2^(10 - s) in the place of 1024.
 #include "llvm_backend/lower_pairs.h"
 
 static LLVMValueRef i32(tl_lower *l, uint32_t value) {
@@ -27,11 +28,6 @@ LLVMValueRef tl_lower_pair(tl_lower *l, LLVMValueRef low, LLVMValueRef high) {
 
 void tl_lower_split_pair(tl_lower *l, LLVMValueRef pair, LLVMValueRef *out) {
   for (uint32_t i = 0; i < 2; i++) out[i] = LLVMBuildExtractElement(l->builder, pair, i32(l, i), "");
-}
-
-static LLVMValueRef splat(tl_lower *l, tl_dtype dtype, double value) {
-  LLVMValueRef element = LLVMConstReal(tl_session_type(l->session, dtype), value), both[] = {element, element};
-  return LLVMConstVector(both, 2);
 }
 
 bool tl_lower_has_pair_op(const tl_lower *l, tl_opcode code, tl_dtype dtype) {
@@ -67,17 +63,50 @@ static uint32_t base_bits(tl_dtype dtype) {
 static int32_t base_value(tl_dtype dtype) {
   return dtype == TL_DTYPE_F16 ? 1024 : 128;
 }
+static uint32_t mantissa_bits(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F16 ? 10 : 7;
+}
 
-// Whether `floats` are `(x & mask) ^ base` as pairs: the base plus integers of at most MOST_BITS bits.
-static bool is_based(LLVMValueRef floats, tl_dtype dtype) {
+// The upper byte of the power of two to which a field from bit `shift` of the mantissa on adds itself.
+static uint32_t base_byte(tl_dtype dtype, uint32_t shift) {
+  return (base_bits(dtype) - (shift << mantissa_bits(dtype))) >> 8;
+}
+
+// Whether the word is the base in both halves plus integers of at most MOST_BITS bits: `(x & mask) ^ base`.
+static bool is_masked_and_based(LLVMValueRef word, tl_dtype dtype) {
   uint64_t mask = 0, flip = 0;
-  if (!is_instruction(floats, LLVMBitCast)) return false;
-  LLVMValueRef flipped = LLVMGetOperand(floats, 0);
-  if (!is_instruction(flipped, LLVMXor) || !constant_of(LLVMGetOperand(flipped, 1), &flip)) return false;
-  LLVMValueRef masked = LLVMGetOperand(flipped, 0);
+  if (!is_instruction(word, LLVMXor) || !constant_of(LLVMGetOperand(word, 1), &flip)) return false;
+  LLVMValueRef masked = LLVMGetOperand(word, 0);
   if (!is_instruction(masked, LLVMAnd) || !constant_of(LLVMGetOperand(masked, 1), &mask)) return false;
   uint64_t below = dtype == TL_DTYPE_F16 ? 0x00ff00ff : 0x007f007f, base = base_bits(dtype) * UINT64_C(0x10001);
   return (mask & ~below) == 0 && (flip & ~below) == base;
+}
+
+// The same made by a byte permutation: bytes of x below a byte of the base each, perhaps masked and with bits flipped.
+static bool is_permuted_and_based(LLVMValueRef word, tl_dtype dtype) {
+  uint64_t below = dtype == TL_DTYPE_F16 ? 0x00ff00ff : 0x007f007f, flip = 0, mask = UINT64_C(0xffffffff), byte = 0;
+  if (is_instruction(word, LLVMXor)) {
+    if (!constant_of(LLVMGetOperand(word, 1), &flip) || (flip & ~below) != 0) return false;
+    word = LLVMGetOperand(word, 0);
+  }
+  if (is_instruction(word, LLVMAnd)) {
+    if (!constant_of(LLVMGetOperand(word, 1), &mask) || (mask | 0x00ff00ff) != UINT64_C(0xffffffff)) return false;
+    word = LLVMGetOperand(word, 0);
+  }
+  if ((mask & 0x00ff00ff & ~below) != 0 || !is_instruction(word, LLVMBitCast)) return false;
+  LLVMValueRef shuffle = LLVMGetOperand(word, 0);
+  if (!is_instruction(shuffle, LLVMShuffleVector) || LLVMGetNumMaskElements(shuffle) != 4) return false;
+  LLVMValueRef bases = LLVMGetOperand(shuffle, 1);
+  for (uint32_t half = 0; half < 2; half++) {
+    int pick = LLVMGetMaskValue(shuffle, 2 * half + 1);
+    if (pick < 4 || !LLVMIsAConstant(bases)) return false;
+    // Bits below the field would be fractions.
+    uint32_t shift = 0, bits = (uint32_t)(mask >> 16 * half) & 0xff;
+    while (shift < 8 && (bits >> shift & 1) == 0) shift++;
+    if (!constant_of(LLVMGetAggregateElement(bases, (unsigned)pick - 4), &byte)) return false;
+    if (byte < base_byte(dtype, shift) || byte > base_byte(dtype, 0)) return false;
+  }
+  return true;
 }
 
 // Converted integers (see tl_lower_fields_to_half) plus or minus the constant in `b` by one addition, when both that
@@ -85,17 +114,23 @@ static bool is_based(LLVMValueRef floats, tl_dtype dtype) {
 static LLVMValueRef add_to_converted(tl_lower *l, tl_dtype dtype, LLVMValueRef vector, LLVMValueRef const *b,
                                      bool negative) {
   if (!is_instruction(vector, LLVMFAdd) || b[0] != b[1] || !LLVMIsAConstantFP(b[0])) return NULL;
-  LLVMValueRef floats = LLVMGetOperand(vector, 0), addend = LLVMGetOperand(vector, 1);
-  if (!is_based(floats, dtype) || !LLVMIsAConstant(addend)) return NULL;
+  LLVMValueRef floats = LLVMGetOperand(vector, 0), addends = LLVMGetOperand(vector, 1), sums[2];
+  if (!is_instruction(floats, LLVMBitCast) || !LLVMIsAConstant(addends)) return NULL;
+  LLVMValueRef word = LLVMGetOperand(floats, 0);
+  if (!is_masked_and_based(word, dtype) && !is_permuted_and_based(word, dtype)) return NULL;
   LLVMBool loses = 0;
-  LLVMValueRef first = LLVMGetAggregateElement(addend, 0);
-  double more = LLVMConstRealGetDouble(b[0], &loses), base = LLVMConstRealGetDouble(first, &loses);
+  double more = LLVMConstRealGetDouble(b[0], &loses), limit = base_value(dtype);
   if (negative) more = -more;
   // All sums stay integers below twice the base, and those have all their bits in the mantissa.
-  double limit = base_value(dtype);
-  if (addend != splat(l, dtype, base) || base != (double)(int)base || base > -limit || base < -1.5 * limit) return NULL;
   if (more < -limit / 2 || more > limit / 2 || more != (double)(int)more) return NULL;
-  return LLVMBuildFAdd(l->builder, floats, splat(l, dtype, base + more), "");
+  for (unsigned i = 0; i < 2; i++) {
+    LLVMValueRef element = LLVMGetAggregateElement(addends, i);
+    if (!element || !LLVMIsAConstantFP(element)) return NULL;
+    double addend = LLVMConstRealGetDouble(element, &loses);
+    if (addend != (double)(int)addend || addend > -1 || addend < -1.5 * limit) return NULL;
+    sums[i] = LLVMConstReal(tl_session_type(l->session, dtype), addend + more);
+  }
+  return LLVMBuildFAdd(l->builder, floats, LLVMConstVector(sums, 2), "");
 }
 
 void tl_lower_pair_op(tl_lower *l, tl_opcode code, tl_dtype dtype, LLVMValueRef const *a, LLVMValueRef const *b,
@@ -214,25 +249,67 @@ static LLVMValueRef spread_fields(tl_lower *l, const bit_field *fields) {
   return LLVMBuildBitCast(l->builder, spread, l->session->i32, "");
 }
 
+// Both fields of one word lie where a byte permutation can leave them: below a byte of their base.
+static bool fields_stay_in_place(const bit_field *fields, tl_dtype to) {
+  if (fields[0].word != fields[1].word) return false;
+  for (int i = 0; i < 2; i++) {
+    uint32_t shift = fields[i].shift % 8;
+    if (shift + fields[i].width > mantissa_bits(to)) return false;
+    // The lowest bit of bf16's exponent is in the lower byte.
+    if (to != TL_DTYPE_F16 && shift != 0) return false;
+  }
+  return true;
+}
+
+// The bases of the two halves plus the fields, which keep their place in their bytes.
+static LLVMValueRef based_in_place(tl_lower *l, const bit_field *fields, uint32_t flip, tl_dtype to) {
+  LLVMValueRef word = LLVMBuildBitCast(l->builder, fields[0].word, LLVMVectorType(l->session->i8, 4), "");
+  LLVMValueRef picks[4], bases[4];
+  uint32_t mask = 0, flips = 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t shift = fields[i].shift % 8;
+    picks[2 * i] = i32(l, fields[i].shift / 8);
+    picks[2 * i + 1] = i32(l, 4 + i);
+    bases[i] = LLVMConstInt(l->session->i8, base_byte(to, shift), 0);
+    bases[2 + i] = LLVMConstNull(l->session->i8);
+    mask |= ((1u << fields[i].width) - 1) << shift << 16 * i;
+    flips |= flip << shift << 16 * i;
+  }
+  LLVMValueRef above = LLVMConstVector(bases, 4), order = LLVMConstVector(picks, 4);
+  word = LLVMBuildShuffleVector(l->builder, word, above, order, "");
+  word = LLVMBuildBitCast(l->builder, word, l->session->i32, "");
+  if (mask != 0x00ff00ff) word = LLVMBuildAnd(l->builder, word, i32(l, mask | 0xff00ff00), "");
+  return flips ? LLVMBuildXor(l->builder, word, i32(l, flips), "") : word;
+}
+
+// The same for fields of any two words, shifted to the lowest bits.
+static LLVMValueRef based_after_shifts(tl_lower *l, const bit_field *fields, uint32_t flip, tl_dtype to) {
+  uint32_t mask = ((1u << fields[0].width) - 1) * 0x10001u;
+  LLVMValueRef bits = LLVMBuildAnd(l->builder, spread_fields(l, fields), i32(l, mask), "");
+  return LLVMBuildXor(l->builder, bits, i32(l, (base_bits(to) | flip) * 0x10001u), "");
+}
+
 bool tl_lower_fields_to_half(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, LLVMValueRef *out) {
   bit_field fields[2];
-  uint32_t mantissa = to == TL_DTYPE_F16 ? 10 : 7;
   if (!tl_lower_has_pair_op(l, TL_OP_ADD, to)) return false;
   for (int i = 0; i < 2; i++) {
     if (!find_field(l, in[i], FIELD_STEPS, &fields[i])) return false;
-    if (fields[i].width > MOST_BITS || fields[i].width > mantissa) return false;
+    if (fields[i].width > MOST_BITS || fields[i].width > mantissa_bits(to)) return false;
     if (fields[i].shift % 8 + fields[i].width > 8) return false;
   }
   uint32_t width = fields[0].width;
   if (fields[1].width != width) return false;
   // A field as wide as a signed type has its sign in the highest bit: flipped, it is the number plus 2^(width - 1).
   bool is_signed = tl_dtype_is_signed_int(from) && (uint32_t)tl_dtype_bits(from) == width;
-  uint32_t one = base_bits(to), flip = is_signed ? 1u << (width - 1) : 0;
-  double offset = base_value(to) + (double)flip;
-  LLVMValueRef bits = LLVMBuildAnd(l->builder, spread_fields(l, fields), i32(l, ((1u << width) - 1) * 0x10001u), "");
-  bits = LLVMBuildXor(l->builder, bits, i32(l, (one | flip) * 0x10001u), "");
-  LLVMTypeRef pair = LLVMVectorType(tl_session_type(l->session, to), 2);
-  LLVMValueRef floats = LLVMBuildBitCast(l->builder, bits, pair, "");
-  tl_lower_split_pair(l, LLVMBuildFAdd(l->builder, floats, splat(l, to, -offset), ""), out);
+  uint32_t flip = is_signed ? 1u << (width - 1) : 0;
+  LLVMTypeRef half = tl_session_type(l->session, to);
+  bool in_place = fields_stay_in_place(fields, to);
+  LLVMValueRef word = (in_place ? based_in_place : based_after_shifts)(l, fields, flip, to), offsets[2];
+  for (int i = 0; i < 2; i++) {
+    int32_t base = base_value(to) >> (in_place ? fields[i].shift % 8 : 0);
+    offsets[i] = LLVMConstReal(half, -(double)(base + (int32_t)flip));
+  }
+  LLVMValueRef floats = LLVMBuildBitCast(l->builder, word, LLVMVectorType(half, 2), "");
+  tl_lower_split_pair(l, LLVMBuildFAdd(l->builder, floats, LLVMConstVector(offsets, 2), ""), out);
   return true;
 }

@@ -36,6 +36,8 @@ static bool gemm_allows(const tl_schedule_problem *problem, const tl_plan *plan,
   if (g < 0 || plan->gemms[g].family != TL_MMA_MMA || plan->gemms[g].warps_m != 1) return false;
   const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
   const tl_mma_inst *inst = problem->shapes[g].inst;
+  // The instruction's rows are columns of B: see ir/mma.h.
+  if (problem->shapes[g].n % (inst->m * plan->gemms[g].warps_n) != 0) return false;
   int bits = tl_dtype_bits(inst->a);
   bool narrow_float = bits == 8 && tl_dtype_is_float(inst->a);
   return a->scope == TL_SCOPE_SHARED && !tl_op_has(gemm, TL_ATTR_TRANS_A) && (bits == 16 || bits == 8) && !narrow_float;

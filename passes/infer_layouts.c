@@ -117,7 +117,9 @@ static tl_layout accumulator_layout(const tl_layout_graph *graph, const tl_op *g
   if (tl_op_int(gemm, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_MMA) return tl_layout_fma_acc(shape, graph->threads);
   const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
   int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
-  return tl_mma_inst_acc_layout(instruction_of(gemm), shape, warps_m, warps_n, graph->threads / 32);
+  bool swapped = is_tile(tl_op_arg(gemm, TL_GROUP_GEMM_b));
+  return (swapped ? tl_mma_swapped_acc_layout : tl_mma_inst_acc_layout)(instruction_of(gemm), shape, warps_m, warps_n,
+                                                                        graph->threads / 32);
 }
 
 // The layout that the operand A in registers has.
@@ -135,8 +137,8 @@ static tl_layout second_operand_layout(const tl_layout_graph *graph, const tl_op
   int32_t shape[2] = {(int32_t)b->dims[0], (int32_t)b->dims[1]};
   const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
   int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
-  return tl_mma_b_layout(shape, tl_op_has(gemm, TL_ATTR_TRANS_B) ? 1 : 0, (int32_t)tl_op_int(gemm, TL_ATTR_B_RUN, 0),
-                         warps_m, warps_n, graph->threads / 32);
+  int32_t k_dim = tl_op_has(gemm, TL_ATTR_TRANS_B) ? 1 : 0, run = (int32_t)tl_op_int(gemm, TL_ATTR_B_RUN, 0);
+  return tl_mma_b_layout(instruction_of(gemm), shape, k_dim, run, warps_m, warps_n, graph->threads / 32);
 }
 
 // A tile that nothing else fixes takes the layout in which a gemm wants it.

@@ -38,6 +38,35 @@ START_TEST(layouts_are_well_formed) {
 }
 END_TEST
 
+// The swapped accumulator is that of the transposed product, and warps that share columns of it hold the same part of
+// B.
+START_TEST(swapped_layouts_are_the_transposed_product) {
+  static const int32_t sizes[][2] = {{16, 64}, {5, 96}, {8, 40}, {33, 128}};
+  const tl_mma_inst *inst = tl_mma_inst_of(TL_MMA_INST_F16);
+  for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+    for (int32_t warps_n = 1; warps_n <= 4; warps_n *= 2) {
+      int32_t shape[2] = {sizes[s][0], sizes[s][1]}, transposed[2] = {shape[1], shape[0]}, b_shape[2] = {shape[1], 64};
+      tl_layout acc = tl_mma_swapped_acc_layout(inst, shape, 1, warps_n, 4);
+      tl_layout plain = tl_mma_inst_acc_layout(inst, transposed, warps_n, 1, 4);
+      tl_layout b = tl_mma_b_layout(inst, b_shape, 1, 8, 1, warps_n, 4);
+      ck_assert_ptr_null(tl_layout_check(&acc, 128));
+      ck_assert_ptr_null(tl_layout_check(&b, 128));
+      ck_assert_int_eq(tl_layout_num_registers(&acc), tl_layout_num_registers(&plain));
+      for (int32_t lane = 0; lane < 32; lane++)
+        for (int32_t w = 0; w < 4; w++)
+          for (int32_t r = 0; r < tl_layout_num_registers(&acc); r++) {
+            int32_t at[TL_MAX_RANK], other[TL_MAX_RANK];
+            tl_layout_coord(&acc, r, lane, w, at);
+            tl_layout_coord(&plain, r, lane, w, other);
+            ck_assert_int_eq(at[0], other[1]);
+            ck_assert_int_eq(at[1], other[0]);
+            tl_layout_coord(&b, 0, lane, w, other);
+            if (r == 0) ck_assert_int_eq(at[1], other[0]);
+          }
+    }
+}
+END_TEST
+
 // PTX ISA, "Matrix Fragments for mma.m16n8k32": register r of A, byte i.
 START_TEST(operands_of_bytes_lie_as_the_manual_says) {
   tl_layout a = tl_mma_inst_a_layout(tl_mma_inst_of(TL_MMA_INST_I8), (int32_t[]){16, 32}, 1, 1, 1);
@@ -74,6 +103,7 @@ int main(void) {
   Suite *suite = suite_create("ir mma");
   TCase *cases = tcase_create("mma");
   tcase_add_loop_test(cases, layouts_are_well_formed, 0, TL_MMA_INST_COUNT);
+  tcase_add_test(cases, swapped_layouts_are_the_transposed_product);
   tcase_add_test(cases, operands_of_bytes_lie_as_the_manual_says);
   tcase_add_test(cases, sixteen_bit_products_are_operands_as_they_are);
   tcase_add_test(cases, instructions_are_found_by_dtype);
