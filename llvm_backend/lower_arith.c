@@ -5,6 +5,7 @@
 #include "llvm_backend/lower_arith.h"
 #include "llvm_backend/lower.h"
 #include "llvm_backend/lower_pairs.h"
+#include "llvm_backend/lower_precision.h"
 
 void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction) {
   if (!LLVMIsAInstruction(instruction) || !LLVMCanValueUseFastMathFlags(instruction)) return;
@@ -31,38 +32,33 @@ static LLVMValueRef flagged(tl_lower *l, LLVMValueRef a) {
   return a;
 }
 
-// Whether every use of the value only rounds it to 11 bits or fewer: to f16, bf16 or narrower, at once or on its way
-// out of a tile. `depth` bounds the steps from tile to tile.
-static bool is_rounded_next(const tl_value *value, int depth) {
-  if (!value->uses || depth == 0) return false;
-  for (const tl_use *use = value->uses; use; use = use->next) {
-    tl_op *owner = use->owner;
-    uint32_t operand = (uint32_t)(use - owner->operands);
-    tl_dtype to = TL_DTYPE_NONE;
-    const tl_value *next = NULL;
-    if (owner->code == TL_OP_CAST) to = tl_op_result(owner, 0)->type->dtype;
-    if (owner->code == TL_OP_TILE_STORE) to = tl_op_arg(owner, TL_GROUP_TILE_STORE_dst)->type->dtype;
-    if (owner->code == TL_OP_EXTRACT || owner->code == TL_OP_CONVERT_LAYOUT) next = tl_op_result(owner, 0);
-    if (owner->code == TL_OP_YIELD && owner->parent->parent->code == TL_OP_PARALLEL)
-      next = tl_op_result(owner->parent->parent, operand);
-    bool rounds = tl_dtype_is_float(to) && tl_dtype_bits(to) <= 16;
-    if (!rounds && !(next && is_rounded_next(next, depth - 1))) return false;
-  }
-  return true;
+// a / b by the reciprocal of b, two units of f32's last place off at most, without a branch. Divisors beyond 2^100 and
+// below 2^-100 are scaled, so that neither their reciprocals nor those of denormals leave the range; what scaling the
+// dividend loses then is a quotient beyond f32's range as well. All that depends on b alone is shared by the quotients
+// by one divisor, and leaves loops: two multiplications each are left.
+static LLVMValueRef scaled_quotient(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef builder = l->builder;
+  LLVMTypeRef f32 = l->session->f32;
+  LLVMValueRef size = tl_lower_intrinsic1(l, "llvm.fabs", b);
+  LLVMValueRef is_large = LLVMBuildFCmp(builder, LLVMRealOGT, size, LLVMConstReal(f32, 0x1p100), "");
+  LLVMValueRef is_small = LLVMBuildFCmp(builder, LLVMRealOLT, size, LLVMConstReal(f32, 0x1p-100), "");
+  LLVMValueRef scale = LLVMBuildSelect(builder, is_large, LLVMConstReal(f32, 0x1p-32), LLVMConstReal(f32, 1.0), "");
+  scale = LLVMBuildSelect(builder, is_small, LLVMConstReal(f32, 0x1p32), scale, "");
+  LLVMValueRef divisor = LLVMBuildFMul(builder, b, scale, "");
+  LLVMValueRef reciprocal = tl_session_call_device(l->session, builder, TL_DEVOP_RCP_APPROX_FTZ, &divisor, 1);
+  return flagged(l, LLVMBuildFMul(builder, LLVMBuildFMul(builder, a, scale, ""), reciprocal, ""));
 }
 
-// A quotient that is rounded to 16 bits next may be two units of f32's last place off (PTX ISA, div.full): that moves
-// one of some thousand results to a neighbour that is as near. The exact division branches for each element; here
-// nothing does, and all quotients by one divisor share its reciprocal.
+// The exact division branches for each element. A quotient that is rounded to 16 bits next need not be exact: two units
+// of f32's last place move one of some thousand results to a neighbour that is as near.
 static LLVMValueRef float_div(tl_lower *l, const tl_op *op, LLVMValueRef a, LLVMValueRef b) {
-  enum { MAX_STEPS = 4 };
   const tl_value *result = tl_op_result(op, 0);
-  bool full = op->code == TL_OP_DIV && result->type->dtype == TL_DTYPE_F32 && is_rounded_next(result, MAX_STEPS);
-  if (LLVMTypeOf(a) == l->session->f32 && (l->fast_math || full)) {
+  if (LLVMTypeOf(a) == l->session->f32 && l->fast_math) {
     LLVMValueRef args[] = {a, b};
-    tl_device_op_id id = l->fast_math ? TL_DEVOP_DIV_FULL_FTZ : TL_DEVOP_DIV_FULL;
-    return tl_session_call_device(l->session, l->builder, id, args, 2);
+    return tl_session_call_device(l->session, l->builder, TL_DEVOP_DIV_FULL_FTZ, args, 2);
   }
+  if (op->code == TL_OP_DIV && result->type->dtype == TL_DTYPE_F32 && tl_lower_precision_is_spare(result))
+    return scaled_quotient(l, a, b);
   LLVMValueRef quotient = LLVMBuildFDiv(l->builder, a, b, "");
   if (LLVMIsAInstruction(quotient)) LLVMSetFastMathFlags(quotient, LLVMFastMathAllowContract);
   return quotient;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "llvm_backend/lower_arith.h"
+#include "llvm_backend/lower_precision.h"
 
 typedef struct tl_math_context {
   tl_lower *l;
@@ -85,26 +86,76 @@ static LLVMValueRef ex2(const tl_math_context *m, LLVMValueRef x, bool flush) {
   return device1(m, flush ? TL_DEVOP_EX2_APPROX_FTZ : TL_DEVOP_EX2_APPROX, x);
 }
 
+// x / 2, where that changes the constant factors in x instead of costing a multiplication: exact but for denormals,
+// which 2^x takes for 0. `steps` bounds the search.
+static LLVMValueRef half_of(const tl_math_context *m, LLVMValueRef x, int steps) {
+  LLVMBool loses = 0;
+  if (LLVMIsAConstantFP(x)) return real(m, x, LLVMConstRealGetDouble(x, &loses) / 2);
+  if (!LLVMIsAInstruction(x) || steps == 0) return NULL;
+  LLVMOpcode code = LLVMGetInstructionOpcode(x);
+  if (code != LLVMFMul && code != LLVMFSub && code != LLVMFAdd) return NULL;
+  LLVMValueRef a = LLVMGetOperand(x, 0), b = LLVMGetOperand(x, 1), result;
+  if (code == LLVMFMul) {
+    LLVMValueRef half = LLVMIsAConstantFP(b) ? half_of(m, b, 0) : NULL;
+    if (!half) return NULL;
+    result = LLVMBuildFMul(m->b, a, half, "");
+  } else {
+    a = half_of(m, a, steps - 1);
+    b = a ? half_of(m, b, steps - 1) : NULL;
+    if (!b) return NULL;
+    result = code == LLVMFSub ? LLVMBuildFSub(m->b, a, b, "") : LLVMBuildFAdd(m->b, a, b, "");
+  }
+  if (LLVMIsAInstruction(result)) LLVMSetFastMathFlags(result, LLVMGetFastMathFlags(x));
+  return result;
+}
+
+// 2^x as the square of 2^(x / 2), which is a normal number wherever 2^x is not 0: one multiplication in the place of
+// the comparison and the two predicated multiplications by which ex2.approx reaches the denormals. The error doubles.
+static LLVMValueRef ex2_squared(const tl_math_context *m, LLVMValueRef x) {
+  enum { STEPS = 2 };  // s * c - m * c
+  LLVMValueRef half = half_of(m, x, STEPS);
+  if (!half) half = LLVMBuildFMul(m->b, x, real(m, x, 0.5), "");
+  LLVMValueRef root = ex2(m, half, true), square = LLVMBuildFMul(m->b, root, root, "");
+  if (LLVMIsAInstruction(square)) LLVMSetFastMathFlags(square, LLVMFastMathAllowContract);  // into the sum that follows
+  return square;
+}
+
+// 2^x as the uses of the op's result need it.
+static LLVMValueRef ex2_for_uses(const tl_math_context *m, LLVMValueRef x) {
+  if (denormals_vanish(m->op)) return ex2(m, x, true);
+  if (m->op && tl_lower_precision_is_spare(tl_op_result(m->op, 0))) return ex2_squared(m, x);
+  return ex2(m, x, false);
+}
+
 // x log2(e) = hi + lo with hi the rounded product; e^x = 2^hi (1 + lo ln 2). |lo| is below 2^-15 unless hi overflows;
 // then lo is infinite or NaN, 2^hi is 0 or infinite, and any finite positive factor gives the right result:
 // min(|factor|, 2) is one.
-static LLVMValueRef exp_of(const tl_math_context *m, LLVMValueRef x, bool flush) {
+typedef LLVMValueRef tl_ex2_builder(const tl_math_context *m, LLVMValueRef x);
+
+static LLVMValueRef ex2_full(const tl_math_context *m, LLVMValueRef x) {
+  return ex2(m, x, false);
+}
+static LLVMValueRef ex2_flushed(const tl_math_context *m, LLVMValueRef x) {
+  return ex2(m, x, true);
+}
+
+static LLVMValueRef exp_of(const tl_math_context *m, LLVMValueRef x, tl_ex2_builder *power) {
   LLVMValueRef log2e = real(m, x, 1.44269502162933349609375), log2e_rest = real(m, x, 1.925963033500011079e-8);
   LLVMValueRef hi = LLVMBuildFMul(m->b, x, log2e, "");
   LLVMValueRef lo = fma_(m, x, log2e, LLVMBuildFNeg(m->b, hi, ""));
   lo = fma_(m, x, log2e_rest, lo);
   LLVMValueRef factor = fma_(m, lo, real(m, x, 0.693147180559945309), real(m, x, 1.0));
   factor = tl_lower_intrinsic2(m->l, "llvm.minnum", tl_lower_intrinsic1(m->l, "llvm.fabs", factor), real(m, x, 2.0));
-  return LLVMBuildFMul(m->b, ex2(m, hi, flush), factor, "");
+  return LLVMBuildFMul(m->b, power(m, hi), factor, "");
 }
 
 static LLVMValueRef build_exp(const tl_math_context *m, LLVMValueRef x) {
-  if (!m->l->fast_math) return exp_of(m, x, denormals_vanish(m->op));
+  if (!m->l->fast_math) return exp_of(m, x, ex2_for_uses);
   return ex2(m, LLVMBuildFMul(m->b, x, real(m, x, 1.442695040888963407), ""), true);
 }
 
 static LLVMValueRef build_exp2(const tl_math_context *m, LLVMValueRef x) {
-  return ex2(m, x, m->l->fast_math || denormals_vanish(m->op));
+  return m->l->fast_math ? ex2(m, x, true) : ex2_for_uses(m, x);
 }
 
 // ---- logarithms
@@ -178,7 +229,7 @@ static LLVMValueRef build_tanh(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef a = tl_lower_intrinsic1(m->l, "llvm.fabs", x), square = LLVMBuildFMul(m->b, x, x, "");
   LLVMValueRef small = LLVMBuildFMul(m->b, polynomial(m, square, c, 5), square, "");
   small = fma_(m, small, x, x);
-  LLVMValueRef e = exp_of(m, LLVMBuildFMul(m->b, a, real(m, x, 2.0), ""), true);
+  LLVMValueRef e = exp_of(m, LLVMBuildFMul(m->b, a, real(m, x, 2.0), ""), ex2_flushed);
   LLVMValueRef r = device1(m, TL_DEVOP_RCP_APPROX_FTZ, LLVMBuildFAdd(m->b, e, real(m, x, 1.0), ""));
   LLVMValueRef large = copy_sign(m, fma_(m, r, real(m, x, -2.0), real(m, x, 1.0)), x);
   LLVMValueRef is_large = LLVMBuildFCmp(m->b, LLVMRealOGT, a, real(m, x, 0.55), "");
@@ -208,7 +259,7 @@ static LLVMValueRef build_sigmoid(const tl_math_context *m, LLVMValueRef x) {
   }
   // With t = e^-|x| nothing overflows, and the left tail keeps its denormals: t / (1 + t) there, 1 / (1 + t) on the
   // right.
-  LLVMValueRef t = exp_of(m, LLVMBuildFNeg(m->b, tl_lower_intrinsic1(m->l, "llvm.fabs", x), ""), false);
+  LLVMValueRef t = exp_of(m, LLVMBuildFNeg(m->b, tl_lower_intrinsic1(m->l, "llvm.fabs", x), ""), ex2_full);
   LLVMValueRef right = LLVMBuildFDiv(m->b, one, LLVMBuildFAdd(m->b, t, one, ""), "");
   LLVMValueRef is_left = LLVMBuildFCmp(m->b, LLVMRealOLT, x, real(m, x, 0.0), "");
   return LLVMBuildFMul(m->b, right, LLVMBuildSelect(m->b, is_left, t, one, ""), "");

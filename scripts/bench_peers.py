@@ -10,7 +10,7 @@ Results are checked against torch in float32 before anything is timed.
 The copy of the bandwidth rows is the faster of cudaMemcpyAsync from device to device (as torch.Tensor.copy_ calls it on a
 stream; in a graph large copies go to a slower engine) and an elementwise kernel of torch, both timed in the same rounds.
 
-Usage: scripts/bench_peers.py [row ...]     (default: all rows)
+Usage: scripts/bench_peers.py [--rounds=N] [row ...]     (default: all rows, 9 rounds)
 """
 import ctypes
 import json
@@ -26,6 +26,7 @@ import torch
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("TL_BIN", os.path.join(ROOT, "build/release/bin"))
 CUDA = ctypes.CDLL("libcuda.so.1")
+ROUNDS = 9
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -114,8 +115,9 @@ def timed(graph):
     return start.elapsed_time(end)
 
 
-def race(contestants, rounds=9):
-    """contestants: name → list of functions. Returns name → (burst ms, sustained ms, spread) for one launch."""
+def race(contestants):
+    """contestants: name → list of functions. Returns name → (burst ms, sustained ms, spread) for one launch; the spread is
+    that of the middle half of the bursts."""
     graphs, repeats = {}, {}
     for name, functions in contestants.items():
         make = Eager if name.startswith("memcpy") else capture
@@ -125,13 +127,13 @@ def race(contestants, rounds=9):
     burst = {name: [] for name in contestants}
     sustained = {name: [] for name in contestants}
     order = list(contestants)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         random.shuffle(order)
         for name in order:
             torch.cuda.synchronize()
             time.sleep(0.025)
             burst[name].append(timed(graphs[name]) / repeats[name])
-    for _ in range(3):
+    for _ in range(max(3, ROUNDS // 3)):
         random.shuffle(order)
         for name in order:
             spent = 0.0
@@ -144,8 +146,8 @@ def race(contestants, rounds=9):
             sustained[name].append(spent / launches)
     out = {}
     for name in contestants:
-        median = statistics.median(burst[name])
-        out[name] = (median, statistics.median(sustained[name]), (max(burst[name]) - min(burst[name])) / median)
+        low, median, high = statistics.quantiles(burst[name], n=4)
+        out[name] = (median, statistics.median(sustained[name]), (high - low) / median)
     return out
 
 
@@ -310,6 +312,92 @@ def row_flash_attention(target):
         report(f"flash_attention {b},{h},{s},{d} {'causal' if causal else 'full'} bf16 {target}", "GFLOP/s", work, results, "cuDNN")
 
 
+def row_matmul_bias_relu(target):
+    size = 8192
+    sets = [tuple(torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2)) for _ in range(2)]
+    bias = torch.randn(size, device="cuda", dtype=torch.bfloat16)
+    outs = [torch.full((size, size), float("nan"), device="cuda", dtype=torch.bfloat16) for _ in sets]
+    kernel = Kernel("matmul_bias_relu", target, M=size, N=size, K=size)
+    kernel.launch([*sets[0], bias, outs[0]])
+    close(outs[0], (sets[0][0].float() @ sets[0][1].float().T + bias.float()).relu(), 5e-3)
+    compiled = torch.compile(lambda a, b: torch.nn.functional.linear(a, b, bias).relu())
+    compiled(*sets[0])
+    results = race({
+        # addmm's epilogue of cuBLASLt: bias and relu in the product's kernel.
+        "cuBLASLt": [lambda a=a, b=b, c=c: torch._addmm_activation(bias, a, b.T, out=c) for (a, b), c in zip(sets, outs)],
+        "torch.compile": [lambda a=a, b=b: compiled(a, b) for a, b in sets],
+        "tl-llc": [lambda a=a, b=b, c=c: kernel.launch([a, b, bias, c]) for (a, b), c in zip(sets, outs)],
+    })
+    report(f"matmul_bias_relu {size}^3 bf16 {target}", "GFLOP/s", 2.0 * size**3, results, "cuBLASLt")
+
+
+def row_matmul_dynamic(target):
+    kernel = Kernel("matmul_dynamic", target)
+    for m, n, k in ((8192, 8192, 8192), (4096, 4096, 4096), (1000, 4096, 4096)):
+        sets = [(torch.randn(m, k, device="cuda", dtype=torch.float16), torch.randn(k, n, device="cuda", dtype=torch.float16)) for _ in range(2)]
+        outs = [torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16) for _ in sets]
+        dims = {"M": m, "N": n, "K": k}
+        kernel.launch([*sets[0], outs[0]], dims)
+        close(outs[0], sets[0][0].float() @ sets[0][1].float(), 5e-3)
+        results = race({
+            "cuBLAS": [lambda a=a, b=b, c=c: torch.matmul(a, b, out=c) for (a, b), c in zip(sets, outs)],
+            "tl-llc": [lambda a=a, b=b, c=c: kernel.launch([a, b, c], dims) for (a, b), c in zip(sets, outs)],
+        })
+        report(f"matmul_dynamic {m}x{n}x{k} f16 {target}", "GFLOP/s", 2.0 * m * n * k, results, "cuBLAS")
+
+
+def row_conv2d(target):
+    torch.backends.cudnn.benchmark = True
+    for n, c, size, f in ((128, 128, 64, 128), (32, 128, 56, 128)):
+        # Channels last: torch's NHWC is X as the spec has it; its weight is F, C, R, R in the order F, R, R, C.
+        xs = [torch.randn(n, c, size, size, device="cuda", dtype=torch.float16).to(memory_format=torch.channels_last) for _ in range(2)]
+        weight = (torch.randn(f, c, 3, 3, device="cuda", dtype=torch.float16) * 0.05).to(memory_format=torch.channels_last)
+        ours = weight.permute(2, 3, 1, 0).contiguous()
+        outs = [torch.full((n, size, size, f), float("nan"), device="cuda", dtype=torch.float16) for _ in xs]
+        kernel = Kernel("conv2d", target, N=n, C=c, H=size, W=size, F=f)
+        nhwc = [x.permute(0, 2, 3, 1) for x in xs]
+        kernel.launch([nhwc[0], ours, outs[0]])
+
+        def convolve(x):
+            return torch.nn.functional.conv2d(x, weight, padding=1)
+
+        close(outs[0].permute(0, 3, 1, 2), torch.nn.functional.conv2d(xs[0].float(), weight.float(), padding=1), 5e-3)
+        results = race({
+            "cuDNN": [lambda x=x: convolve(x) for x in xs],
+            "tl-llc": [lambda x=x, y=y: kernel.launch([x, ours, y]) for x, y in zip(nhwc, outs)],
+        })
+        report(f"conv2d {n}x{size}x{size}x{c} 3x3 -> {f} f16 {target}", "GFLOP/s", 2.0 * n * size * size * f * c * 9, results, "cuDNN")
+
+
+def row_linear_attention(target):
+    import linear_attention_peers as peers
+
+    for b, s, h, d in ((2, 4096, 8, 128), (8, 4096, 16, 128)):
+        sets = [tuple(torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) * scale for scale in (0.5, 0.5, 1.0)) for _ in range(2)]
+        outs = [(torch.empty_like(q), torch.empty(b, h, d, d, device="cuda")) for q, _, _ in sets]
+        compiled, chunk, fused = torch.compile(peers.torch_chunked), peers.Chunk(sets[0][0], sets[0][2]), peers.Fused()
+        want = peers.torch_chunked(*(x.float() for x in sets[0]))
+        contestants = {
+            "torch.compile": lambda i, o: compiled(*i),
+            "Triton, chunks in parallel": lambda i, o: chunk(*i, *o),
+            "Triton, fused": lambda i, o: fused(*i, *o),
+        }
+        for block_v in (64, 32):
+            kernel = Kernel("linear_attention", target, B=b, S=s, H=h, D=d, D_v=d, block_V=block_v)
+            contestants[f"tl-llc block_V={block_v}"] = lambda i, o, k=kernel: k.launch([*i, *o])
+        for name, function in contestants.items():
+            for out in outs[0]:
+                out.fill_(float("nan"))
+            got = function(sets[0], outs[0]) or outs[0]
+            close(got[0], want[0], 1e-2)
+            close(got[1], want[1], 1e-2)
+        print(f"  configurations: states and outputs {chunk.configs}, fused {fused.config}")
+        results = race({name: [lambda i=i, o=o, f=f: f(i, o) for i, o in zip(sets, outs)] for name, f in contestants.items()})
+        chunk_size = peers.CHUNK
+        work = b * h * (s // chunk_size) * (2.0 * chunk_size * chunk_size * 2 * d + 4.0 * chunk_size * d * d)
+        report(f"linear_attention {b},{s},{h},{d} bf16 {target}", "GFLOP/s", work, results, "Triton, chunks in parallel")
+
+
 ROWS = {
     "matmul": lambda: row_matmul(8192, "sm_80"),
     "matmul4096": lambda: row_matmul(4096, "sm_80"),
@@ -322,9 +410,16 @@ ROWS = {
     "softmax": lambda: row_softmax("sm_90a"),
     "row_sum": lambda: row_row_sum("sm_90a"),
     "flash_attention": lambda: row_flash_attention("sm_90a"),
+    "matmul_bias_relu": lambda: row_matmul_bias_relu("sm_80"),
+    "matmul_dynamic": lambda: row_matmul_dynamic("sm_80"),
+    "conv2d": lambda: row_conv2d("sm_80"),
+    "linear_attention": lambda: row_linear_attention("sm_90a"),
 }
 
 if __name__ == "__main__":
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; figures are burst / sustained")
-    for row in sys.argv[1:] or ROWS:
+    options = [a for a in sys.argv[1:] if a.startswith("--rounds=")]
+    if options:
+        ROUNDS = int(options[-1].removeprefix("--rounds="))
+    for row in [a for a in sys.argv[1:] if a not in options] or ROWS:
         ROWS[row]()

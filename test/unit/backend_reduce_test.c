@@ -86,15 +86,50 @@ START_TEST(online_softmax_reads_its_row_once) {
 }
 END_TEST
 
-// The quotients of softmax are rounded to bf16 next: none of them is the division that branches.
-START_TEST(quotients_that_are_rounded_next_do_not_branch) {
+// The quotients of softmax are rounded to bf16 next: none of them is the division that branches, and they share one
+// reciprocal.
+START_TEST(quotients_that_are_rounded_next_share_a_reciprocal) {
   tl_strbuf ptx = compile_text("kernels/softmax.yaml", NULL, "sm_90a");
   const char *text = tl_strbuf_c(&ptx);
-  ck_assert_int_eq(count(text, "div.full.f32"), 16);
-  ck_assert_int_eq(count(text, "div.rn.f32"), 0);
+  ck_assert_int_eq(count(text, "rcp.approx.ftz.f32"), 1);
+  ck_assert_int_eq(count(text, "div."), 0);
   // Nor are the elements of a pair taken apart to be widened.
   ck_assert_int_eq(count(text, "cvt.f32.bf16"), 0);
   tl_strbuf_fini(&ptx);
+}
+END_TEST
+
+// Of online_softmax's exponentials those that are summed or rounded are squares of one that reaches no denormal; the
+// factor of the running sum, a sum of two, is the full one. Stored as it is, an exponential is the full one too.
+START_TEST(exponentials_are_as_precise_as_their_uses) {
+  static const char stored[] =
+      "kernel: k\n"
+      "args:\n"
+      "  X: in f32[128]\n"
+      "  Y: out %s[128]\n"
+      "threads: 32\n"
+      "fragment:\n"
+      "  x: f32[128]\n"
+      "body:\n"
+      "  - copy: X[0] -> x\n"
+      "  - x = exp2(x) * 3\n"
+      "  - copy: x -> Y[0]\n";
+  static const struct {
+    const char *dtype;
+    int full, flushed;
+  } cases[] = {{"f32", 4, 0}, {"bf16", 0, 4}, {"f16", 0, 4}};
+  tl_strbuf ptx = compile_text("kernels/online_softmax.yaml", NULL, "sm_90a");
+  ck_assert_int_eq(count(tl_strbuf_c(&ptx), "ex2.approx.ftz.f32"), 32);
+  ck_assert_int_eq(count(tl_strbuf_c(&ptx), "ex2.approx.f32"), 1);
+  tl_strbuf_fini(&ptx);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text, stored, cases[i].dtype);
+    ptx = compile_text(NULL, text, "sm_80");
+    ck_assert_int_eq(count(tl_strbuf_c(&ptx), "ex2.approx.f32"), cases[i].full);
+    ck_assert_int_eq(count(tl_strbuf_c(&ptx), "ex2.approx.ftz.f32"), cases[i].flushed);
+    tl_strbuf_fini(&ptx);
+  }
 }
 END_TEST
 
@@ -130,7 +165,8 @@ int main(void) {
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, rms_norm_keeps_its_row_in_registers);
   tcase_add_test(tcase, online_softmax_reads_its_row_once);
-  tcase_add_test(tcase, quotients_that_are_rounded_next_do_not_branch);
+  tcase_add_test(tcase, quotients_that_are_rounded_next_share_a_reciprocal);
+  tcase_add_test(tcase, exponentials_are_as_precise_as_their_uses);
   tcase_add_test(tcase, reductions_within_a_thread_are_arithmetic);
   suite_add_tcase(suite, tcase);
   SRunner *runner = srunner_create(suite);
