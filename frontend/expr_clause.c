@@ -206,6 +206,22 @@ bool tl_expr_parse_names(tl_arena *arena, tl_diags *diags, tl_located_text text,
   return ok;
 }
 
+static bool parse_macro_head(tl_expr_parser *parser, tl_macro *out) {
+  if (!tl_expr_parse_declared_name(parser, &out->name, &out->loc)) return false;
+  if (!tl_expr_accept(parser, TL_TOKEN_LPAREN)) return tl_expr_expect_end(parser);
+  if (tl_expr_peek(parser)->kind != TL_TOKEN_RPAREN &&
+      !parse_names(parser, &out->params, &out->param_locs, &out->num_params))
+    return false;
+  return tl_expr_expect(parser, TL_TOKEN_RPAREN, "`)`") && tl_expr_expect_end(parser);
+}
+
+bool tl_expr_parse_macro_head(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_macro *out) {
+  tl_expr_parser parser;
+  bool ok = tl_expr_parser_init(&parser, arena, diags, text) && parse_macro_head(&parser, out);
+  tl_expr_parser_fini(&parser);
+  return ok;
+}
+
 bool tl_expr_parse_in(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_in_clause *out) {
   tl_expr_parser parser;
   *out = (tl_in_clause){0};

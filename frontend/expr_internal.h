@@ -109,6 +109,8 @@ bool tl_expr_parse_view(tl_arena *arena, tl_diags *diags, tl_located_text text, 
 // "a, b, c": declared names.
 bool tl_expr_parse_names(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_str **out_names, tl_loc **out_locs,
                          uint32_t *out_len);
+// "name(a, b)", "name()" or "name": the head of a macro. Fills name and params.
+bool tl_expr_parse_macro_head(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_macro *out);
 // "C[m, k in 0:K] = …" of a reference: an assignment and the ranges given on its left.
 bool tl_expr_parse_reference(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_reference_stmt *out);
 // "t in 0:S".

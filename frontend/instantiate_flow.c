@@ -25,6 +25,7 @@ static int leaves_of(const tl_stmt_list *list) {
     if (stmt->kind == TL_STMT_CONTINUE) found |= LEAVE_CONTINUE;
     if (stmt->kind == TL_STMT_EXIT) found |= LEAVE_EXIT;
     if (stmt->kind == TL_STMT_IF) found |= leaves_of(&stmt->body) | leaves_of(&stmt->else_body);
+    if (stmt->kind == TL_STMT_USE) found |= leaves_of(&stmt->body);
     if (is_loop(stmt)) found |= leaves_of(&stmt->body) & LEAVE_EXIT;
   }
   return found;

@@ -310,6 +310,9 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
     case TL_STMT_REDUCE:
       tl_instantiate_reduce(sema, stmt);
       break;
+    case TL_STMT_USE:
+      emit_body(sema, &stmt->body);
+      break;
     case TL_STMT_SYNC:
       emit_sync(sema, stmt);
       break;

@@ -58,6 +58,8 @@ static void scan_stmts(mentions *m, const tl_stmt_list *list) {
     scan_named(m, stmt->lets, stmt->num_lets);
     scan_view(m, &stmt->view);
     for (uint32_t k = 0; k < stmt->num_options; ++k) scan_expr(m, stmt->options[k].value);
+    // What a macro does with its arguments stands in its expansion; what it ignores is used all the same.
+    if (stmt->macro) scan_exprs(m, stmt->arguments, stmt->macro->num_params);
     scan_stmts(m, &stmt->body);
     scan_stmts(m, &stmt->else_body);
   }

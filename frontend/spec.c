@@ -274,6 +274,10 @@ static void read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_
     read_tiles(reader, value, TL_TILE_FRAGMENT, key, kernel);
   } else if (tl_str_is(key, "local")) {
     read_tiles(reader, value, TL_TILE_LOCAL, key, kernel);
+  } else if (tl_str_is(key, "macros")) {
+    tl_spec_read_macros(reader, value, false, &kernel->macros);
+  } else if (tl_str_is(key, "include")) {
+    tl_spec_read_include(reader, value, &kernel->macros);
   } else if (tl_str_is(key, "body")) {
     tl_spec_read_body(reader, value, &kernel->body);
   } else if (tl_str_is(key, "check")) {
@@ -285,15 +289,13 @@ static void read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_
   }
 }
 
-// A document without `kernel`: a chain, macros for the file, or a mistake.
+// A document that is neither a kernel nor holds macros: a chain, or a mistake.
 static void refuse_document(tl_spec_reader *reader, const tl_yaml_node *document) {
-  static const char *const others[] = {"chain", "macros", "include"};
-  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-    for (uint32_t k = 0; k < document->num_entries; k++)
-      if (tl_str_is(document->entries[k].key->text.text, others[i])) {
-        tl_spec_refuse_later(reader, document->entries[k].key->loc, others[i]);
-        return;
-      }
+  for (uint32_t k = 0; k < document->num_entries; k++)
+    if (tl_str_is(document->entries[k].key->text.text, "chain")) {
+      tl_spec_refuse_later(reader, document->entries[k].key->loc, "chain");
+      return;
+    }
   tl_diag *diag =
       tl_diag_report(reader->diags, TL_DIAG_DOC_MISSING_KEY, document->loc, "the document has no `kernel` key");
   for (uint32_t k = 0; k < document->num_entries; k++) {
@@ -334,25 +336,50 @@ static bool is_duplicate(tl_spec_reader *reader, const tl_spec *spec, const tl_k
   return true;
 }
 
-tl_spec *tl_spec_parse(const tl_sources *sources, uint32_t source, tl_diags *diags) {
+static void read_documents(tl_spec_reader *reader, const tl_yaml_tree *tree, tl_spec *spec) {
+  // Macros of the file first: kernels may use those that stand behind them, and must not define their names again.
+  for (uint32_t i = 0; i < tree->num_documents; i++)
+    if (tl_spec_is_macro_document(tree->documents[i]))
+      tl_spec_read_macro_document(reader, tree->documents[i], false, &spec->macros);
+  for (uint32_t i = 0; i < tree->num_documents; i++) {
+    tl_kernel_spec *kernel = &spec->kernels[spec->num_kernels];
+    bool skip = tl_spec_is_macro_document(tree->documents[i]) || tl_spec_is_empty(tree->documents[i]);
+    if (skip) continue;  // `---` at the end makes an empty one
+    if (read_document(reader, tree->documents[i], kernel) && !is_duplicate(reader, spec, kernel))
+      spec->num_kernels++;
+    else
+      *kernel = (tl_kernel_spec){0};
+  }
+}
+
+tl_spec *tl_spec_parse_with(tl_sources *sources, uint32_t source, const tl_spec_loader *loader, tl_diags *diags) {
   tl_spec *spec = tl_xcalloc(1, sizeof(*spec));
   tl_arena_init(&spec->arena);
-  tl_spec_reader reader = {&spec->arena, diags};
-  size_t errors_before = diags->num_errors;
+  tl_spec_reader reader = {.arena = &spec->arena,
+                           .diags = diags,
+                           .sources = sources,
+                           .loader = loader,
+                           .file_macros = &spec->macros,
+                           .errors_before = diags->num_errors};
   tl_yaml_tree tree;
   tl_yaml_parse(&spec->arena, diags, sources, source, &tree);
+  tl_spec_open_file(&reader, source);
   spec->kernels = TL_NEW_ARRAY(&spec->arena, tl_kernel_spec, tree.num_documents + 1);
-  for (uint32_t i = 0; i < tree.num_documents; i++) {
-    tl_kernel_spec kernel = {0};
-    if (tl_spec_is_empty(tree.documents[i])) continue;  // `---` at the end
-    if (read_document(&reader, tree.documents[i], &kernel) && !is_duplicate(&reader, spec, &kernel))
-      spec->kernels[spec->num_kernels++] = kernel;
-  }
+  read_documents(&reader, &tree, spec);
+  tl_macros_resolve(&reader, spec);
+  if (diags->num_errors == reader.errors_before) tl_macros_expand(&reader, spec);
+  tl_vec_fini(&reader.files);
   if (spec->num_kernels) return spec;
-  if (diags->num_errors == errors_before)
-    tl_diag_report(diags, TL_DIAG_NO_KERNEL, (tl_loc){source, 0, 0}, "the file holds no kernel");
+  if (diags->num_errors == reader.errors_before) {
+    tl_diag *diag = tl_diag_report(diags, TL_DIAG_NO_KERNEL, (tl_loc){source, 0, 0}, "the file holds no kernel");
+    if (spec->macros.len) tl_diag_add_hint(diags, diag, "it holds macros: `include` it in a file with kernels");
+  }
   tl_spec_destroy(spec);
   return NULL;
+}
+
+tl_spec *tl_spec_parse(tl_sources *sources, uint32_t source, tl_diags *diags) {
+  return tl_spec_parse_with(sources, source, NULL, diags);
 }
 
 tl_status tl_spec_read(tl_sources *sources, const char *path, tl_diags *diags, uint32_t *out_source) {

@@ -81,6 +81,7 @@ typedef enum tl_stmt_kind {
   TL_STMT_ASSIGN,      // assign
   TL_STMT_SCAN,        // assign: c = cumsum(x, axis=0); options reverse exclusive
   TL_STMT_REDUCE,      // assign: m = max(S, axis=1); options accumulate keepdims nan
+  TL_STMT_USE,         // use, macro, body: what it expands to
   TL_STMT_SYNC
 } tl_stmt_kind;
 
@@ -88,8 +89,10 @@ typedef struct tl_option {
   tl_str name;
   tl_loc loc;
   tl_expr *value;
+  bool is_word;  // `value` is one of the option's choices and no expression
 } tl_option;
 
+typedef struct tl_macro tl_macro;
 typedef struct tl_stmt tl_stmt;
 typedef struct tl_stmt_list {
   tl_stmt **items;
@@ -110,8 +113,30 @@ struct tl_stmt {
   tl_view view;
   tl_option *options;
   uint32_t num_options;
+  tl_expr *use;         // USE: a call of the macro
+  tl_macro *macro;      // USE: what it names; NULL when that was reported
+  tl_expr **arguments;  // USE: one for each param of the macro
   tl_stmt_list body, else_body;
 };
+
+// "name(params)": statements that `use` puts in its place, with arguments for the params.
+struct tl_macro {
+  tl_str name;
+  tl_loc loc;  // of the name
+  tl_str *params;
+  tl_loc *param_locs;
+  uint32_t num_params;
+  tl_stmt_list body;  // as written: uses inside of it are not expanded
+  bool is_included;   // it came with an `include`
+  bool is_used;       // by the body of a kernel, if only through other macros
+  uint8_t visit;      // of the search for recursion
+  uint8_t depth;      // how many macros deep it goes, itself counted
+};
+typedef struct tl_macro_list {
+  tl_macro **items;
+  uint32_t len;
+  uint32_t capacity;
+} tl_macro_list;
 
 // A param override of a check or bench case. `value` may also be a dtype name or a bool.
 typedef struct tl_case {
@@ -190,6 +215,7 @@ typedef struct tl_kernel_spec {
   tl_str raster_order;    // "row" (default) or "column"
   tl_tile_decl *tiles;
   uint32_t num_tiles;
+  tl_macro_list macros;  // this kernel's own
   tl_stmt_list body;
   tl_check check;
   tl_bench bench;
@@ -199,15 +225,34 @@ typedef struct tl_spec {
   tl_arena arena;
   tl_kernel_spec *kernels;
   uint32_t num_kernels;
+  tl_macro_list macros;  // of the file: from documents without `kernel`, and what they include
 } tl_spec;
 
 // The largest spec: what tl_sources_read should refuse beyond.
 #define TL_SPEC_MAX_BYTES (16u << 20)
 
-// Parses a file's documents. Everything the language has is parsed and checked for syntax; what later versions compile
-// (macros, chains, clusters, reduce, …) is refused by name. Reports in `diags`; returns NULL only when nothing usable
-// is left. Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
-tl_spec *tl_spec_parse(const tl_sources *sources, uint32_t source, tl_diags *diags);
+// A file that a spec includes, as a loader gives it. Borrowed from the loader until tl_spec_parse_with returns.
+typedef struct tl_spec_include {
+  const char *name;  // what messages call it; the same name is the same file
+  tl_str text;
+} tl_spec_include;
+
+// Finds files for `include`.
+typedef struct tl_spec_loader {
+  // `path` as written in the file that messages call `from`. NULL and `out`, or why there is no such file (a text that
+  // follows "cannot include `path`: ").
+  const char *(*load)(void *user, const char *path, const char *from, tl_spec_include *out);
+  void *user;
+} tl_spec_loader;
+
+// Parses a file's documents, reads what they include and expands the macros. Everything the language has is parsed and
+// checked for syntax; what later versions compile (chains, clusters, …) is refused by name. Reports in `diags`; returns
+// NULL only when nothing usable is left. Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
+// `include` reads files beside the one that names them; a source that is no file of tl_sources_read cannot include.
+// Included files and expansions of macros become further sources.
+tl_spec *tl_spec_parse(tl_sources *sources, uint32_t source, tl_diags *diags);
+// The same with files found by `loader`; NULL: as tl_spec_parse.
+tl_spec *tl_spec_parse_with(tl_sources *sources, uint32_t source, const tl_spec_loader *loader, tl_diags *diags);
 // Reads a spec's file ("-": standard input) for tl_spec_parse. A file over TL_SPEC_MAX_BYTES is a diagnostic (status
 // DIAGNOSTICS) like every other limit; other failures as of tl_sources_read.
 TL_MUST_USE tl_status tl_spec_read(tl_sources *sources, const char *path, tl_diags *diags, uint32_t *out_source);

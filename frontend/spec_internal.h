@@ -7,9 +7,23 @@
 #include "frontend/schema.h"
 #include "frontend/yaml_tree.h"
 
+// A file that the spec includes, or the spec itself.
+typedef struct tl_spec_file {
+  tl_str id;            // the same id is the same file
+  tl_macro_list *into;  // what its macros were added to
+  bool is_open;         // being read: to include it again would never end
+} tl_spec_file;
+
 typedef struct tl_spec_reader {
   tl_arena *arena;
   tl_diags *diags;
+  tl_sources *sources;
+  const tl_spec_loader *loader;  // NULL: files
+  tl_macro_list *file_macros;    // those of documents without `kernel`
+  size_t errors_before;          // errors in `diags` before the spec was read
+  TL_VEC(tl_spec_file) files;    // read so far
+  size_t include_bytes;          // of all included files
+  uint32_t num_open;             // included files that are being read
 } tl_spec_reader;
 
 // Whether the node is of the kind; reports "`what` takes …" unless the node is already bad. An empty value is neither a
@@ -35,10 +49,25 @@ void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc
 // The names in `check` against the arguments; to be called when the document had no errors.
 void tl_spec_check_names(tl_spec_reader *reader, const tl_kernel_spec *kernel);
 void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_bench *out);
+// The section `macros`: adds to `out`, a kernel's or the file's list.
+void tl_spec_read_macros(tl_spec_reader *reader, const tl_yaml_node *node, bool is_included, tl_macro_list *out);
+// A document without `kernel` that holds macros for the file.
+bool tl_spec_is_macro_document(const tl_yaml_node *document);
+void tl_spec_read_macro_document(tl_spec_reader *reader, const tl_yaml_node *document, bool is_included,
+                                 tl_macro_list *out);
+// The section `include`: adds the macros of the files to `out`.
+void tl_spec_read_include(tl_spec_reader *reader, const tl_yaml_node *node, tl_macro_list *out);
+// Notes the spec's own file, so that an include that comes back to it is seen.
+void tl_spec_open_file(tl_spec_reader *reader, uint32_t source);
+// Once all documents are read: which macro each `use` means, recursion, macros that nothing uses.
+void tl_macros_resolve(tl_spec_reader *reader, tl_spec *spec);
+// Then, in a spec without errors: gives every `use` of the kernels' bodies the statements that it stands for.
+void tl_macros_expand(tl_spec_reader *reader, tl_spec *spec);
 // Checks the form of `tune` and forgets it.
 void tl_spec_check_tune(tl_spec_reader *reader, const tl_yaml_node *node);
 
 // Printing, at an indentation of `indent` spaces.
+void tl_spec_print_macros(const tl_macro_list *macros, tl_strbuf *out);
 void tl_spec_print_body(const tl_stmt_list *body, int indent, tl_strbuf *out);
 void tl_spec_print_check(const tl_check *check, tl_strbuf *out);
 void tl_spec_print_bench(const tl_bench *bench, tl_strbuf *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The spec model as canonical spec YAML: reading it back and printing again gives the same text. What is refused or
-// ignored for now (`tune`) is not part of the model and not printed.
+// The spec model as canonical spec YAML: reading it back and printing again gives the same text. Macros are printed
+// as written, those of included files among the file's; what is refused or ignored for now (`tune`) is not part of the
+// model and not printed.
 #include <string.h>
 
 #include "frontend/spec_internal.h"
@@ -197,6 +198,7 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   print_tiles(kernel, TL_TILE_SHARED, "shared", out);
   print_tiles(kernel, TL_TILE_FRAGMENT, "fragment", out);
   print_tiles(kernel, TL_TILE_LOCAL, "local", out);
+  tl_spec_print_macros(&kernel->macros, out);
   if (kernel->body.len) {
     tl_strbuf_append_c(out, "body:\n");
     tl_spec_print_body(&kernel->body, 2, out);
@@ -206,8 +208,10 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
 }
 
 void tl_spec_print(const tl_spec *spec, tl_strbuf *out) {
+  size_t start = out->len;
+  tl_spec_print_macros(&spec->macros, out);
   for (uint32_t i = 0; i < spec->num_kernels; i++) {
-    if (i) tl_strbuf_append_c(out, "---\n");
+    if (out->len > start) tl_strbuf_append_c(out, "---\n");
     print_kernel(&spec->kernels[i], out);
   }
 }

@@ -115,6 +115,15 @@ static bool read_view(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
   return false;
 }
 
+// "name(a, b)", or "name" for a macro without parameters.
+static bool read_use(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
+  stmt->use = tl_expr_parse(reader->arena, reader->diags, value->text);
+  if (!stmt->use) return false;
+  if (stmt->use->kind == TL_EXPR_NAME) stmt->use->kind = TL_EXPR_CALL;
+  if (stmt->use->kind == TL_EXPR_CALL) return true;
+  return fail_form(reader, stmt->use->loc, schema, "`use` names a macro and gives its arguments");
+}
+
 // sync, break and continue stand alone.
 static bool read_nothing(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value) {
   if (tl_spec_is_empty(value)) return true;
@@ -163,6 +172,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
       return read_reduce(reader, schema, value, stmt);
     case TL_STMT_ASSIGN:
       return tl_expr_parse_assign(reader->arena, reader->diags, value->text, &stmt->assign);
+    case TL_STMT_USE:
+      return read_use(reader, schema, value, stmt);
     case TL_STMT_LET:
     case TL_STMT_SYNC:
     case TL_STMT_BREAK:
@@ -223,6 +234,7 @@ static bool read_option(tl_spec_reader *reader, const tl_schema_option *schema, 
              tl_expr_parse_view_type(reader->arena, reader->diags, entry->value->text, &stmt->view);
     case TL_SCHEMA_FORM_CHOICE:
       option.value = read_choice(reader, schema, entry->value);
+      option.is_word = true;
       break;
     case TL_SCHEMA_FORM_TEXT:
       option.value = read_text(reader, schema, entry->value);
@@ -297,7 +309,7 @@ static void add_default_op(tl_spec_reader *reader, tl_stmt *stmt) {
   word->text = TL_STR("add");
   word->loc = stmt->loc;
   word->height = 1;
-  stmt->options[stmt->num_options++] = (tl_option){TL_STR("op"), stmt->loc, word};
+  stmt->options[stmt->num_options++] = (tl_option){TL_STR("op"), stmt->loc, word, true};
 }
 
 static tl_stmt *read_known(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *node,

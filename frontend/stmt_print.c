@@ -83,6 +83,9 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_REDUCE:
       tl_spec_print_assign(&stmt->assign, text);
       return "reduce";
+    case TL_STMT_USE:
+      tl_expr_print(stmt->use, text);
+      return "use";
     case TL_STMT_SYNC:
       return "sync";
   }

@@ -144,13 +144,14 @@ void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out) {
   *out = (tl_debug_info){0};
   if (!l->diags || !l->diags->sources) return;
   const tl_sources *sources = l->diags->sources;
-  out->num_sources = sources->count;
   out->sources = TL_NEW_ARRAY(arena, tl_debug_source, sources->count + 1);
   for (uint32_t i = 0; i < sources->count; i++) {
     const tl_source *source = sources->items[i];
+    if (source->macro) continue;  // the text stands under its own name already
     const char *name = base_name(source->name);
-    out->sources[i].name = tl_arena_copy_bytes(arena, name, strlen(name));
-    out->sources[i].text = (tl_str){tl_arena_copy_bytes(arena, source->text.data, source->text.len), source->text.len};
+    tl_debug_source *shown = &out->sources[out->num_sources++];
+    shown->name = tl_arena_copy_bytes(arena, name, strlen(name));
+    shown->text = (tl_str){tl_arena_copy_bytes(arena, source->text.data, source->text.len), source->text.len};
   }
   collector c = {.l = l, .arena = arena};
   collect(&c, l->kernel->regions[0]);

@@ -82,6 +82,26 @@ static bool is_suppressed(const tl_diags *diags, const tl_diag *diag) {
   return false;
 }
 
+static void add_note(tl_diags *diags, tl_diag *diag, tl_diag_note note) {
+  tl_diag_note *notes = TL_NEW_ARRAY(&diags->arena, tl_diag_note, diag->num_notes + 1);
+  if (diag->num_notes) memcpy(notes, diag->notes, diag->num_notes * sizeof *notes);
+  notes[diag->num_notes++] = note;
+  diag->notes = notes;
+}
+
+// How the place of `diag` came to be, from the innermost use outwards.
+static void add_origins(tl_diags *diags, tl_diag *diag) {
+  const tl_source *source = diags->sources ? tl_sources_get(diags->sources, diag->loc.source) : NULL;
+  while (source && source->used_at.source) {
+    if (source->macro) {
+      tl_diag_add_note(diags, diag, source->used_at, "`%s` is expanded from here", source->macro);
+    } else {
+      tl_diag_add_note(diags, diag, source->used_at, "included from here");
+    }
+    source = tl_sources_get(diags->sources, source->used_at.source);
+  }
+}
+
 tl_diag *tl_diag_report(tl_diags *diags, tl_diag_code code, tl_loc loc, const char *format, ...) {
   tl_diag *diag = TL_NEW(&diags->arena, tl_diag);
   diag->code = code;
@@ -99,14 +119,8 @@ tl_diag *tl_diag_report(tl_diags *diags, tl_diag_code code, tl_loc loc, const ch
   if (diag->severity == TL_SEVERITY_ERROR && diags->num_errors++ >= diags->max_errors) return diag;
   diags->num_warnings += diag->severity == TL_SEVERITY_WARNING;
   tl_vec_push(&diags->list, diag);
+  add_origins(diags, diag);
   return diag;
-}
-
-static void add_note(tl_diags *diags, tl_diag *diag, tl_diag_note note) {
-  tl_diag_note *notes = TL_NEW_ARRAY(&diags->arena, tl_diag_note, diag->num_notes + 1);
-  if (diag->num_notes) memcpy(notes, diag->notes, diag->num_notes * sizeof *notes);
-  notes[diag->num_notes++] = note;
-  diag->notes = notes;
 }
 
 void tl_diag_add_note(tl_diags *diags, tl_diag *diag, tl_loc loc, const char *format, ...) {

@@ -56,7 +56,8 @@ void tl_diags_fini(tl_diags *diags);
 void tl_diags_clear(tl_diags *diags);
 
 // Reports `code` at `loc`. Returns the diagnostic so that notes can be added (a scratch object when it is suppressed;
-// never NULL). The same code at the same place with the same text is reported once.
+// never NULL). The same code at the same place with the same text is reported once. Where the place came to be by the
+// use of a macro or by an include, notes say so.
 tl_diag *tl_diag_report(tl_diags *diags, tl_diag_code code, tl_loc loc, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void tl_diag_add_note(tl_diags *diags, tl_diag *diag, tl_loc loc, const char *format, ...)

@@ -32,14 +32,30 @@ static void index_lines(tl_sources *sources, tl_source *source) {
   }
 }
 
+static uint32_t append(tl_sources *sources, tl_source *source) {
+  sources->items = tl_xrealloc(sources->items, (sources->count + 1) * sizeof(*sources->items));
+  sources->items[sources->count] = source;
+  return ++sources->count;
+}
+
 uint32_t tl_sources_add(tl_sources *sources, const char *name, tl_str text) {
   tl_source *source = TL_NEW(&sources->arena, tl_source);
   source->name = tl_arena_copy_bytes(&sources->arena, name, strlen(name));
   source->text = (tl_str){tl_arena_copy_bytes(&sources->arena, text.data, text.len), text.len};
   index_lines(sources, source);
-  sources->items = tl_xrealloc(sources->items, (sources->count + 1) * sizeof(*sources->items));
-  sources->items[sources->count] = source;
-  return ++sources->count;
+  return append(sources, source);
+}
+
+uint32_t tl_sources_add_expansion(tl_sources *sources, uint32_t source, tl_str macro, tl_loc used_at) {
+  tl_source *expansion = TL_NEW(&sources->arena, tl_source);
+  *expansion = *sources->items[source - 1];
+  expansion->macro = tl_arena_copy_bytes(&sources->arena, macro.data, macro.len);
+  expansion->used_at = used_at;
+  return append(sources, expansion);
+}
+
+void tl_sources_set_used_at(tl_sources *sources, uint32_t source, tl_loc used_at) {
+  sources->items[source - 1]->used_at = used_at;
 }
 
 // Reads all of `fd` into `buffer`, at most max_bytes.
@@ -82,6 +98,7 @@ tl_status tl_sources_read(tl_sources *sources, const char *path, size_t max_byte
   tl_status status = read_path(path, max_bytes, &buffer);
   if (!status) {
     *out_source = tl_sources_add(sources, strcmp(path, "-") == 0 ? "<stdin>" : path, tl_strbuf_view(&buffer));
+    sources->items[*out_source - 1]->is_file = true;
   }
   tl_strbuf_fini(&buffer);
   return status;

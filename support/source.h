@@ -3,6 +3,7 @@
 #ifndef TL_SUPPORT_SOURCE_H
 #define TL_SUPPORT_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "support/arena.h"
@@ -21,6 +22,9 @@ typedef struct tl_source {
   tl_str text;            // Owned by tl_sources.
   uint32_t *line_starts;  // Owned. Byte offset of each line.
   uint32_t num_lines;
+  bool is_file;       // read by tl_sources_read: what it includes lies beside it
+  tl_loc used_at;     // what brought it in: an `include` or the use of a macro; {0} for what the user named
+  const char *macro;  // Owned by tl_sources. The macro that this is an expansion of; NULL: a text of its own.
 } tl_source;
 
 typedef struct tl_sources {
@@ -41,6 +45,11 @@ void tl_sources_fini(tl_sources *sources);
 uint32_t tl_sources_add(tl_sources *sources, const char *name, tl_str text);
 // Reads a file ("-" is standard input). Fails with NOT_FOUND, IO, or LIMIT when larger than `max_bytes`.
 TL_MUST_USE tl_status tl_sources_read(tl_sources *sources, const char *path, size_t max_bytes, uint32_t *out_source);
+// One expansion of a macro whose text stands in `source`: a source of its own with the same name and text, so that a
+// place in it says by which use it came to be. Returns its index.
+uint32_t tl_sources_add_expansion(tl_sources *sources, uint32_t source, tl_str macro, tl_loc used_at);
+// Says that `source` was brought in by what stands at `used_at`.
+void tl_sources_set_used_at(tl_sources *sources, uint32_t source, tl_loc used_at);
 // NULL for index 0 or out of range. Borrowed.
 const tl_source *tl_sources_get(const tl_sources *sources, uint32_t source);
 tl_line_column tl_source_position(const tl_source *source, uint32_t offset);

@@ -41,6 +41,19 @@ TL_API TL_MUST_USE tl_status tl_compiler_set_warning(tl_compiler *compiler, cons
 // Nonzero keeps remarks (what the compiler decided) among the diagnostics.
 TL_API void tl_compiler_set_remarks(tl_compiler *compiler, int keep);
 
+// The text of a file that a spec includes.
+typedef struct tl_include {
+  const char *name;  // what diagnostics call it, and what tells files apart; NULL: the path as the spec has it
+  const char *text;
+  size_t text_bytes;
+} tl_include;
+// Finds the file `path` that the file called `from` includes. Returns nonzero when it has filled `*out_include`, whose
+// texts must stay until the compile returns; 0 when there is no such file.
+typedef int (*tl_include_function)(void *user, const char *path, const char *from, tl_include *out_include);
+// Where `include` of a spec finds its files. NULL (the default): beside the file that includes them; a spec from memory
+// then cannot include, which is a diagnostic.
+TL_API void tl_compiler_set_include(tl_compiler *compiler, tl_include_function find, void *user);
+
 // Compiles a spec. `name` stands for the file in diagnostics; relative .npy paths do not matter here. On success and on
 // DIAGNOSTICS (the spec has errors) `*out_compilation` is set and must be destroyed; on other failures it is NULL.
 TL_API TL_MUST_USE tl_status tl_compiler_compile(tl_compiler *compiler, const char *name, const char *text,

@@ -42,6 +42,51 @@ static char *ptx_of(const char *path, const char *name, const char *value, const
   return copy;
 }
 
+// ---- include
+
+static int num_asked;
+
+static int find_include(void *user, const char *path, const char *from, tl_include *out_include) {
+  static const char text[] = "include: b.yaml\nmacros:\n  shift(x):\n    - use: raise(x, 1)\n";
+  static const char raise[] = "macros:\n  raise(x, by):\n    - x = x + by\n";
+  num_asked++;
+  expect(user == (void *)&failures, "the user pointer");
+  if (strcmp(path, "a.yaml") == 0) {
+    expect(strcmp(from, "spec") == 0, "who includes");
+    *out_include = (tl_include){"mem:a.yaml", text, strlen(text)};
+    return 1;
+  }
+  if (strcmp(path, "b.yaml") != 0) return 0;
+  expect(strcmp(from, "mem:a.yaml") == 0, "who includes the second");
+  *out_include = (tl_include){NULL, raise, strlen(raise)};
+  return 1;
+}
+
+static void compile_included(tl_compiler *compiler, const char *file, tl_status_code code, const char *says) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "include: %s\n---\nkernel: k\nargs:\n  X: inout f32[32]\nfragment:\n  x: f32[32]\nbody:\n"
+           "  - copy: X -> x\n  - use: shift(x)\n  - copy: x -> X\n",
+           file);
+  tl_compilation *compilation;
+  expect_code(tl_compiler_compile(compiler, "spec", text, strlen(text), &compilation), code, file);
+  const char *told = tl_compilation_diagnostics(compilation, TL_DIAGNOSTICS_TEXT);
+  if (!strstr(told, says)) fprintf(stderr, "%s\n", told);
+  expect(strstr(told, says) != NULL, says);
+  tl_compilation_destroy(compilation);
+}
+
+static void includes_come_from_the_caller(void) {
+  tl_compiler *compiler;
+  expect_code(tl_compiler_create(&compiler), TL_STATUS_OK, "create");
+  compile_included(compiler, "a.yaml", TL_STATUS_DIAGNOSTICS, "this spec comes from memory");
+  tl_compiler_set_include(compiler, find_include, &failures);
+  compile_included(compiler, "a.yaml", TL_STATUS_OK, "");
+  expect(num_asked == 2, "each file was asked for once");
+  compile_included(compiler, "c.yaml", TL_STATUS_DIAGNOSTICS, "cannot include `c.yaml`: there is no such file");
+  tl_compiler_destroy(compiler);
+}
+
 enum { THREADS = 6, ROUNDS = 3 };
 static const struct {
   const char *path, *name, *value, *target;
@@ -115,6 +160,7 @@ int main(void) {
   expect(strncmp(tl_llvm_version(), "22.", 3) == 0, "LLVM");
   test_threads();
   test_mistakes();
+  includes_come_from_the_caller();
   if (!failures) puts("all passed");
   return failures != 0;
 }

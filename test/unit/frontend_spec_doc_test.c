@@ -42,10 +42,12 @@ static void collect(void) {
   }
 }
 
-// Names of arguments that a fragment leaves out are the one thing that may be missed in it.
+// What may be missed in a fragment: names of arguments, and the files that it includes.
 static bool is_acceptable(const tl_diags *diags, bool is_kernel) {
-  for (size_t i = 0; i < diags->list.len; i++)
-    if (is_kernel || diags->list.items[i]->code != TL_DIAG_CHECK_NAME) return false;
+  for (size_t i = 0; i < diags->list.len; i++) {
+    tl_diag_code code = diags->list.items[i]->code;
+    if (is_kernel || (code != TL_DIAG_CHECK_NAME && code != TL_DIAG_INCLUDE)) return false;
+  }
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/diag.h"
 #include "support/intern.h"
 #include "support/source.h"
 #include "support/strbuf.h"
@@ -120,6 +121,36 @@ START_TEST(positions_count_characters) {
 }
 END_TEST
 
+START_TEST(places_in_expansions_say_where_they_come_from) {
+  tl_sources sources;
+  tl_sources_init(&sources);
+  tl_diags diags;
+  tl_diags_init(&diags, &sources);
+  uint32_t file = tl_sources_add(&sources, "file.yaml", TL_STR("outer\ninner\n"));
+  uint32_t library = tl_sources_add(&sources, "library.yaml", TL_STR("body\n"));
+  tl_sources_set_used_at(&sources, library, (tl_loc){file, 0, 5});
+  uint32_t outer = tl_sources_add_expansion(&sources, file, TL_STR("outer"), (tl_loc){file, 6, 5});
+  uint32_t inner = tl_sources_add_expansion(&sources, library, TL_STR("inner"), (tl_loc){outer, 0, 5});
+  ck_assert_str_eq(tl_sources_get(&sources, inner)->name, "library.yaml");
+  tl_diag_report(&diags, TL_DIAG_NAME_UNKNOWN, (tl_loc){inner, 0, 4}, "first");
+  tl_diag_report(&diags, TL_DIAG_NAME_UNKNOWN, (tl_loc){library, 0, 4}, "second");
+  tl_diag_report(&diags, TL_DIAG_NAME_UNKNOWN, (tl_loc){file, 0, 4}, "third");
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_diags_print_text(&diags, &text, false);
+  ck_assert_str_eq(tl_strbuf_c(&text),
+                   "library.yaml:1:1: error: first [TL0250]\n  body\n  ^~~~\n"
+                   "file.yaml:1:1: note: `inner` is expanded from here\n  outer\n  ^~~~~\n"
+                   "file.yaml:2:1: note: `outer` is expanded from here\n  inner\n  ^~~~~\n"
+                   "library.yaml:1:1: error: second [TL0250]\n  body\n  ^~~~\n"
+                   "file.yaml:1:1: note: included from here\n  outer\n  ^~~~~\n"
+                   "file.yaml:1:1: error: third [TL0250]\n  outer\n  ^~~~\n");
+  tl_strbuf_fini(&text);
+  tl_diags_fini(&diags);
+  tl_sources_fini(&sources);
+}
+END_TEST
+
 START_TEST(unreadable_files_are_told_apart) {
   tl_sources sources;
   tl_sources_init(&sources);
@@ -160,6 +191,7 @@ int main(void) {
   tcase_add_test(cases, json_text_is_escaped);
   tcase_add_test(cases, map_keeps_insertion_order);
   tcase_add_test(cases, positions_count_characters);
+  tcase_add_test(cases, places_in_expansions_say_where_they_come_from);
   tcase_add_test(cases, unreadable_files_are_told_apart);
   tcase_add_test(cases, status_messages_grow_outwards);
   suite_add_tcase(suite, cases);

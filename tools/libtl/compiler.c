@@ -20,6 +20,8 @@ struct tl_compiler {
   char *kernel;             // Owned. NULL: the first
   int ptx_version;
   bool keep_remarks;
+  tl_include_function include;  // NULL: files
+  void *include_user;
 };
 
 struct tl_compilation {
@@ -111,6 +113,11 @@ void tl_compiler_set_remarks(tl_compiler *compiler, int keep) {
   compiler->keep_remarks = keep != 0;
 }
 
+void tl_compiler_set_include(tl_compiler *compiler, tl_include_function find, void *user) {
+  compiler->include = find;
+  compiler->include_user = user;
+}
+
 tl_status tl_compiler_set_warning(tl_compiler *compiler, const char *option) {
   tl_sources sources;
   tl_diags probe;
@@ -190,8 +197,17 @@ static tl_status compile_kernel(job *j, const tl_spec *spec, tl_compilation *out
   return status;
 }
 
+static const char *load_include(void *user, const char *path, const char *from, tl_spec_include *out) {
+  const tl_compiler *compiler = user;
+  tl_include found = {0};
+  if (!compiler->include(compiler->include_user, path, from, &found)) return "there is no such file";
+  *out = (tl_spec_include){found.name, {found.text ? found.text : "", found.text ? found.text_bytes : 0}};
+  return NULL;
+}
+
 static tl_status run(job *j, uint32_t source, tl_compilation *out) {
-  tl_spec *spec = tl_spec_parse(&j->sources, source, &j->diags);
+  tl_spec_loader loader = {load_include, (void *)j->compiler};
+  tl_spec *spec = tl_spec_parse_with(&j->sources, source, j->compiler->include ? &loader : NULL, &j->diags);
   parse_bindings(j);
   tl_status status = TL_OK;
   if (!spec || tl_diags_has_errors(&j->diags)) {
