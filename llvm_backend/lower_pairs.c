@@ -9,6 +9,16 @@ static LLVMValueRef i32(tl_lower *l, uint32_t value) {
   return LLVMConstInt(l->session->i32, value, 0);
 }
 
+static bool is_instruction(LLVMValueRef value, LLVMOpcode code) {
+  return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == code;
+}
+
+static bool constant_of(LLVMValueRef value, uint64_t *out) {
+  if (!LLVMIsAConstantInt(value)) return false;
+  *out = LLVMConstIntGetZExtValue(value);
+  return true;
+}
+
 // ---- pairs
 
 static LLVMValueRef element_source(LLVMValueRef element, unsigned index) {
@@ -30,6 +40,29 @@ void tl_lower_split_pair(tl_lower *l, LLVMValueRef pair, LLVMValueRef *out) {
   for (uint32_t i = 0; i < 2; i++) out[i] = LLVMBuildExtractElement(l->builder, pair, i32(l, i), "");
 }
 
+// The word whose lower or upper half, a bf16, was widened to `value` by a shift or a mask.
+static LLVMValueRef widened_word(LLVMValueRef value, LLVMOpcode by, uint64_t with) {
+  uint64_t constant = 0;
+  if (!is_instruction(value, LLVMBitCast)) return NULL;
+  LLVMValueRef bits = LLVMGetOperand(value, 0);
+  if (!is_instruction(bits, by) || !constant_of(LLVMGetOperand(bits, 1), &constant) || constant != with) return NULL;
+  return LLVMGetOperand(bits, 0);
+}
+
+LLVMValueRef tl_lower_widened_pair(tl_lower *l, LLVMValueRef low, LLVMValueRef high, tl_dtype *out_dtype) {
+  LLVMTypeRef bf16 = tl_session_type(l->session, TL_DTYPE_BF16);
+  LLVMValueRef word = widened_word(low, LLVMShl, 16);
+  if (word && word == widened_word(high, LLVMAnd, UINT32_C(0xffff0000))) {
+    *out_dtype = TL_DTYPE_BF16;
+    return LLVMBuildBitCast(l->builder, word, LLVMVectorType(bf16, 2), "");
+  }
+  if (!is_instruction(low, LLVMFPExt) || !is_instruction(high, LLVMFPExt)) return NULL;
+  LLVMValueRef vector = element_source(LLVMGetOperand(low, 0), 0);
+  if (!vector || vector != element_source(LLVMGetOperand(high, 0), 1)) return NULL;
+  *out_dtype = LLVMTypeOf(LLVMGetOperand(low, 0)) == bf16 ? TL_DTYPE_BF16 : TL_DTYPE_F16;
+  return vector;
+}
+
 bool tl_lower_has_pair_op(const tl_lower *l, tl_opcode code, tl_dtype dtype) {
   if (code != TL_OP_ADD && code != TL_OP_SUB && code != TL_OP_MUL) return false;
   return dtype == TL_DTYPE_F16 || (dtype == TL_DTYPE_BF16 && l->session->target->sm >= 90);
@@ -45,16 +78,6 @@ static LLVMValueRef build_pair_op(tl_lower *l, tl_opcode code, LLVMValueRef a, L
 // ---- a constant added to converted integers
 
 enum { MOST_BITS = 8 };  // of the integers that are converted here
-
-static bool is_instruction(LLVMValueRef value, LLVMOpcode code) {
-  return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == code;
-}
-
-static bool constant_of(LLVMValueRef value, uint64_t *out) {
-  if (!LLVMIsAConstantInt(value)) return false;
-  *out = LLVMConstIntGetZExtValue(value);
-  return true;
-}
 
 // The exponent of the power of two of which the integers are the mantissa.
 static uint32_t base_bits(tl_dtype dtype) {

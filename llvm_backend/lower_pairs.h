@@ -10,6 +10,10 @@ LLVMValueRef tl_lower_pair(tl_lower *l, LLVMValueRef low, LLVMValueRef high);
 // Elements 0 and 1 of a vector of two.
 void tl_lower_split_pair(tl_lower *l, LLVMValueRef pair, LLVMValueRef *out);
 
+// The vector of two 16-bit floats of which `low` and `high` (f32) are the widened elements 0 and 1; NULL when they are
+// not. `out_dtype` gets the elements' dtype.
+LLVMValueRef tl_lower_widened_pair(tl_lower *l, LLVMValueRef low, LLVMValueRef high, tl_dtype *out_dtype);
+
 // Whether ADD, SUB or MUL (`code`) of pairs of `dtype` is one instruction of the target.
 bool tl_lower_has_pair_op(const tl_lower *l, tl_opcode code, tl_dtype dtype);
 // a op b of two elements each, rounded as the scalar op is.

@@ -4,6 +4,7 @@
 #include "llvm_backend/lower_reduce.h"
 
 #include "ir/reduction.h"
+#include "llvm_backend/lower_pairs.h"
 
 typedef struct tl_reduce_job {
   tl_op *op;
@@ -54,6 +55,39 @@ static tl_element reduce_registers(tl_lower *l, tl_reduce_job *job, const int32_
   tl_element a = reduce_registers(l, job, registers, count / 2);
   tl_element b = reduce_registers(l, job, registers + count / 2, count - count / 2);
   return tl_lower_combine(l, &job->combiner, a, b);
+}
+
+// The largest or smallest of elements that were widened from pairs of 16-bit floats, found among the pairs, two at a
+// time: widening keeps their order. False when they are no such elements.
+static bool reduce_pairs(tl_lower *l, tl_reduce_job *job, const int32_t *registers, int32_t count, tl_element *out) {
+  const tl_combiner *combiner = &job->combiner;
+  bool is_max = combiner->reduction == TL_REDUCTION_MAX;
+  if (combiner->dtype != TL_DTYPE_F32 || (!is_max && combiner->reduction != TL_REDUCTION_MIN)) return false;
+  if (job->values->type->dtype != TL_DTYPE_F32 || count < 4 || count % 2 != 0) return false;
+  LLVMValueRef *pairs = TL_NEW_ARRAY(&l->arena, LLVMValueRef, count / 2), active = NULL;
+  tl_dtype dtype = TL_DTYPE_NONE, first = TL_DTYPE_NONE;
+  for (int32_t i = 0; i < count; i++) {
+    tl_lower_place_register(&job->place, registers[i]);
+    if (!tl_lower_place_inside(l, &job->place, &active)) return false;
+  }
+  for (int32_t i = 0; i < count / 2; i++) {
+    LLVMValueRef low = tl_lower_get(l, job->values, registers[2 * i]);
+    LLVMValueRef high = tl_lower_get(l, job->values, registers[2 * i + 1]);
+    pairs[i] = tl_lower_widened_pair(l, low, high, &dtype);
+    if (i == 0) first = dtype;
+    if (!pairs[i] || dtype != first) return false;
+  }
+  const char *name =
+      combiner->propagates_nan ? (is_max ? "llvm.maximum" : "llvm.minimum") : (is_max ? "llvm.maxnum" : "llvm.minnum");
+  for (int32_t n = count / 2; n > 1; n = (n + 1) / 2) {
+    for (int32_t i = 0; i < n / 2; i++) pairs[i] = tl_lower_intrinsic2(l, name, pairs[2 * i], pairs[2 * i + 1]);
+    if (n % 2 != 0) pairs[n / 2] = pairs[n - 1];
+  }
+  LLVMValueRef halves[2], wide[2];
+  tl_lower_split_pair(l, pairs[0], halves);
+  tl_lower_convert(l, halves, dtype, TL_DTYPE_F32, 2, wide);
+  *out = tl_lower_combine(l, combiner, (tl_element){.value = wide[0]}, (tl_element){.value = wide[1]});
+  return true;
 }
 
 // Combines over the lanes that differ along the reduced dims; all of them get the result.
@@ -132,7 +166,9 @@ void tl_lower_op_REDUCE(tl_lower *l, tl_op *op) {
       tl_lower_internal(l, op, "the result's layout does not follow the source's");
       break;
     }
-    tl_element element = reduce_lanes(l, &job, reduce_registers(l, &job, list, count));
+    tl_element element = {0};
+    if (!reduce_pairs(l, &job, list, count, &element)) element = reduce_registers(l, &job, list, count);
+    element = reduce_lanes(l, &job, element);
     values[r] = element.value;
     indices[r] = element.index;
   }

@@ -94,7 +94,9 @@ START_TEST(quotients_that_are_rounded_next_share_a_reciprocal) {
   ck_assert_int_eq(count(text, "rcp.approx.ftz.f32"), 1);
   ck_assert_int_eq(count(text, "div."), 0);
   // Nor are the elements of a pair taken apart to be widened.
-  ck_assert_int_eq(count(text, "cvt.f32.bf16"), 0);
+  ck_assert_int_eq(count(text, "cvt.f32.bf16"), 1);  // of the largest one
+  // 16 elements are compared as eight pairs, then two elements.
+  ck_assert_int_eq(count(text, "max.bf16x2"), 7);
   tl_strbuf_fini(&ptx);
 }
 END_TEST
