@@ -3,6 +3,7 @@
 // same signature (a unit test compares); a few ops that no row names yet are bound as well.
 #include <string.h>
 
+#include "emulator/check.h"
 #include "emulator/elements.h"
 #include "emulator/ops.h"
 #include "support/dtype.h"
@@ -114,8 +115,8 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.setmaxnreg.dec.sync.aligned.u32", "(I)", tl_emu_op_setmaxnreg, 0},
     {"llvm.nvvm.griddepcontrol.wait", "()", tl_emu_op_nothing, 0},
     {"llvm.nvvm.griddepcontrol.launch.dependents", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.acquire.sync_restrict.space.cluster.scope.cluster", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.release.sync_restrict.space.cta.scope.cluster", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.fence.acquire.sync_restrict.space.cluster.scope.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE},
+    {"llvm.nvvm.fence.release.sync_restrict.space.cta.scope.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_RELEASE},
     {"llvm.nvvm.fence.proxy.alias", "()", tl_emu_op_nothing, 0},
     {"llvm.nvvm.fence.proxy.async_generic.acquire.sync_restrict.space.cluster.scope.cluster", "()", tl_emu_op_fence_proxy_async, 0},
     {"llvm.nvvm.fence.proxy.async_generic.release.sync_restrict.space.cta.scope.cluster", "()", tl_emu_op_fence_proxy_async, 0},
@@ -133,14 +134,24 @@ static const tl_emu_binding bindings[] = {
     {"llvm.trap", "()", tl_emu_op_trap, 0},
     {"llvm.debugtrap", "()", tl_emu_op_trap, 0},
     {"llvm.nvvm.nanosleep", "(i)", tl_emu_op_nanosleep, 0},
-    {"llvm.nvvm.membar.cta", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.membar.gl", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.membar.sys", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.sc.cluster", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.membar.cta", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE | TL_EMU_FENCE_RELEASE},
+    {"llvm.nvvm.membar.gl", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE | TL_EMU_FENCE_RELEASE},
+    {"llvm.nvvm.membar.sys", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE | TL_EMU_FENCE_RELEASE},
+    {"llvm.nvvm.fence.sc.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE | TL_EMU_FENCE_RELEASE},
 
     // the device's runtime
     {"vprintf", "i(GG)", tl_emu_op_vprintf, 0},
     {"__assertfail", "(GGiGl)", tl_emu_op_assertfail, 0},
+
+    // content that nobody wrote: retargeting makes it zero and follows it where that is checked (undefined.c)
+    {"tl.undefined.i1", "b(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.i16", "s(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.i32", "i(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.i64", "l(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.f16", "e(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.bf16", "y(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.f32", "f(ii)", tl_emu_op_undefined, 0},
+    {"tl.undefined.f64", "d(ii)", tl_emu_op_undefined, 0},
 
     // exchanges within a warp
     {"llvm.nvvm.shfl.sync.up.i32", "i(iiii)", tl_emu_op_shuffle, TL_EMU_SHUFFLE_UP},
@@ -379,7 +390,7 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.mbarrier.try.wait.tl.relaxed.scope.cluster.space.cta", "b(pli)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_RELAXED},
     {"llvm.nvvm.mbarrier.try.wait.parity.relaxed.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
     {"llvm.nvvm.mbarrier.try.wait.parity.tl.relaxed.scope.cluster.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
-    {"llvm.nvvm.fence.mbarrier_init.release.cluster", "()", tl_emu_op_nothing, 0},
+    {"llvm.nvvm.fence.mbarrier_init.release.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_RELEASE},
     {"llvm.nvvm.fence.proxy.async", "()", tl_emu_op_fence_proxy_async, 0},
     {"llvm.nvvm.fence.proxy.async.global", "()", tl_emu_op_fence_proxy_async, 0},
     {"llvm.nvvm.fence.proxy.async.shared_cta", "()", tl_emu_op_fence_proxy_async, 0},

@@ -36,6 +36,15 @@ void tl_emu_async_end(tl_emu_async *async, bool awaited);
 // and freed with the block.
 void tl_emu_release(uint32_t thread, tl_emu_clock **clock);
 void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock);
+// The same by a relaxed operation, for which fences of the thread before and after it decide.
+void tl_emu_release_relaxed(uint32_t thread, tl_emu_clock **clock);
+void tl_emu_acquire_relaxed(uint32_t thread, tl_emu_clock **clock);
+// The running thread writes `address` with a relaxed atomic.
+void tl_emu_wrote_relaxed(const void *address);
+// The running thread executes a fence between ordinary accesses (PTX ISA, membar / fence; Memory Consistency Model,
+// release and acquire patterns).
+enum { TL_EMU_FENCE_ACQUIRE = 1, TL_EMU_FENCE_RELEASE = 2 };  // bits
+void tl_emu_fence(uint32_t sides);
 // Forgets `*clock`, which becomes NULL: a new phase begins.
 void tl_emu_clock_reset(tl_emu_clock **clock);
 // The running thread uses the operation `site` in a way that the PTX ISA rules out. `what`: static text that says how.
@@ -54,11 +63,30 @@ void tl_emu_copies_wait_all(void);
 // cp.async.mbarrier.arrive: whoever acquires `clock` sees what the running thread has copied so far.
 void tl_emu_copies_complete(tl_emu_clock **clock);
 
+// ---- content that nobody wrote (check_undefined.c), for code that undefined.h describes
+// An origin says where such content comes from: a variable of the module's debug information (its index + 1; all bits
+// set: any), the thread, and its register or element (all bits set: any).
+enum {
+  TL_EMU_ORIGIN_VARIABLE_SHIFT = 24,
+  TL_EMU_ORIGIN_VARIABLES = 255,
+  TL_EMU_ORIGIN_THREAD_SHIFT = 14,
+  TL_EMU_ORIGIN_ELEMENTS = (1 << 14) - 1
+};
+// The running thread's part of an origin.
+uint32_t tl_emu_undefined_thread(void);
+// A value matters at `site`, and some bit of it is undefined, or not.
+void tl_emu_undefined_use(uint32_t is_undefined, const tl_emu_site *site, uint32_t origin);
+// Shadow of `bytes` of shared memory to `bits`; returns the origin of the first undefined byte. And the other way
+// round.
+uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes);
+void tl_emu_undefined_store(const void *address, const void *bits, uint32_t bytes, uint32_t origin);
+
 // ---- hooks of the machine
 // What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
-// … and after an atomic that acquires.
+// … and after an atomic that acquires, and after a relaxed one that reads.
 void tl_emu_acquired(const void *address);
+void tl_emu_observed(const void *address);
 // The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
 void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask);
 // Checker of the clusters that run, one after the other, in this place of the running worker; NULL when the launch

@@ -19,6 +19,7 @@ tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
   checker->granule_shift = (uint32_t)__builtin_ctz(launch->shared_granule);
   checker->num_cells = (launch->shared_bytes + checker->granule - 1) / checker->granule;
   checker->cells = tl_xcalloc(checker->num_cells * launch->cluster_size + 1, sizeof *checker->cells);
+  checker->undefined = tl_emu_undefined_create(launch);
   return checker;
 }
 
@@ -30,6 +31,7 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   tl_vec_fini(&checker->atomics);
   free(checker->agents);
   free(checker->cells);
+  tl_emu_undefined_destroy(checker->undefined);
   free(checker);
 }
 
@@ -44,6 +46,7 @@ void tl_emu_check_begin(tl_emu_checker *checker) {
   checker->found_in_cluster = 0;
   checker->touched_from = SIZE_MAX;
   checker->touched_to = 0;
+  tl_emu_undefined_begin(checker);
 }
 
 static void drop_async(tl_emu_checker *checker, tl_emu_async *async) {
@@ -64,8 +67,11 @@ void tl_emu_check_end(tl_emu_checker *checker, bool finished) {
   }
   tl_emu_clocks_fini(checker);
   for (uint32_t i = 0; i < checker->num_threads; i++) {
-    tl_emu_vector_drop(checker, checker->agents[i].known);
-    checker->agents[i].known = NULL;
+    tl_emu_agent *agent = &checker->agents[i];
+    tl_emu_vector_drop(checker, agent->known);
+    tl_emu_vector_drop(checker, agent->at_fence);
+    tl_emu_vector_drop(checker, agent->observed);
+    agent->known = agent->at_fence = agent->observed = NULL;
   }
   if (checker->touched_to > checker->touched_from)
     memset(&checker->cells[checker->touched_from], 0,

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "emulator/checker.h"
 #include "emulator/ops.h"
@@ -49,7 +50,11 @@ static void place_of(const tl_emu_seen *seen, tl_emu_raw_finding *made) {
   const tl_emu_worker *worker = tl_emu_self;
   uintptr_t at = (uintptr_t)seen->address;
   made->shared_offset = -1;
-  if (at && at - (uintptr_t)worker->memory->window < (uintptr_t)1 << 32) {
+  if (seen->place) {
+    tl_strbuf place = {0};
+    tl_strbuf_append_c(&place, seen->place);
+    made->place = tl_strbuf_take(&place);
+  } else if (at && at - (uintptr_t)worker->memory->window < (uintptr_t)1 << 32) {
     const tl_emu_block *block = tl_emu_block_at(worker, seen->address);
     made->shared_offset = (int64_t)(at - (uintptr_t)(block ? block->shared : worker->block->shared));
   } else if (at) {
@@ -242,6 +247,7 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
       return format_text("fence.proxy.async of thread %d after its write, before what orders the two",
                          (int)raw->before_thread);
     case TL_EMU_FINDING_UNINITIALISED:
+      if (raw->what) return format_text("a write of the element before the read");
       return format_text(raw->shared_offset >= 0 ? "a write by this block before the read" : "a write before the read");
     case TL_EMU_FINDING_BOUNDS:
       return inside_text(launch, raw);
@@ -292,6 +298,7 @@ static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_fin
   fill_side(launch, raw->now, raw->thread, raw->block, &out->now);
   out->now.action = raw->kind == TL_EMU_FINDING_ASYNC    ? format_text("starts what nobody waits for")
                     : raw->kind == TL_EMU_FINDING_MISUSE ? format_text("breaks a rule: %s", raw->what)
+                    : raw->what                          ? format_text("reads what nobody wrote, and %s,", raw->what)
                                                          : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
   if (raw->before) {
     fill_side(launch, raw->before, raw->before_thread, raw->before_block, &out->before);
@@ -310,14 +317,36 @@ static int by_block(const void *left, const void *right) {
   return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
+// A fragment has many registers, and an op of the spec becomes many instructions: one finding for all of a line.
+static bool is_counted(const tl_emu_launch_state *launch, const tl_emu_raw_list *found, size_t which,
+                       tl_emu_findings *out) {
+  const tl_emu_raw_finding *raw = &found->items[which];
+  const tl_emu_site *site = site_of(launch, raw->now);
+  for (size_t i = 0; i < which && raw->kind == TL_EMU_FINDING_UNINITIALISED && raw->what && site; i++) {
+    const tl_emu_raw_finding *there = &found->items[i];
+    const tl_emu_site *other = site_of(launch, there->now);
+    if (there->kind != raw->kind || there->what != raw->what || !other || other->line != site->line) continue;
+    if (!site->line || strcmp(other->op, site->op) != 0) continue;
+    out->list.items[there->sequence].count += raw->count;
+    return true;
+  }
+  return false;
+}
+
 void tl_emu_report_found(tl_emu_launch_state *launch, tl_emu_findings *out) {
   tl_emu_raw_list *found = launch->found;
   if (found->len) qsort(found->items, found->len, sizeof *found->items, by_block);
   for (size_t i = 0; i < found->len; i++) {
+    tl_emu_raw_finding *raw = &found->items[i];
+    if (is_counted(launch, found, i, out)) {
+      free(raw->place);
+      continue;
+    }
+    raw->sequence = (uint32_t)out->list.len;  // from now on: its number among what is told
     tl_emu_finding made;
-    make_finding(launch, &found->items[i], &made);
+    make_finding(launch, raw, &made);
     tl_vec_push(&out->list, made);
-    free(found->items[i].place);
+    free(raw->place);
   }
   tl_vec_fini(found);
 }

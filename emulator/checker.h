@@ -34,6 +34,8 @@ typedef struct tl_emu_agent {
   tl_emu_vector *known;
   const tl_emu_clock *released;  // it knows no more than what it released there last, in that phase; or NULL
   uint32_t released_phase;
+  tl_emu_vector *at_fence;  // Owned (a reference). What it knew at its last release fence; NULL: there was none
+  tl_emu_vector *observed;  // Owned (a reference). What relaxed reads saw since its last acquire fence; NULL: nothing
   uint32_t now;
   uint32_t fenced;         // its clock at its last fence.proxy.async
   uint32_t copies_issued;  // cp.async
@@ -90,7 +92,7 @@ typedef struct tl_emu_raw_finding {
   const void *address;
   int64_t shared_offset;  // -1: not in shared memory
   uint32_t bytes, align;
-  const char *what;   // of a misuse; static
+  const char *what;   // of a misuse, and of what happens to an undefined value; static
   uint32_t sequence;  // in its cluster
   uint64_t count;
   char *place;  // Owned. Of global memory, which may be gone when the text is made; NULL in shared memory
@@ -100,6 +102,8 @@ struct tl_emu_raw_list {
   tl_emu_raw_finding *items;
   size_t len, capacity;
 };
+
+typedef struct tl_emu_undefined tl_emu_undefined;  // check_undefined.c
 
 struct tl_emu_checker {
   tl_emu_launch_state *launch;    // Borrowed.
@@ -121,6 +125,7 @@ struct tl_emu_checker {
   struct {
     uint32_t clock, issuer;
   } slots[TL_EMU_ASYNC_SLOTS];
+  tl_emu_undefined *undefined;  // Owned. Shadow of shared memory; NULL: everything there was written
   tl_emu_raw_list found;
   uint32_t found_in_cluster;
 };
@@ -149,8 +154,9 @@ static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
 void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner);
 void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector);
 void tl_emu_clocks_fini(tl_emu_checker *checker);  // all clocks
-// An atomic of agent `index` releases.
+// An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
 void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address);
+void tl_emu_release_atomic_relaxed(tl_emu_checker *checker, uint32_t index, const void *address);
 
 // ---- shadow.c
 // Who accesses, and what happened before.
@@ -180,9 +186,10 @@ tl_emu_foreign *tl_emu_foreign_join(tl_emu_foreign *a, tl_emu_foreign *b, uint32
 uint32_t tl_emu_foreign_clock(const tl_emu_foreign *foreign, uint32_t owner, uint32_t thread);
 // Raises `items`, clocks of the threads of cluster `owner`, to what the map says.
 void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items);
-// Agent `index` releases at, or acquires from, an address of global memory.
-void tl_emu_release_global(tl_emu_checker *checker, uint32_t index, const void *address);
-void tl_emu_acquire_global(tl_emu_checker *checker, uint32_t index, const void *address);
+// Releases `known`, with the components of the thread that does it, at an address of global memory.
+void tl_emu_release_global(tl_emu_checker *checker, const tl_emu_vector *known, const void *address);
+// Joins what was released there into `*into`. False: nothing was.
+bool tl_emu_acquire_global(tl_emu_checker *checker, tl_emu_vector **into, const void *address);
 // Number of the checker's cluster in the grid.
 static inline uint32_t tl_emu_cluster_owner(const tl_emu_checker *checker) {
   const uint32_t *at = checker->cluster->position, *grid = checker->launch->grid, *size = checker->launch->cluster;
@@ -207,6 +214,15 @@ void tl_emu_copy_params(const tl_manifest_kernel *manifest, tl_arena *arena, tl_
 // "C[3, 8], byte 2544 of 4096"; "4 bytes past the end of a buffer of 1024 bytes".
 void tl_emu_describe_global(const tl_emu_launch_state *launch, const void *address, tl_strbuf *out);
 
+// ---- check_undefined.c
+// NULL where shared memory needs no shadow.
+tl_emu_undefined *tl_emu_undefined_create(const tl_emu_launch_state *launch);
+void tl_emu_undefined_destroy(tl_emu_undefined *undefined);
+void tl_emu_undefined_begin(const tl_emu_checker *checker);
+// An access to shared memory, `at` bytes behind the start of that of block 0 of the cluster.
+void tl_emu_undefined_access(tl_emu_checker *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
+                             tl_emu_access_kind kind);
+
 // ---- check_report.c
 typedef struct tl_emu_seen {
   tl_emu_finding_kind kind;
@@ -216,7 +232,8 @@ typedef struct tl_emu_seen {
   const void *address;
   size_t bytes, align;
   uint32_t before_owner;  // cluster of `before` + 1; 0: the same
-  const char *what;       // of a misuse; static
+  const char *what;       // of a misuse, and of what happens to an undefined value; static
+  const char *place;      // NULL: the address says it
 } tl_emu_seen;
 // Records a finding, unless there were too many in the cluster.
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);

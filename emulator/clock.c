@@ -150,21 +150,109 @@ static bool in_window(const void *address) {
   return (uintptr_t)address - (uintptr_t)tl_emu_self->memory->window < (uintptr_t)1 << 32;
 }
 
+// What the thread knows, itself included. Owned.
+static tl_emu_vector *published(tl_emu_checker *checker, uint32_t index) {
+  tl_emu_agent *agent = &checker->agents[index];
+  tl_emu_vector *vector = tl_emu_vector_share(agent->known);
+  uint32_t *items = own_items(checker, &vector);
+  raise(&items[index], agent->now);
+  raise(&items[checker->num_threads + index], agent->copies_done);
+  raise(&items[checker->width + index], agent->fenced);
+  return vector;
+}
+
 void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address) {
-  if (in_window(address))
+  if (in_window(address)) {
     release(checker, index, atomic_clock(checker, address));
-  else
-    tl_emu_release_global(checker, index, address);
+    return;
+  }
+  tl_emu_vector *known = published(checker, index);
+  tl_emu_release_global(checker, known, address);
+  tl_emu_vector_drop(checker, known);
+  tl_emu_agent *agent = &checker->agents[index];
+  if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
 void tl_emu_acquired(const void *address) {
   tl_emu_checker *checker = tl_emu_checker_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  tl_emu_agent *agent = &checker->agents[index];
   if (in_window(address))
     acquire(checker, index, atomic_clock(checker, address));
+  else if (tl_emu_acquire_global(checker, &agent->known, address))
+    agent->released = NULL;
+}
+
+// ---- fences. A relaxed write releases what its thread knew at its last release fence; what a relaxed read sees is
+// known from the next acquire fence on.
+
+void tl_emu_fence(uint32_t sides) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  tl_emu_agent *agent = &checker->agents[index];
+  if ((sides & TL_EMU_FENCE_ACQUIRE) && agent->observed) {
+    join(checker, &agent->known, agent->observed);
+    tl_emu_vector_drop(checker, agent->observed);
+    agent->observed = NULL;
+    agent->released = NULL;
+  }
+  if (!(sides & TL_EMU_FENCE_RELEASE)) return;
+  tl_emu_vector_drop(checker, agent->at_fence);
+  agent->at_fence = published(checker, index);
+  if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
+}
+
+static void release_fenced(tl_emu_checker *checker, uint32_t index, tl_emu_clock **clock) {
+  tl_emu_vector *at_fence = checker->agents[index].at_fence;
+  if (at_fence) join_into_clock(checker, open_clock(checker, clock), at_fence);
+}
+
+static void observe(tl_emu_checker *checker, uint32_t index, const tl_emu_clock *clock) {
+  tl_emu_agent *agent = &checker->agents[index];
+  if (!clock || !clock->value) return;
+  if (agent->observed)
+    join(checker, &agent->observed, clock->value);
   else
-    tl_emu_acquire_global(checker, index, address);
+    agent->observed = tl_emu_vector_share(clock->value);
+}
+
+void tl_emu_release_relaxed(uint32_t thread, tl_emu_clock **clock) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (checker) release_fenced(checker, tl_emu_agent_here(thread), clock);
+}
+
+void tl_emu_acquire_relaxed(uint32_t thread, tl_emu_clock **clock) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (checker) observe(checker, tl_emu_agent_here(thread), *clock);
+}
+
+void tl_emu_release_atomic_relaxed(tl_emu_checker *checker, uint32_t index, const void *address) {
+  const tl_emu_vector *at_fence = checker->agents[index].at_fence;
+  if (!at_fence) return;
+  if (in_window(address))
+    release_fenced(checker, index, atomic_clock(checker, address));
+  else
+    tl_emu_release_global(checker, at_fence, address);
+}
+
+void tl_emu_wrote_relaxed(const void *address) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (checker) tl_emu_release_atomic_relaxed(checker, tl_emu_agent_here(tl_emu_self->current->thread), address);
+}
+
+void tl_emu_observed(const void *address) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  if (in_window(address)) {
+    observe(checker, index, *atomic_clock(checker, address));
+    return;
+  }
+  tl_emu_agent *agent = &checker->agents[index];
+  if (!agent->observed) agent->observed = tl_emu_vector_create(checker);
+  tl_emu_acquire_global(checker, &agent->observed, address);
 }
 
 void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask) {

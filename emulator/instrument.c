@@ -3,6 +3,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
+#include "emulator/check.h"
 #include "emulator/ops.h"
 #include "emulator/retarget.h"
 
@@ -138,9 +139,36 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
   LLVMSetOperand(instruction, (unsigned)index, LLVMBuildAddrSpaceCast(r->builder, made, type, ""));
-  if (!site.acquires) return;
+  bool observes = r->has_fences && (site.access == TL_EMU_ATOMIC || site.access == TL_EMU_ATOMIC_READ);
+  if (!site.acquires && !observes) return;
   LLVMPositionBuilderBefore(r->builder, LLVMGetNextInstruction(instruction));
-  LLVMBuildCall2(r->builder, r->acquired_type, r->acquired_function, &made, 1, "");
+  LLVMValueRef function = site.acquires ? r->acquired_function : r->observed_function;
+  LLVMBuildCall2(r->builder, r->acquired_type, function, &made, 1, "");
+}
+
+static bool is_fence(LLVMValueRef instruction) {
+  if (LLVMGetInstructionOpcode(instruction) == LLVMFence) return true;
+  if (!LLVMIsACallInst(instruction)) return false;
+  size_t len;
+  const tl_emu_binding *binding = tl_emu_find_binding(LLVMGetValueName2(LLVMGetCalledValue(instruction), &len));
+  return binding && binding->run == tl_emu_op_fence;
+}
+
+bool tl_emu_has_fences(LLVMModuleRef module) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+      for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
+        if (is_fence(i)) return true;
+  return false;
+}
+
+void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction) {
+  if (!r->checks || LLVMGetInstructionOpcode(instruction) != LLVMFence) return;
+  LLVMAtomicOrdering order = LLVMGetOrdering(instruction);
+  unsigned sides = (acquires(order) ? TL_EMU_FENCE_ACQUIRE : 0) | (releases(order) ? TL_EMU_FENCE_RELEASE : 0);
+  LLVMValueRef argument = LLVMConstInt(r->i32, sides, 0);
+  LLVMPositionBuilderBefore(r->builder, instruction);
+  LLVMBuildCall2(r->builder, LLVMGlobalGetValueType(r->fence_function), r->fence_function, &argument, 1, "");
 }
 
 uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding) {

@@ -29,6 +29,12 @@ static tl_status compile(tl_emu_kernel *kernel) {
   tl_vec_push(&symbols, (tl_host_symbol){"emu:acquired", (void *)tl_emu_acquired});
   void *module = kernel->code.module;
   kernel->code.module = NULL;
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:observed", (void *)tl_emu_observed});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:fence", (void *)tl_emu_fence});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:undefined", (void *)tl_emu_undefined_use});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:undefined_thread", (void *)tl_emu_undefined_thread});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:undefined_load", (void *)tl_emu_undefined_load});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:undefined_store", (void *)tl_emu_undefined_store});
   // The module has been through the whole device pipeline: more optimisation here costs more time than it saves.
   tl_status status = tl_host_jit_create(module, "always-inline", 0, symbols.items, symbols.len, &kernel->jit);
   for (size_t i = 0; i < names.len; i++) free(names.items[i]);

@@ -69,6 +69,7 @@ struct tl_emu_site {
   tl_emu_access_kind access;
   uint32_t bytes, align;
   bool acquires, releases;
+  const char *what;  // of a place where a value matters that may be undefined: what happens to it. Static
   // The tiles that code of its line touches, as bytes of shared memory; 0: not known.
   const tl_emu_range *tiles;
   uint32_t num_tiles;
@@ -375,6 +376,7 @@ struct tl_emu_launch_state {
   const tl_debug_info *debug;
   const tl_manifest_param *param_infos;  // Borrowed from the kernel; none where nothing is checked
   uint32_t num_params;
+  bool follows_undefined;          // shared memory may hold content that nobody wrote
   size_t dynamic_offset;           // where dynamic shared memory, which tiles lie in, starts
   uint32_t entry_registers;        // of a thread; 0: not known to ptxas
   uint32_t shared_granule;         // bytes; divides size and address of every access to shared memory
@@ -402,6 +404,7 @@ typedef struct tl_emu_retargeted {
   uint32_t shared_granule;  // divides size and address of every access to shared memory
   uint32_t global_granule;
   uint32_t entry_registers;  // of a thread; 0: not known to ptxas
+  bool follows_undefined;    // shared memory may hold content that nobody wrote
 } tl_emu_retargeted;
 // Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.
 // With `checks` plain accesses call tl_emu_touch_plain first.

@@ -100,7 +100,9 @@ uint64_t tl_emu_mbarrier_arrive(void *address, const tl_emu_arrival *arrival, co
   if (arrival->count > barrier->pending)
     tl_emu_fail_at(site, "%u arrivals at an mbarrier whose phase %u lacks only %u of %u", arrival->count, phase,
                    barrier->pending, barrier->count);
-  if (!arrival->is_relaxed && arrival->count) tl_emu_release(tl_emu_self->current->thread, &barrier->clocks[phase & 1]);
+  uint32_t thread = tl_emu_self->current->thread;
+  if (!arrival->is_relaxed && arrival->count) tl_emu_release(thread, &barrier->clocks[phase & 1]);
+  if (arrival->is_relaxed && arrival->count) tl_emu_release_relaxed(thread, &barrier->clocks[phase & 1]);
   add_tx(barrier, arrival->tx, site);
   barrier->pending -= arrival->count;
   if (arrival->drops) barrier->count -= arrival->count;
@@ -165,7 +167,11 @@ bool tl_emu_mbarrier_test(void *address, const tl_emu_mbarrier_question *questio
   }
   if (question->by_parity && barrier->phase != phase + 1)
     tl_emu_check_misuse("the phase behind the one waited for is complete too: a wait by parity may miss both", site);
-  if (!question->is_relaxed && phase + 1 == barrier->phase) tl_emu_acquire(me->thread, &barrier->clocks[phase & 1]);
+  if (phase + 1 != barrier->phase) return true;
+  if (question->is_relaxed)
+    tl_emu_acquire_relaxed(me->thread, &barrier->clocks[phase & 1]);
+  else
+    tl_emu_acquire(me->thread, &barrier->clocks[phase & 1]);
   return true;
 }
 

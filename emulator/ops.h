@@ -36,7 +36,11 @@ tl_emu_op_fn tl_emu_op_barrier;
 tl_emu_op_fn tl_emu_op_warp_sync;
 tl_emu_op_fn tl_emu_op_trap;
 tl_emu_op_fn tl_emu_op_nanosleep;
-tl_emu_op_fn tl_emu_op_nothing;  // fences and hints: the emulator is sequentially consistent
+tl_emu_op_fn tl_emu_op_nothing;  // hints
+tl_emu_op_fn tl_emu_op_fence;    // parameter: sides. Only the checker minds: the emulator is sequentially consistent
+
+// Content that nobody wrote (check_undefined.c): only stands for the ops, which retargeting replaces.
+tl_emu_op_fn tl_emu_op_undefined;
 
 // The device's runtime (ops_runtime.c).
 tl_emu_op_fn tl_emu_op_vprintf;

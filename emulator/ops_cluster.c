@@ -31,7 +31,11 @@ void tl_emu_op_cluster_arrive(void *result, const void *args, const tl_emu_site 
   if (me->in_cluster_barrier) tl_emu_fail_at(site, "the thread arrived before and has not waited since");
   me->in_cluster_barrier = true;
   me->cluster_phase = cluster->phase;
-  if (!site->binding->param) tl_emu_release(me->thread, &cluster->clocks[cluster->phase & 1]);
+  tl_emu_clock **clock = &cluster->clocks[cluster->phase & 1];
+  if (site->binding->param)
+    tl_emu_release_relaxed(me->thread, clock);
+  else
+    tl_emu_release(me->thread, clock);
   cluster->arrived++;
   complete_if_done(cluster, 0);
 }

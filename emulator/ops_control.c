@@ -114,3 +114,9 @@ void tl_emu_op_nothing(void *result, const void *args, const tl_emu_site *site) 
   (void)args;
   (void)site;
 }
+
+void tl_emu_op_fence(void *result, const void *args, const tl_emu_site *site) {
+  (void)result;
+  (void)args;
+  tl_emu_fence((uint32_t)site->binding->param);
+}

@@ -87,6 +87,7 @@ void tl_emu_op_red_pred(void *result, const void *args, const tl_emu_site *site)
   if (!(values[4 * count] & 1)) return;
   uint8_t *pointer = pointer_of(args);
   if (!tl_emu_touch(pointer, 4 * count, 4 * count, TL_EMU_ATOMIC, site)) return;
+  tl_emu_wrote_relaxed(pointer);
   check_alignment(pointer, 4 * count, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   for (uint32_t i = 0; i < count; i++) {

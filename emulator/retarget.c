@@ -21,6 +21,7 @@
 #include "emulator/ops.h"
 #include "emulator/retarget.h"
 #include "emulator/retarget_cfg.h"
+#include "emulator/undefined.h"
 #include "llvm_backend/host_jit.h"
 #include "llvm_backend/wgmma.h"
 #include "support/vec.h"
@@ -245,8 +246,19 @@ static void replace_result(retarget *r, LLVMValueRef call, LLVMTypeRef result) {
   if (LLVMGetFirstUse(call)) LLVMReplaceAllUsesWith(call, LLVMBuildLoad2(r->builder, result, r->result_memory, ""));
 }
 
+// Whether the call carries a shadow, and is none of the module's own.
+static bool is_shadow(const retarget *r, LLVMValueRef call) {
+  unsigned kind = LLVMGetMDKindIDInContext(r->context, TL_EMU_SHADOW_METADATA, strlen(TL_EMU_SHADOW_METADATA));
+  return LLVMGetMetadata(call, kind) != NULL;
+}
+
 static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee, const char *op) {
   const tl_emu_binding *binding = tl_emu_find_binding(op);
+  if (binding->run == tl_emu_op_undefined) {
+    LLVMReplaceAllUsesWith(call, LLVMConstNull(LLVMTypeOf(call)));
+    LLVMInstructionEraseFromParent(call);
+    return;
+  }
   LLVMTypeRef type = LLVMGlobalGetValueType(callee), result = LLVMGetReturnType(type), args = args_type(r, type);
   unsigned n = LLVMCountParamTypes(type);
   bool has_result = LLVMGetTypeKind(result) != LLVMVoidTypeKind;
@@ -264,7 +276,7 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   tl_strbuf_fini(&name);
   tl_emu_site site = {.binding = binding,
                       .op = tl_strbuf_take(&op_copy),
-                      .ordinal = ++r->num_op_calls,
+                      .ordinal = is_shadow(r, call) ? 0 : ++r->num_op_calls,
                       .line = LLVMGetDebugLocLine(call),
                       .file = tl_emu_file_of(call),
                       .detail = tl_emu_wgmma_detail(op)};
@@ -386,6 +398,7 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
       rewrite_shared_operands(r, i);
       if (is_atomic(i)) spend_budget(r, i);
       if (i != r->shared_base) tl_emu_instrument_access(r, i);
+      tl_emu_instrument_fence(r, i);
       // The call of context_function itself is made of nothing that needs rewriting.
       if (LLVMGetInstructionOpcode(i) == LLVMCall && i != r->machine) TL_TRY(rewrite_call(r, function, i));
     }
@@ -493,6 +506,8 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   if (kernel)
     out->entry_registers = tl_emu_entry_registers(number_of(kernel, "nvvm.maxnreg"), number_of(kernel, "nvvm.minctasm"),
                                                   (uint32_t)manifest->block_threads);
+  if (r->checks & TL_EMU_CHECK_INIT) tl_emu_follow_undefined(r);
+  out->follows_undefined = r->follows_undefined;
   uint64_t args_bytes, result_bytes;
   measure_ops(r, &args_bytes, &result_bytes);
   TL_VEC(LLVMValueRef) functions = {0};
@@ -504,6 +519,9 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   if (r->checks) {
     r->touch_function = LLVMAddFunction(r->module, "emu:touch", r->touch_type);
     r->acquired_function = LLVMAddFunction(r->module, "emu:acquired", r->acquired_type);
+    r->observed_function = LLVMAddFunction(r->module, "emu:observed", r->acquired_type);
+    r->fence_function = LLVMAddFunction(r->module, "emu:fence", LLVMFunctionType(r->void_type, &r->i32, 1, 0));
+    r->has_fences = tl_emu_has_fences(r->module);
   }
   define_poll(r);
   tl_status status = TL_OK;

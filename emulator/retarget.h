@@ -31,11 +31,13 @@ typedef struct retarget {
   LLVMTypeRef touch_type;     // ptr(ptr pointer, ptr site)
   LLVMTypeRef acquired_type;  // void(ptr)
   LLVMValueRef context_function, poll_function;
-  LLVMValueRef acquired_function;
+  LLVMValueRef acquired_function, observed_function, fence_function;
   LLVMValueRef touch_function;  // NULL: nothing is checked
   uint32_t checks;
   uint32_t granule, global_granule;  // that divide all accesses to shared and to global memory so far
   uint32_t num_op_calls;
+  bool follows_undefined;
+  bool has_fences;  // by which relaxed atomics order
   shared_vec shared;
   TL_VEC(tl_emu_site) sites;
   TL_VEC(LLVMValueRef) site_calls;  // the call of each site, already rewritten; its last operand becomes the site
@@ -48,10 +50,17 @@ typedef struct retarget {
 // Before a load, a store or an atomic: the checker is called, or, when nothing is checked, an address that is not as
 // aligned as the instruction promises is made to fault.
 void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction);
+// Whether a module has fences between ordinary accesses; and before one: the checker is called.
+bool tl_emu_has_fences(LLVMModuleRef module);
+void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction);
 // The file that the instruction comes from, free(); NULL when it has no debug location.
 char *tl_emu_file_of(LLVMValueRef instruction);
 // The largest granule that divides the accesses of a device op to shared memory.
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding);
 uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding);
+
+// ---- undefined.c
+// Builds shadows of what nobody wrote, and checks of where it matters.
+void tl_emu_follow_undefined(retarget *r);
 
 #endif

@@ -210,6 +210,8 @@ bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, con
   }
   if (checker->checks & (TL_EMU_CHECK_RACE | TL_EMU_CHECK_INIT | TL_EMU_CHECK_PROXY))
     check_cells(checker, actor, block, address, bytes, kind);
+  if (__builtin_expect(checker->undefined != NULL, 0))
+    tl_emu_undefined_access(checker, actor, block->rank * size + offset, bytes, kind);
   return true;
 }
 
@@ -232,7 +234,10 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
   if (__builtin_expect(tl_emu_check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
-    if (site->releases) tl_emu_release_atomic(checker, index, pointer);
+    if (site->releases)
+      tl_emu_release_atomic(checker, index, pointer);
+    else if (site->access == TL_EMU_ATOMIC || site->access == TL_EMU_ATOMIC_WRITE)
+      tl_emu_release_atomic_relaxed(checker, index, pointer);
     return pointer;
   }
   return memset(instead, 0xff, sizeof instead);

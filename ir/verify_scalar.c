@@ -131,6 +131,10 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
     case TL_OP_CONST:
       verify_const(verifier, op);
       break;
+    case TL_OP_UNDEF:
+      if (op->results[0].type->kind != TL_TYPE_SCALAR)
+        tl_verify_fail(verifier, op, "%s is no scalar", tl_verify_type_text(verifier, op->results[0].type));
+      break;
     case TL_OP_ADD:
     case TL_OP_SUB:
     case TL_OP_MUL:

@@ -22,6 +22,7 @@ static tl_status lower_module(tl_backend *backend, const tl_module *module, tl_d
   if (!status) status = tl_backend_make_manifest(backend, &l);
   if (!status) tl_lower_debug_info(&l, &backend->arena, &backend->debug);
   tl_vec_fini(&l.places);
+  tl_vec_fini(&l.variables);
   tl_arena_fini(&l.arena);
   return status;
 }

@@ -22,6 +22,11 @@ tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena) {
   }
   copy.uses = TL_NEW_ARRAY(arena, tl_debug_use, info->num_uses + 1);
   for (uint32_t i = 0; i < info->num_uses; i++) copy.uses[i] = info->uses[i];
+  copy.variables = TL_NEW_ARRAY(arena, tl_debug_variable, info->num_variables + 1);
+  for (uint32_t i = 0; i < info->num_variables; i++) {
+    copy.variables[i] = info->variables[i];
+    copy.variables[i].name = copy_name(arena, info->variables[i].name);
+  }
   return copy;
 }
 
@@ -72,6 +77,11 @@ bool tl_debug_tile_has_element(const tl_debug_tile *tile, int64_t offset) {
   return find_element(tile, offset, &stage, coord);
 }
 
+static void append_coordinates(const int32_t *coord, int32_t rank, tl_strbuf *out) {
+  for (int32_t d = 0; d < rank; d++) tl_strbuf_appendf(out, "%s%d", d ? ", " : "[", (int)coord[d]);
+  if (rank) tl_strbuf_append_char(out, ']');
+}
+
 bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out) {
   int32_t coord[TL_MAX_RANK];
   int64_t stage;
@@ -79,11 +89,29 @@ bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf
   if (stage < 0) return false;
   tl_strbuf_append_c(out, tile->name ? tile->name : "a tile");
   if (found) {
-    for (int32_t d = 0; d < tile->rank; d++) tl_strbuf_appendf(out, "%s%d", d ? ", " : "[", (int)coord[d]);
-    if (tile->rank) tl_strbuf_append_char(out, ']');
+    append_coordinates(coord, tile->rank, out);
   } else {
     tl_strbuf_append_c(out, ", padding");
   }
   if (tile->depth > 1) tl_strbuf_appendf(out, " (stage %d)", (int)stage);
   return true;
+}
+
+void tl_debug_variable_describe(const tl_debug_variable *variable, uint32_t element, uint32_t thread, tl_strbuf *out) {
+  enum { WARP = 32 };
+  const char *kind = variable->is_fragment ? "fragment" : variable->rank ? "local array" : "local";
+  tl_strbuf_appendf(out, "%s%s%s", kind, variable->name ? " " : "", variable->name ? variable->name : "");
+  int32_t coord[TL_MAX_RANK] = {0};
+  if (!variable->is_fragment) {
+    for (int32_t d = variable->rank - 1; d >= 0; d--) {
+      coord[d] = (int32_t)(element % (uint32_t)variable->dims[d]);
+      element /= (uint32_t)variable->dims[d];
+    }
+    append_coordinates(coord, variable->rank, out);
+  } else if (tl_layout_coord(&variable->layout, (int32_t)element, (int32_t)(thread % WARP), (int32_t)(thread / WARP),
+                             coord)) {
+    append_coordinates(coord, variable->rank, out);
+  } else {
+    tl_strbuf_append_c(out, ", padding");
+  }
 }

@@ -34,6 +34,16 @@ typedef struct tl_debug_use {
   uint32_t tile;  // index
 } tl_debug_use;
 
+// What lives in registers or local memory and may be read before it is written: a fragment of the block, or an array or
+// a scalar of each thread. tl.undefined.* names it by its index.
+typedef struct tl_debug_variable {
+  const char *name;  // NULL: made by the compiler
+  bool is_fragment;  // `layout` says where its elements are; else `dims` are those of an array
+  int32_t rank;
+  int32_t dims[TL_MAX_RANK];
+  tl_layout layout;
+} tl_debug_variable;
+
 typedef struct tl_debug_info {
   tl_debug_source *sources;
   uint32_t num_sources;
@@ -41,6 +51,8 @@ typedef struct tl_debug_info {
   uint32_t num_tiles;
   tl_debug_use *uses;
   uint32_t num_uses;
+  tl_debug_variable *variables;
+  uint32_t num_variables;
 } tl_debug_info;
 
 // A copy with everything in `arena`.
@@ -52,5 +64,8 @@ bool tl_debug_tile_has_element(const tl_debug_tile *tile, int64_t offset);
 // "As[3, 8]", "As[3, 8] (stage 1)", "As, padding": what of the tile byte `offset` of shared memory is. False: not in
 // the tile.
 bool tl_debug_tile_describe(const tl_debug_tile *tile, int64_t offset, tl_strbuf *out);
+// "fragment acc[3, 8]", "fragment acc, padding", "local array w[2]", "local n": what `element` (a register of a
+// fragment, an element of an array) of the variable is in a thread.
+void tl_debug_variable_describe(const tl_debug_variable *variable, uint32_t element, uint32_t thread, tl_strbuf *out);
 
 #endif

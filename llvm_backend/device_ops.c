@@ -27,6 +27,6 @@ tl_device_op_id tl_device_op_find(tl_str name) {
   return TL_DEVOP_COUNT;
 }
 
-bool tl_device_op_is_asm(const tl_device_op *op) {
-  return op->asm_text[0] != '\0';
+bool tl_device_op_is_ours(const tl_device_op *op) {
+  return tl_str_starts_with(tl_str_from(op->name), "tl.");
 }

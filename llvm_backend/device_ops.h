@@ -33,7 +33,8 @@ typedef enum tl_device_family {
   TL_DEVICE_FAMILY_MBARRIER,
   TL_DEVICE_FAMILY_CLUSTER,
   TL_DEVICE_FAMILY_TMA,
-  TL_DEVICE_FAMILY_BULK
+  TL_DEVICE_FAMILY_BULK,
+  TL_DEVICE_FAMILY_UNDEFINED
 } tl_device_family;
 
 // Most operands, and most results, of one op.
@@ -64,7 +65,7 @@ typedef struct tl_device_op {
   tl_device_effect effect;
   int min_sm;                   // lowest compute capability times ten
   int min_ptx;                  // lowest PTX ISA version times ten
-  const char *asm_text;         // "" for LLVM intrinsics
+  const char *asm_text;         // "" for LLVM intrinsics, and where the body is no assembly
   const char *asm_constraints;  // LLVM inline-asm constraints
   const char *section;          // PTX ISA section
 } tl_device_op;
@@ -73,7 +74,7 @@ typedef struct tl_device_op {
 const tl_device_op *tl_device_op_of(tl_device_op_id id);
 // TL_DEVOP_COUNT when there is no such name.
 tl_device_op_id tl_device_op_find(tl_str name);
-// Whether the op is one of ours, with an inline-asm body that is filled in after optimisation.
-bool tl_device_op_is_asm(const tl_device_op *op);
+// Whether the op is one of ours, with a body that is filled in after optimisation.
+bool tl_device_op_is_ours(const tl_device_op *op);
 
 #endif

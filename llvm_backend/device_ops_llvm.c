@@ -80,6 +80,10 @@ static void declare_attributes(tl_session *session, const tl_device_op *op, LLVM
   if (op->scope != TL_DEVICE_SCOPE_THREAD) tl_session_add_attribute(session, function, -1, "convergent", 0);
   uint64_t memory = memory_effects(op->effect);
   if (memory != UINT64_MAX) tl_session_add_attribute(session, function, -1, "memory", memory);
+  if (op->family != TL_DEVICE_FAMILY_UNDEFINED) return;
+  // LLVM may treat it as the constant that it becomes.
+  tl_session_add_attribute(session, function, -1, "speculatable", 0);
+  tl_session_add_attribute(session, function, LLVMAttributeReturnIndex, "noundef", 0);
 }
 
 // The function for `id` in the session's module. LLVM gives intrinsics their attributes by name.
@@ -88,7 +92,7 @@ static LLVMValueRef device_function(tl_session *session, tl_device_op_id id) {
   const tl_device_op *op = tl_device_op_of(id);
   session->device_types[id] = tl_session_device_type(session, op->signature);
   LLVMValueRef function = LLVMAddFunction(session->module, op->name, session->device_types[id]);
-  if (tl_device_op_is_asm(op)) declare_attributes(session, op, function);
+  if (tl_device_op_is_ours(op)) declare_attributes(session, op, function);
   session->device_functions[id] = function;
   return function;
 }
@@ -131,10 +135,9 @@ LLVMValueRef tl_session_call_wgmma_wait(tl_session *session, LLVMBuilderRef buil
   return call;
 }
 
-static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef function) {
+// The body of `function` at the end of `builder`'s block: one piece of inline assembly.
+static void build_asm_body(tl_session *session, LLVMBuilderRef builder, const tl_device_op *op, LLVMValueRef function) {
   LLVMTypeRef type = LLVMGlobalGetValueType(function);
-  LLVMBuilderRef builder = LLVMCreateBuilderInContext(session->context);
-  LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(session->context, function, ""));
   // Loads are volatile too: without it the code generator could move them over stores that it sees no relation to.
   bool side_effect = op->effect != TL_DEVICE_EFFECT_NONE || op->scope != TL_DEVICE_SCOPE_THREAD;
   LLVMValueRef body = LLVMGetInlineAsm(type, op->asm_text, strlen(op->asm_text), op->asm_constraints,
@@ -152,6 +155,15 @@ static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef f
     LLVMBuildRetVoid(builder);
   else
     LLVMBuildRet(builder, call);
+}
+
+static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef function) {
+  LLVMBuilderRef builder = LLVMCreateBuilderInContext(session->context);
+  LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(session->context, function, ""));
+  if (op->family == TL_DEVICE_FAMILY_UNDEFINED)
+    LLVMBuildRet(builder, LLVMConstNull(LLVMGetReturnType(LLVMGlobalGetValueType(function))));
+  else
+    build_asm_body(session, builder, op, function);
   LLVMDisposeBuilder(builder);
   LLVMSetLinkage(function, LLVMInternalLinkage);
   unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6);

@@ -29,6 +29,7 @@ typedef struct tl_buffer {
   tl_shared_layout shared;  // shared buffers
   int64_t stage_bytes;      // distance between copies of a staged shared tile
   bool read_only;           // nothing writes it during the kernel
+  int32_t variable;         // of a local array: its number (tl_debug_variable)
 } tl_buffer;
 
 typedef struct tl_lowered {
@@ -80,6 +81,7 @@ typedef struct tl_parallel {
   int32_t first_register;  // of the group in the loop's layout
   bool cp_async;
   TL_VEC(tl_mem_access *) accesses;
+  TL_VEC(const tl_value *) arrays;  // local, that it uses
 } tl_parallel;
 
 typedef struct tl_lower {
@@ -103,6 +105,7 @@ typedef struct tl_lower {
   LLVMDIBuilderRef debug_builder;  // Owned while the kernel is lowered; NULL: the kernel is nowhere in a spec
   LLVMMetadataRef debug_scope;
   uint32_t debug_source;  // of debug_scope
+  TL_VEC(tl_debug_variable) variables;
   struct {
     tl_lowered *slots;
     size_t capacity, len;
@@ -185,6 +188,17 @@ void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, c
 tl_buffer *tl_lower_local_array(tl_lower *l, const tl_type *type);
 void tl_lower_local_load(tl_lower *l, tl_op *op);
 void tl_lower_local_store(tl_lower *l, tl_op *op);
+
+// The element that starts now has local arrays of its own, without content.
+void tl_lower_local_begin(tl_lower *l);
+
+// ---- content that nobody wrote (lower_undefined.c)
+// Numbers of variables: of a fragment, and of a local array or scalar.
+int32_t tl_lower_fragment_variable(tl_lower *l, const tl_value *tile);
+int32_t tl_lower_local_variable(tl_lower *l, const tl_value *value);
+// What a register of a fragment, or an element of a local array, holds before it is written. For the emulator a value
+// that must not matter, zero in PTX.
+LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, int32_t element);
 
 // ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
 LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,

@@ -33,7 +33,9 @@ void tl_lower_op_ALLOC(tl_lower *l, tl_op *op) {
   tl_value *result = tl_op_result(op, 0);
   const tl_type *type = result->type;
   if (type->scope == TL_SCOPE_LOCAL) {
-    tl_lower_set_buffer(l, result, tl_lower_local_array(l, type));
+    tl_buffer *array = tl_lower_local_array(l, type);
+    array->variable = tl_lower_local_variable(l, result);
+    tl_lower_set_buffer(l, result, array);
     return;
   }
   if (type->scope != TL_SCOPE_SHARED) {

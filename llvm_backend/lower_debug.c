@@ -141,7 +141,12 @@ static void collect(collector *c, const tl_block *block) {
 }
 
 void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out) {
-  *out = (tl_debug_info){0};
+  *out = (tl_debug_info){.num_variables = (uint32_t)l->variables.len};
+  for (size_t i = 0; i < l->variables.len; i++) {
+    const char *name = l->variables.items[i].name;
+    if (name) l->variables.items[i].name = tl_arena_copy_bytes(arena, name, strlen(name));
+  }
+  out->variables = (tl_debug_variable *)(void *)tl_vec_to_arena(&l->variables, arena);
   if (!l->diags || !l->diags->sources) return;
   const tl_sources *sources = l->diags->sources;
   out->sources = TL_NEW_ARRAY(arena, tl_debug_source, sources->count + 1);

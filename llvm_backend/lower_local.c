@@ -15,6 +15,22 @@ tl_buffer *tl_lower_local_array(tl_lower *l, const tl_type *type) {
   return buffer;
 }
 
+void tl_lower_local_begin(tl_lower *l) {
+  LLVMTypeRef i32 = l->session->i32;
+  for (size_t i = 0; i < l->parallel->arrays.len && !tl_lower_failed(l); i++) {
+    const tl_value *array = l->parallel->arrays.items[i];
+    const tl_buffer *buffer = tl_lower_buffer(l, array);
+    int64_t count = buffer ? tl_type_num_elements(array->type) : 0;
+    for (int64_t e = 0; e < count; e++) {
+      LLVMValueRef offset = LLVMConstInt(i32, (uint64_t)e, 0);
+      LLVMValueRef pointer =
+          LLVMBuildGEP2(l->builder, tl_session_type(l->session, buffer->dtype), buffer->base, &offset, 1, "");
+      LLVMValueRef value = tl_lower_undefined(l, buffer->dtype, buffer->variable, (int32_t)e);
+      LLVMBuildStore(l->builder, value, pointer);
+    }
+  }
+}
+
 static LLVMValueRef element_pointer(tl_lower *l, const tl_buffer *buffer, tl_op *op, int index_group) {
   LLVMTypeRef i32 = l->session->i32;
   LLVMValueRef offset = LLVMConstInt(i32, 0, 0);

@@ -12,7 +12,14 @@ typedef struct tl_body_facts {
   bool nested;    // holds regions or uses local arrays: one element at a time
   bool extracts;  // reads tile values: their registers have no run-time index
   int32_t ops;
+  tl_parallel *parallel;
 } tl_body_facts;
+
+static void add_array(tl_parallel *parallel, const tl_value *array) {
+  for (size_t i = 0; i < parallel->arrays.len; i++)
+    if (parallel->arrays.items[i] == array) return;
+  tl_vec_push(&parallel->arrays, array);
+}
 
 static void look_at(tl_op *op, void *user) {
   tl_body_facts *facts = user;
@@ -21,7 +28,9 @@ static void look_at(tl_op *op, void *user) {
   if (op->code == TL_OP_EXTRACT) facts->extracts = true;
   for (uint32_t i = 0; i < op->num_operands; i++) {
     const tl_type *type = tl_op_operand(op, i)->type;
-    if (type->kind == TL_TYPE_BUFFER && type->scope == TL_SCOPE_LOCAL) facts->nested = true;
+    if (type->kind != TL_TYPE_BUFFER || type->scope != TL_SCOPE_LOCAL) continue;
+    facts->nested = true;
+    add_array(facts->parallel, tl_op_operand(op, i));
   }
 }
 
@@ -88,6 +97,7 @@ static void one_group(tl_lower *l, tl_op *op, tl_results *results) {
   tl_lower_place_inside(l, &l->parallel->place, &active);
   tl_guard guard = tl_lower_guard_begin(l, active);
   set_indices(l, op);
+  tl_lower_local_begin(l);
   tl_lower_block(l, op->regions[0]);
   tl_lower_guard_end(l, &guard);
   if (!tl_lower_failed(l)) store_results(l, op, results, &guard);
@@ -137,9 +147,9 @@ void tl_lower_op_PARALLEL(tl_lower *l, tl_op *op) {
     tl_lower_internal(l, op, layout ? "a parallel inside a parallel" : "no layout");
     return;
   }
-  tl_body_facts facts = {0};
-  tl_walk(op, look_at, &facts);
   tl_parallel parallel = {.op = op, .place = *tl_lower_place(l, layout, op)};
+  tl_body_facts facts = {.parallel = &parallel};
+  tl_walk(op, look_at, &facts);
   int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
   parallel.width = tl_lower_group_width(layout, facts.nested ? 1 : vec, &parallel.vec_dim);
   parallel.cp_async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC;
@@ -162,6 +172,7 @@ void tl_lower_op_PARALLEL(tl_lower *l, tl_op *op) {
   }
   l->parallel = NULL;
   tl_vec_fini(&parallel.accesses);
+  tl_vec_fini(&parallel.arrays);
   for (uint32_t r = 0; r < op->num_results && !tl_lower_failed(l); r++)
     tl_lower_set(l, &op->results[r], results.registers[r], tl_layout_num_registers(op->results[r].type->layout));
 }

@@ -49,10 +49,13 @@ static bool known_tile(tl_lower *l, tl_op *op, const tl_value *tile) {
   return false;
 }
 
-// Content that was never written: zero rather than undefined, so that emulator and device agree.
 void tl_lower_op_UNDEF_TILE(tl_lower *l, tl_op *op) {
   tl_value *result = tl_op_result(op, 0);
-  if (known_tile(l, op, result)) set_all(l, result, tl_lower_zero(l, result->type->dtype));
+  if (!known_tile(l, op, result)) return;
+  int32_t variable = tl_lower_fragment_variable(l, result), n = tl_layout_num_registers(result->type->layout);
+  LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, n);
+  for (int32_t i = 0; i < n; i++) items[i] = tl_lower_undefined(l, result->type->dtype, variable, i);
+  tl_lower_set(l, result, items, n);
 }
 
 void tl_lower_op_SPLAT(tl_lower *l, tl_op *op) {

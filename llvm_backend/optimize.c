@@ -120,8 +120,32 @@ static void widen_comparisons(const tl_session *s, LLVMValueRef function) {
   LLVMDisposeBuilder(b);
 }
 
+// ---- content that nobody wrote
+
+static bool is_undefined(LLVMValueRef value) {
+  if (LLVMIsATruncInst(value)) value = LLVMGetOperand(value, 0);
+  if (!LLVMIsACallInst(value)) return false;
+  size_t len;
+  const char *name = LLVMGetValueName2(LLVMGetCalledValue(value), &len);
+  return tl_str_starts_with((tl_str){name, len}, "tl.undefined.");
+}
+
+// That an element of a local array has no content needs no store.
+static void drop_undefined_stores(LLVMValueRef function) {
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (!LLVMIsAStoreInst(i) || !is_undefined(LLVMGetOperand(i, 0))) continue;
+      LLVMValueRef pointer = LLVMGetOperand(i, 1);
+      while (LLVMIsAGetElementPtrInst(pointer)) pointer = LLVMGetOperand(pointer, 0);
+      if (LLVMIsAAllocaInst(pointer)) LLVMInstructionEraseFromParent(i);
+    }
+  }
+}
+
 static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
   tl_session *session = &backend->session;
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) drop_undefined_stores(f);
   tl_session_fill_asm(session, module);
   TL_TRY(run_passes(session, module, "always-inline,globaldce"));
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))

@@ -49,6 +49,7 @@ static tl_value *current(promotion *self, tl_value **state, size_t which, tl_op 
   builder.loc = op->loc;
   const tl_type *type = tile_type(self, which);
   state[which] = tl_op_result(tl_build(&builder, TL_OP_UNDEF_TILE, NULL, &type, 1), 0);
+  state[which]->name = buffer_at(self, which)->name;
   return state[which];
 }
 

@@ -49,16 +49,15 @@ static int find_scalar(const promotion *self, const tl_value *buffer) {
   return -1;
 }
 
-// The current value before `op`; zero where there is none yet.
+// The current value before `op`; an undefined one where there is none yet.
 static tl_value *current(promotion *self, local_state *state, size_t which, tl_op *op) {
   if (state->values[which]) return state->values[which];
   tl_builder builder;
   tl_builder_before(&builder, self->module, op);
   builder.loc = op->loc;
-  tl_dtype dtype = self->scalars.items[which]->type->dtype;
-  const tl_type *type = tl_type_scalar(self->module, dtype);
-  state->values[which] =
-      tl_dtype_is_float(dtype) ? tl_build_const_float(&builder, type, 0.0) : tl_build_const_int(&builder, type, 0);
+  const tl_type *type = tl_type_scalar(self->module, self->scalars.items[which]->type->dtype);
+  state->values[which] = tl_op_result(tl_build(&builder, TL_OP_UNDEF, NULL, &type, 1), 0);
+  state->values[which]->name = self->scalars.items[which]->name;
   return state->values[which];
 }
 

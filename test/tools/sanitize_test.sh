@@ -44,6 +44,150 @@ expect 1 "$run" --check --device=emu --threads=1 --seed=0 --findings=- "$work/re
 says '^reads.yaml:9: uninitialised read: thread 0 (warp 0, lane 0) of block (0, 0, 0) reads [48]* bytes at C\[0, 0\], byte 0 of 256, load$'
 says '^{"findings": \[$'
 
+# Registers and local memory that nobody wrote: a part of a fragment, the sums of a product, an element of a local array that
+# LLVM keeps in a register and one in memory, a local scalar. Reading only what was written is right.
+cat >"$work/registers.yaml" <<'END'
+kernel: part
+args:
+  A: in f32[64]
+  C: out f32[64]
+threads: 32
+fragment:
+  x: f32[64]
+body:
+  - parallel: i in 64
+    do:
+      - if: i < 40
+        then:
+          - x[i] = A[i]
+  - copy: x -> C[0]
+check:
+  reference:
+    - C[i] = A[i]
+---
+kernel: sums
+args:
+  A: in f16[64, 64]
+  B: in f16[64, 64]
+  C: out f32[64, 64]
+threads: 128
+shared:
+  A_s, B_s: f16[64, 64]
+fragment:
+  acc: f32[64, 64]
+body:
+  - copy: A[0, 0] -> A_s
+  - copy: B[0, 0] -> B_s
+  - gemm: acc += A_s @ B_s
+  - copy: acc -> C[0, 0]
+check:
+  reference:
+    - C[m, n] = sum[k](A[m, k] * B[k, n])
+  tolerance: {rtol: 1.0e-2, atol: 1.0e-2}
+---
+kernel: array
+args:
+  A: in f32[64]
+  C: out f32[64]
+threads: 32
+local:
+  w: f32[4]
+body:
+  - parallel: i in 64
+    do:
+      - w[0] = A[i]
+      - if: i < 40
+        then:
+          - w[1] = A[i]
+      - C[i] = w[0] + w[1]
+check:
+  reference:
+    - C[i] = A[i]
+---
+kernel: chosen
+args:
+  B: in i32[64]
+  C: out f32[64]
+threads: 32
+local:
+  w: f32[4]
+body:
+  - parallel: i in 64
+    do:
+      - for: k in 3
+        do:
+          - w[k] = 1.0
+      - C[i] = w[B[i] % 4]
+check:
+  reference:
+    - C[i] = 1.0
+  inputs:
+    B: ints(3, 3)
+---
+kernel: scalar
+args:
+  A: in i32[64]
+  C: out i32[64]
+threads: 32
+local:
+  n: i32
+body:
+  - if: A[0] < 0
+    then:
+      - n = 3
+  - for: k in 2
+    do:
+      - if: k > 0
+        then:
+          - n += 1
+  - parallel: i in 64
+    do:
+      - C[i] = n
+check:
+  reference:
+    - C[i] = 1
+  inputs:
+    A: ints(0, 7)
+---
+kernel: written
+args:
+  A: in f32[64]
+  C: out f32[64]
+threads: 32
+fragment:
+  x: f32[64]
+body:
+  - parallel: i in 64
+    do:
+      - if: i < 40
+        then:
+          - x[i] = A[i]
+  - parallel: i in 64
+    do:
+      - if: i < 40
+        then:
+          - C[i] = x[i]
+        else:
+          - C[i] = A[i]
+check:
+  reference:
+    - C[i] = A[i]
+END
+# finds KERNEL LINE WHAT PLACE: one finding, of that text; without the check the run is as good as it looks.
+finds() {
+  expect 1 "$run" --check --device=emu --threads=1 --seed=0 --kernel="$1" -Wnone "$work/registers.yaml"
+  says "^  FAILED: emulator: kernel '$1': 1 finding$"
+  says "^registers.yaml:$2: uninitialised read: thread [0-9]* (warp [0-9], lane [0-9]*) of block (0, 0, 0) reads what nobody wrote, and $3, at $4, "
+  says '^  missing: a write of the element before the read$'
+}
+finds part 14 'stores it' 'fragment x\[4[0-9]\]'
+finds sums 32 'hands it to the operation' 'fragment acc\[[0-9]*, [0-9]*\]'
+finds array 53 'stores it' 'local array w\[1\]'
+finds chosen 71 'stores it' 'local array w\[3\]'
+finds scalar 96 'stores it' 'local n'
+expect 0 "$run" --check --device=emu --kernel=scalar --sanitize=race,bounds -Wnone "$work/registers.yaml"
+expect 0 "$run" --check --device=emu --kernel=written "$work/registers.yaml"
+
 # No findings, an empty list.
 expect 0 "$run" --check --device=emu --case=1 --findings="$work/none.json" kernels/matmul.yaml
 [ "$(cat "$work/none.json")" = '{"findings": []}' ] || fail "the list of no findings is not empty"

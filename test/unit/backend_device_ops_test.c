@@ -87,7 +87,7 @@ static char *compile_row(tl_device_op_id id) {
   check_status(tl_session_begin_module(&s, "row"), op->name);
   build_kernel(&s, id);
   LLVMValueRef function = s.device_functions[id];
-  bool is_function = tl_device_op_is_asm(op) || op->family == TL_DEVICE_FAMILY_RUNTIME;
+  bool is_function = tl_device_op_is_ours(op) || op->family == TL_DEVICE_FAMILY_RUNTIME;
   ck_assert_msg(is_function == (LLVMGetIntrinsicID(function) == 0), "%s: not an intrinsic of this LLVM", op->name);
   ck_assert_str_eq(LLVMGetValueName2(function, &(size_t){0}), op->name);
   check_status(tl_session_verify(&s, s.module, op->name), op->name);

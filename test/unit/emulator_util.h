@@ -19,6 +19,7 @@ typedef struct kernel_shape {
   int64_t dynamic_bytes;
   uint32_t checks;
   int32_t cluster;  // blocks of a cluster along x; 0: 1
+  const tl_debug_info *debug;
 } kernel_shape;
 
 static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char *kernel, kernel_shape shape,
@@ -40,7 +41,7 @@ static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char 
                                  .dynamic_shared_bytes = shape.dynamic_bytes,
                                  .cluster = {shape.cluster, 1, 1}};
   tl_status status = tl_emu_kernel_create_checked(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest,
-                                                  shape.checks, NULL, out);
+                                                  shape.checks, shape.debug, out);
   LLVMDisposeMemoryBuffer(bitcode);
   return status;
 }
