@@ -450,10 +450,30 @@ static double math_of(enum tl_math function, double x) {
       return exp2(x);
     case TL_MATH_LOG:
       return log(x);
+    case TL_MATH_EXP10:
+      return pow(10, x);
+    case TL_MATH_EXPM1:
+      return expm1(x);
     case TL_MATH_LOG2:
       return log2(x);
+    case TL_MATH_LOG10:
+      return log10(x);
+    case TL_MATH_LOG1P:
+      return log1p(x);
+    case TL_MATH_SIN:
+      return sin(x);
+    case TL_MATH_COS:
+      return cos(x);
+    case TL_MATH_TAN:
+      return tan(x);
+    case TL_MATH_SINH:
+      return sinh(x);
+    case TL_MATH_COSH:
+      return cosh(x);
     case TL_MATH_TANH:
       return tanh(x);
+    case TL_MATH_ATAN:
+      return atan(x);
     case TL_MATH_SQRT:
       return sqrt(x);
     case TL_MATH_RSQRT:

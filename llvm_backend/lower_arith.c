@@ -218,12 +218,7 @@ TL_BINARY(OR)
 TL_BINARY(XOR)
 TL_BINARY(SHL)
 TL_BINARY(SHR)
-TL_BINARY(POW)
 #undef TL_BINARY
-
-void tl_lower_op_ATAN2(tl_lower *l, tl_op *op) {
-  tl_lower_unsupported(l, op, "atan2 has no lowering");
-}
 
 void tl_lower_op_NEG(tl_lower *l, tl_op *op) {
   tl_value *a = tl_op_operand(op, 0), *result = tl_op_result(op, 0);
