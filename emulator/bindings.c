@@ -286,6 +286,10 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.cos.approx.ftz.f", "f(f)", tl_emu_op_approx, TL_EMU_APPROX_COS | TL_EMU_APPROX_FTZ},
     {"llvm.nvvm.div.full", "f(ff)", tl_emu_op_div, 0},
     {"llvm.nvvm.div.full.ftz", "f(ff)", tl_emu_op_div, TL_EMU_APPROX_FTZ},
+    {"llvm.nvvm.idp4a.s.s", "i(iii)", tl_emu_op_dp4a, TL_EMU_DP4A_A_SIGNED | TL_EMU_DP4A_B_SIGNED},
+    {"llvm.nvvm.idp4a.s.u", "i(iii)", tl_emu_op_dp4a, TL_EMU_DP4A_A_SIGNED},
+    {"llvm.nvvm.idp4a.u.s", "i(iii)", tl_emu_op_dp4a, TL_EMU_DP4A_B_SIGNED},
+    {"llvm.nvvm.idp4a.u.u", "i(iii)", tl_emu_op_dp4a, 0},
     {"tl.tanh.approx.f32", "f(f)", tl_emu_op_approx, TL_EMU_APPROX_TANH},
 
     // predicated global accesses; the star is the cache hint

@@ -245,7 +245,9 @@ typedef enum tl_emu_approx {
   TL_EMU_APPROX_FTZ = 16  // bit: subnormal operands and results become zero of the same sign
 } tl_emu_approx;
 tl_emu_op_fn tl_emu_op_approx;
-tl_emu_op_fn tl_emu_op_div;  // parameter: TL_EMU_APPROX_FTZ or 0
+enum { TL_EMU_DP4A_A_SIGNED = 1, TL_EMU_DP4A_B_SIGNED = 2 };
+tl_emu_op_fn tl_emu_op_dp4a;  // parameter: which operands' bytes are signed
+tl_emu_op_fn tl_emu_op_div;   // parameter: TL_EMU_APPROX_FTZ or 0
 
 // Predicated global accesses (ops_memory.c). Parameter: bytes of one element × 16 + number of elements.
 tl_emu_op_fn tl_emu_op_load_pred;

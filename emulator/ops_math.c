@@ -2,6 +2,7 @@
 // Conversions, and approximate arithmetic, which is as exact here as the C library: results agree with a GPU to the
 // error bounds of the PTX ISA, not to the bit.
 #include <math.h>
+#include <string.h>
 
 #include "emulator/ops.h"
 #include "llvm_backend/host_libcalls.h"
@@ -50,6 +51,19 @@ void tl_emu_op_div(void *result, const void *args, const tl_emu_site *site) {
   bool ftz = site->binding->param & TL_EMU_APPROX_FTZ;
   float y = ftz ? flush(x[0]) / flush(x[1]) : x[0] / x[1];
   *(float *)result = ftz ? flush(y) : y;
+}
+
+// PTX ISA, dp4a: d = c; for each byte i: d += Va[i] * Vb[i], extended by the operand's type.
+void tl_emu_op_dp4a(void *result, const void *args, const tl_emu_site *site) {
+  const uint8_t *a = args, *b = a + 4;
+  uint32_t sum;
+  memcpy(&sum, a + 8, sizeof sum);
+  for (int i = 0; i < 4; i++) {
+    int x = site->binding->param & TL_EMU_DP4A_A_SIGNED ? (int8_t)a[i] : a[i];
+    int y = site->binding->param & TL_EMU_DP4A_B_SIGNED ? (int8_t)b[i] : b[i];
+    sum += (uint32_t)(x * y);
+  }
+  memcpy(result, &sum, sizeof sum);
 }
 
 // PTX ISA, cvt: "for .f16x2 … the converted value of a is in the upper half of d".

@@ -143,6 +143,9 @@ tl_sema_value tl_sema_select(tl_sema *sema, tl_sema_value condition, tl_sema_val
 // only the chosen branch is evaluated; otherwise both are, without a branch.
 tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const tl_expr *then, const tl_expr *other,
                                   tl_loc loc);
+// An op of two floats (POW, ATAN2): of the common type, or f32 where that is no float.
+tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
+                               tl_loc loc);
 tl_sema_value tl_sema_min_max(tl_sema *sema, bool is_max, tl_sema_value a, tl_sema_value b, tl_loc loc);
 
 // sema_call.c

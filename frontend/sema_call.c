@@ -52,14 +52,8 @@ static tl_sema_value math_op(tl_sema *sema, int function, tl_sema_value a, tl_lo
 static tl_sema_value add(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
   return tl_sema_binary(sema, TL_EXPR_OP_ADD, a, b, loc);
 }
-static tl_sema_value sub(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
-  return tl_sema_binary(sema, TL_EXPR_OP_SUB, a, b, loc);
-}
 static tl_sema_value mul(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
   return tl_sema_binary(sema, TL_EXPR_OP_MUL, a, b, loc);
-}
-static tl_sema_value quotient(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl_loc loc) {
-  return tl_sema_binary(sema, TL_EXPR_OP_DIV, a, b, loc);
 }
 
 // The operand of a float function: integers become f32, f8 and f4 too.
@@ -71,59 +65,8 @@ static tl_sema_value to_float(tl_sema *sema, tl_sema_value a, tl_loc loc) {
   return tl_sema_of_value(tl_sema_to_dtype(sema, &a, dtype, loc));
 }
 
-// log(1 + x) without losing small x (Kahan): log(w) * x / (w - 1) for w = 1 + x rounded; x itself when w is 1.
-static tl_sema_value log1p_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
-  tl_sema_value w = add(sema, x, constant(1), loc);
-  tl_sema_value log_w = math_op(sema, TL_MATH_LOG, w, loc);
-  tl_sema_value scaled = mul(sema, log_w, quotient(sema, x, sub(sema, w, constant(1), loc), loc), loc);
-  tl_sema_value is_large = tl_sema_compare(sema, TL_EXPR_OP_EQ, w, constant(INFINITY), loc);
-  tl_sema_value is_one = tl_sema_compare(sema, TL_EXPR_OP_EQ, w, constant(1), loc);
-  return tl_sema_select(sema, is_one, x, tl_sema_select(sema, is_large, w, scaled, loc), loc);
-}
-
-// exp(x) - 1 without losing small x (Kahan): (u - 1) * x / log(u) for u = exp(x) rounded.
-static tl_sema_value expm1_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
-  tl_sema_value u = math_op(sema, TL_MATH_EXP, x, loc);
-  tl_sema_value less = sub(sema, u, constant(1), loc);
-  tl_sema_value scaled = mul(sema, less, quotient(sema, x, math_op(sema, TL_MATH_LOG, u, loc), loc), loc);
-  tl_sema_value is_one = tl_sema_compare(sema, TL_EXPR_OP_EQ, u, constant(1), loc);
-  // Far from 0 the subtraction loses nothing, and 0 and infinity need no quotient.
-  tl_sema_value is_far = tl_sema_compare(sema, TL_EXPR_OP_LT, constant(1),
-                                         tl_sema_of_value(tl_build_math(&sema->builder, TL_MATH_ABS, x.value)), loc);
-  return tl_sema_select(sema, is_far, less, tl_sema_select(sema, is_one, x, scaled, loc), loc);
-}
-
-// 10^x = 2^t * 2^e with t = x * log2(10) rounded and e what the rounding lost, small enough for 2^e = 1 + e * ln 2.
-static tl_sema_value exp10_of(tl_sema *sema, tl_sema_value x, tl_loc loc) {
-  const double log2_10 = 3.32192809488736234787, ln_2 = 0.69314718055994530942;
-  const double high = tl_dtype_round(TL_DTYPE_F32, log2_10);
-  tl_builder *builder = &sema->builder;
-  const tl_type *type = x.value->type;
-  tl_sema_value t = mul(sema, x, constant(high), loc);
-  if (t.kind != TL_SEMA_VALUE) return t;
-  tl_value *negated = tl_build_unary(builder, TL_OP_NEG, t.value);
-  tl_group groups[3] = {TL_GROUP_OF(x.value), TL_GROUP_OF(tl_build_const_float(builder, type, high)),
-                        TL_GROUP_OF(negated)};
-  tl_sema_value lost = tl_sema_of_value(tl_op_result(tl_build(builder, TL_OP_FMA, groups, &type, 1), 0));
-  tl_sema_value e = add(sema, lost, mul(sema, x, constant(log2_10 - high), loc), loc);
-  tl_sema_value power = math_op(sema, TL_MATH_EXP2, t, loc);
-  tl_sema_value refined = add(sema, power, mul(sema, power, mul(sema, e, constant(ln_2), loc), loc), loc);
-  // Infinities of x or of the power have no remainder.
-  tl_sema_value is_finite = tl_sema_compare(
-      sema, TL_EXPR_OP_LT, tl_sema_of_value(tl_build_math(builder, TL_MATH_ABS, t.value)), constant(128), loc);
-  return tl_sema_select(sema, is_finite, refined, power, loc);
-}
-
 static tl_sema_value composed_of(tl_sema *sema, tl_function function, tl_sema_value x, tl_loc loc) {
   switch ((int)function) {
-    case TL_FUNCTION_EXP10:
-      return exp10_of(sema, x, loc);
-    case TL_FUNCTION_LOG10:
-      return mul(sema, math_op(sema, TL_MATH_LOG2, x, loc), constant(0.30102999566398119521), loc);
-    case TL_FUNCTION_LOG1P:
-      return log1p_of(sema, x, loc);
-    case TL_FUNCTION_EXPM1:
-      return expm1_of(sema, x, loc);
     case TL_FUNCTION_RELU:
       return tl_sema_min_max(sema, true, x, constant(0), loc);
     case TL_FUNCTION_SILU:
@@ -137,7 +80,7 @@ static tl_sema_value composed_of(tl_sema *sema, tl_function function, tl_sema_va
     case TL_FUNCTION_SOFTPLUS: {  // max(x, 0) + log1p(exp(-|x|)): never overflows
       tl_sema_value magnitude = math_op(sema, TL_MATH_ABS, x, loc);
       tl_sema_value small = math_op(sema, TL_MATH_EXP, tl_sema_unary(sema, TL_EXPR_OP_NEG, magnitude, loc), loc);
-      tl_sema_value rest = log1p_of(sema, small, loc);
+      tl_sema_value rest = math_op(sema, TL_MATH_LOG1P, small, loc);
       return add(sema, tl_sema_min_max(sema, true, x, constant(0), loc), rest, loc);
     }
   }
@@ -174,6 +117,60 @@ static tl_sema_value ceildiv(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl
   if (type->kind == TL_TYPE_INDEX) return tl_sema_of_value(tl_index_ceildiv(&sema->builder, x, y));
   tl_value *quotient = tl_build_binary(&sema->builder, TL_OP_FLOORDIV, tl_build_unary(&sema->builder, TL_OP_NEG, x), y);
   return tl_sema_of_value(tl_build_unary(&sema->builder, TL_OP_NEG, quotient));
+}
+
+// popcount and clz: of 64 bits for i64 and u64, else of 32. An index counts as an i32.
+static tl_sema_value bits_of(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
+  if (!tl_sema_is_integer(&a)) {
+    tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "`%s` takes an integer, not %s",
+                   tl_function_info_of(function)->name, tl_sema_type_text(sema, &a));
+    return tl_sema_poison();
+  }
+  const tl_type *type = a.value->type, *result = tl_type_scalar(sema->module, TL_DTYPE_I32);
+  tl_dtype dtype = type->kind == TL_TYPE_INDEX ? TL_DTYPE_I32 : tl_sema_arithmetic_dtype(type->dtype);
+  tl_value *x = tl_sema_to_dtype(sema, &a, dtype, loc);
+  if (!x) return tl_sema_poison();
+  sema->builder.loc = loc;
+  tl_group group = TL_GROUP_OF(x);
+  tl_opcode code = function == TL_FUNCTION_POPCOUNT ? TL_OP_POPCOUNT : TL_OP_CLZ;
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, code, &group, &result, 1), 0));
+}
+
+// The dtype in which dp4a takes an operand: u32 for a u32 and for constants that only fit that, else i32. NONE (after a
+// report) for what is no integer of 32 bits.
+static tl_dtype dp4a_dtype(tl_sema *sema, const tl_sema_value *a, tl_loc loc) {
+  bool fits = tl_sema_is_integer(a);
+  if (fits && a->kind == TL_SEMA_CONST) {
+    if (a->constant.i >= INT32_MIN && a->constant.i <= INT32_MAX) return TL_DTYPE_I32;
+    if (a->constant.i > 0 && a->constant.i <= UINT32_MAX) return TL_DTYPE_U32;
+    fits = false;
+  }
+  if (fits && a->value->type->kind == TL_TYPE_INDEX) return TL_DTYPE_I32;
+  tl_dtype dtype = fits ? tl_sema_arithmetic_dtype(a->value->type->dtype) : TL_DTYPE_NONE;
+  if (dtype == TL_DTYPE_I32 || dtype == TL_DTYPE_U32) return dtype;
+  tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "`dp4a` takes i32 and u32, four bytes each, not %s",
+                 tl_sema_type_text(sema, a));
+  return TL_DTYPE_NONE;
+}
+
+// dp4a(a, b, c): bytes are signed in an i32 and unsigned in a u32; the sum is u32 where both are unsigned.
+static tl_sema_value dp4a_of(tl_sema *sema, const tl_sema_value *args, const tl_expr *expr) {
+  tl_dtype dtypes[3];
+  for (int i = 0; i < 3; ++i) {
+    dtypes[i] = dp4a_dtype(sema, &args[i], expr->operands[i]->loc);
+    if (dtypes[i] == TL_DTYPE_NONE) return tl_sema_poison();
+  }
+  tl_dtype sum = dtypes[0] == TL_DTYPE_U32 && dtypes[1] == TL_DTYPE_U32 ? TL_DTYPE_U32 : TL_DTYPE_I32;
+  tl_value *values[3];
+  for (int i = 0; i < 3; ++i) {
+    values[i] = tl_sema_to_dtype(sema, &args[i], dtypes[i], expr->loc);
+    if (!values[i]) return tl_sema_poison();
+  }
+  const tl_type *type = tl_type_scalar(sema->module, sum);
+  sema->builder.loc = expr->loc;
+  values[2] = tl_build_cast(&sema->builder, values[2], type);
+  tl_group groups[3] = {{&values[0], 1}, {&values[1], 1}, {&values[2], 1}};
+  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_DP4A, groups, &type, 1), 0));
 }
 
 static tl_sema_value abs_or_sign(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
@@ -246,6 +243,8 @@ static tl_sema_value promoted(tl_sema *sema, tl_function function, tl_sema_value
       return math_op(sema, tl_function_info_of(function)->math, to_float(sema, args[0], loc), loc);
     case TL_FUNCTION_POW:
       return tl_sema_binary(sema, TL_EXPR_OP_POW, args[0], args[1], loc);
+    case TL_FUNCTION_ATAN2:
+      return tl_sema_float_op(sema, TL_OP_ATAN2, &args[0], &args[1], loc);
     case TL_FUNCTION_FMA:
       return fma_of(sema, args, loc);
   }
@@ -326,10 +325,6 @@ static tl_sema_value thread_call(tl_sema *sema, tl_function function, const tl_e
 
 static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_expr *expr, tl_sema_value *args) {
   const tl_function_info *info = tl_function_info_of(function);
-  if (info->is_later) {
-    tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, expr->loc, "`%s` is not supported yet", info->name);
-    return tl_sema_poison();
-  }
   if (info->kind != TL_FUNCTION_KIND_TYPE) {
     for (uint32_t i = 0; i < expr->num_operands; ++i) {
       if (args[i].kind != TL_SEMA_CONST || args[i].constant.kind != TL_CONST_DTYPE) continue;
@@ -340,7 +335,8 @@ static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_exp
   }
   switch (info->kind) {
     case TL_FUNCTION_KIND_INTEGER:
-      return ceildiv(sema, args[0], args[1], expr->loc);
+      if (function == TL_FUNCTION_CEILDIV) return ceildiv(sema, args[0], args[1], expr->loc);
+      return function == TL_FUNCTION_DP4A ? dp4a_of(sema, args, expr) : bits_of(sema, function, args[0], expr->loc);
     case TL_FUNCTION_KIND_PROMOTED:
       return promoted(sema, function, args, expr->num_operands, expr->loc);
     case TL_FUNCTION_KIND_MATH:

@@ -32,15 +32,15 @@ tl_fold_result tl_fold_compare(tl_expr_op op, const tl_const *a, const tl_const 
 // ---- functions of the language (sema_functions.def)
 typedef enum tl_function {
   TL_FUNCTION_NONE,
-#define TL_FUNCTION(ID, text, min_args, max_args, kind, math, since) TL_FUNCTION_##ID,
+#define TL_FUNCTION(ID, text, min_args, max_args, kind, math) TL_FUNCTION_##ID,
 #include "frontend/sema_functions.def"
 #undef TL_FUNCTION
   TL_FUNCTION_COUNT
 } tl_function;
 
 typedef enum tl_function_kind {
-  TL_FUNCTION_KIND_INTEGER,   // ceildiv
-  TL_FUNCTION_KIND_PROMOTED,  // min, max, select, clamp, abs, sign: of any numbers
+  TL_FUNCTION_KIND_INTEGER,   // ceildiv, popcount, clz, dp4a
+  TL_FUNCTION_KIND_PROMOTED,  // min, max, select, clamp, abs, sign, pow, atan2: of any numbers
   TL_FUNCTION_KIND_MATH,      // one IR `math` op of a float
   TL_FUNCTION_KIND_COMPOSED,  // built from several ops on floats
   TL_FUNCTION_KIND_TYPE,      // has a dtype among its arguments
@@ -52,8 +52,7 @@ typedef struct tl_function_info {
   const char *name;
   int min_args, max_args;
   tl_function_kind kind;
-  int math;       // tl_math of the MATH kind, else -1
-  bool is_later;  // known, compiled by a later version
+  int math;  // tl_math of the MATH kind, else -1
 } tl_function_info;
 
 tl_function tl_function_parse(tl_str name);

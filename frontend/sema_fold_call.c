@@ -5,12 +5,11 @@
 #include "frontend/sema_fold.h"
 
 #define TL_MATH_NONE (-1)
-enum { SINCE_NOW = 0, SINCE_LATER = 1 };
 
 static const tl_function_info function_infos[] = {
-    [TL_FUNCTION_NONE] = {"", 0, 0, TL_FUNCTION_KIND_INTEGER, TL_MATH_NONE, false},
-#define TL_FUNCTION(ID, text, min_args, max_args, kind, math, since) \
-  [TL_FUNCTION_##ID] = {text, min_args, max_args, TL_FUNCTION_KIND_##kind, TL_MATH_##math, SINCE_##since},
+    [TL_FUNCTION_NONE] = {"", 0, 0, TL_FUNCTION_KIND_INTEGER, TL_MATH_NONE},
+#define TL_FUNCTION(ID, text, min_args, max_args, kind, math) \
+  [TL_FUNCTION_##ID] = {text, min_args, max_args, TL_FUNCTION_KIND_##kind, TL_MATH_##math},
 #include "frontend/sema_functions.def"
 #undef TL_FUNCTION
 };
@@ -55,6 +54,38 @@ static tl_fold_result fold_min_max(bool is_max, const tl_const *args, uint32_t n
     *out = best.kind == TL_CONST_BOOL ? tl_const_int(best.i) : best;
   }
   return TL_FOLD_OK;
+}
+
+// A constant is an i32 if it fits, else a u32, else (where 64 bits are taken) an i64.
+static tl_fold_result fold_bits(tl_function function, const tl_const *a, tl_const *out) {
+  if (a->kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
+  bool is_wide = a->i < INT32_MIN || a->i > UINT32_MAX;
+  uint64_t bits = is_wide ? (uint64_t)a->i : (uint32_t)a->i;
+  if (function == TL_FUNCTION_POPCOUNT)
+    *out = tl_const_int(__builtin_popcountll(bits));
+  else if (bits == 0)
+    *out = tl_const_int(32);
+  else
+    *out = tl_const_int(__builtin_clzll(bits) - (is_wide ? 0 : 32));
+  return TL_FOLD_OK;
+}
+
+static tl_fold_result fold_dp4a(const tl_const *args, tl_const *out) {
+  bool is_unsigned[2];
+  for (int i = 0; i < 3; ++i) {
+    if (args[i].kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
+    if (args[i].i < INT32_MIN || args[i].i > UINT32_MAX) return TL_FOLD_OVERFLOW;
+    if (i < 2) is_unsigned[i] = args[i].i > INT32_MAX;
+  }
+  uint32_t sum =
+      tl_dp4a((uint32_t)args[0].i, !is_unsigned[0], (uint32_t)args[1].i, !is_unsigned[1], (uint32_t)args[2].i);
+  *out = tl_const_int(is_unsigned[0] && is_unsigned[1] ? (int64_t)sum : (int32_t)sum);
+  return TL_FOLD_OK;
+}
+
+static tl_fold_result fold_integer(tl_function function, const tl_const *args, tl_const *out) {
+  if (function == TL_FUNCTION_CEILDIV) return fold_ceildiv(&args[0], &args[1], out);
+  return function == TL_FUNCTION_DP4A ? fold_dp4a(args, out) : fold_bits(function, &args[0], out);
 }
 
 // floor, ceil, round and trunc of constants give integers, so that they may stand in shapes.
@@ -121,7 +152,7 @@ static double fold_math(tl_function function, double x) {
     case TL_FUNCTION_ATAN:
       return atan(x);
     case TL_FUNCTION_SIGMOID:
-      return 1.0 / (1.0 + exp(-x));
+      return x < 0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x));
     case TL_FUNCTION_SILU:
       return x / (1.0 + exp(-x));
     case TL_FUNCTION_GELU:
@@ -175,6 +206,9 @@ static tl_fold_result fold_promoted(tl_function function, const tl_const *args, 
       return fold_rounding(function, &args[0], out);
     case TL_FUNCTION_POW:
       return tl_fold_binary(TL_EXPR_OP_POW, &args[0], &args[1], out);
+    case TL_FUNCTION_ATAN2:
+      *out = tl_const_float(atan2(tl_const_to_double(&args[0]), tl_const_to_double(&args[1])));
+      return TL_FOLD_OK;
     case TL_FUNCTION_FMA:
       if (args[0].kind == TL_CONST_FLOAT || args[1].kind == TL_CONST_FLOAT || args[2].kind == TL_CONST_FLOAT) {
         *out = tl_const_float(
@@ -237,7 +271,7 @@ tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t
   }
   switch (info->kind) {
     case TL_FUNCTION_KIND_INTEGER:
-      return function == TL_FUNCTION_CEILDIV ? fold_ceildiv(&args[0], &args[1], out) : TL_FOLD_NOT_CONST;
+      return fold_integer(function, args, out);
     case TL_FUNCTION_KIND_PROMOTED:
       return fold_promoted(function, args, num_args, out);
     case TL_FUNCTION_KIND_MATH:
@@ -246,8 +280,7 @@ tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t
       if (function == TL_FUNCTION_ISNAN || function == TL_FUNCTION_ISINF) {
         *out = tl_const_bool(function == TL_FUNCTION_ISNAN ? isnan(x) : isinf(x));
       } else {
-        *out = tl_const_float(function == TL_FUNCTION_ATAN2 ? atan2(x, tl_const_to_double(&args[1]))
-                                                            : fold_math(function, x));
+        *out = tl_const_float(fold_math(function, x));
       }
       return TL_FOLD_OK;
     }

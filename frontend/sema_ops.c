@@ -104,6 +104,13 @@ static tl_opcode scalar_opcode(tl_expr_op op) {
   return TL_OPCODE_COUNT;
 }
 
+// The common type of two numbers if it is a float, else f32.
+static const tl_type *float_type(tl_sema *sema, const tl_sema_value *a, const tl_sema_value *b) {
+  const tl_type *type = tl_sema_common_type(sema, a, b);
+  bool is_float = type->kind == TL_TYPE_SCALAR && tl_dtype_is_float(type->dtype);
+  return is_float ? type : tl_type_scalar(sema->module, TL_DTYPE_F32);
+}
+
 static tl_sema_value divide(tl_sema *sema, const tl_sema_value *a, const tl_sema_value *b, tl_loc loc) {
   const tl_type *type;
   if (tl_sema_is_integer(a) && tl_sema_is_integer(b)) {
@@ -115,10 +122,7 @@ static tl_sema_value divide(tl_sema *sema, const tl_sema_value *a, const tl_sema
     }
     type = tl_type_scalar(sema->module, TL_DTYPE_F32);
   } else {
-    type = tl_sema_common_type(sema, a, b);
-    if (type->kind == TL_TYPE_INDEX || !tl_dtype_is_float(type->dtype)) {
-      type = tl_type_scalar(sema->module, TL_DTYPE_F32);
-    }
+    type = float_type(sema, a, b);
   }
   tl_value *x, *y;
   if (!convert_both(sema, a, b, type, loc, &x, &y)) return tl_sema_poison();
@@ -138,22 +142,48 @@ static tl_sema_value shift(tl_sema *sema, tl_expr_op op, const tl_sema_value *a,
                                                       : tl_build_binary(&sema->builder, scalar_opcode(op), x, y));
 }
 
-// x ** n for a small constant n by repeated multiplication, x ** 0.5 as a square root.
+tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
+                               tl_loc loc) {
+  tl_value *x, *y;
+  if (!convert_both(sema, a, b, float_type(sema, a, b), loc, &x, &y)) return tl_sema_poison();
+  sema->builder.loc = loc;
+  return tl_sema_of_value(tl_build_binary(&sema->builder, code, x, y));
+}
+
+// A power that is one function of the side that is no constant: x ** 0.5, x ** -0.5, x ** -1, 2 ** y, 10 ** y. NULL:
+// none of them.
+static tl_value *power_as_function(tl_sema *sema, const tl_sema_value *a, const tl_sema_value *b, tl_loc loc,
+                                   bool *out_failed) {
+  static const struct {
+    bool is_base;
+    double constant;
+    int function;
+  } forms[] = {{false, 0.5, TL_MATH_SQRT},
+               {false, -0.5, TL_MATH_RSQRT},
+               {false, -1, TL_MATH_RCP},
+               {true, 2, TL_MATH_EXP2},
+               {true, 10, TL_MATH_EXP10}};
+  for (size_t i = 0; i < sizeof forms / sizeof forms[0]; ++i) {
+    const tl_sema_value *known = forms[i].is_base ? a : b, *other = forms[i].is_base ? b : a;
+    if (known->kind != TL_SEMA_CONST || !tl_const_is_number(&known->constant)) continue;
+    if (tl_const_to_double(&known->constant) != forms[i].constant) continue;
+    tl_value *x = tl_sema_convert(sema, other, float_type(sema, a, b), loc);
+    *out_failed = x == NULL;
+    return x ? tl_build_math(&sema->builder, forms[i].function, x) : NULL;
+  }
+  return NULL;
+}
+
+// x ** n for a small constant n by repeated multiplication.
 static tl_sema_value power(tl_sema *sema, tl_sema_value a, const tl_sema_value *b, tl_loc loc) {
   enum { MAX_EXPONENT = 64 };
   double exponent =
       b->kind == TL_SEMA_CONST && tl_const_is_number(&b->constant) ? tl_const_to_double(&b->constant) : -1;
-  if (exponent == 0.5) {
-    const tl_type *type = tl_sema_common_type(sema, &a, &(tl_sema_value){TL_SEMA_CONST, tl_const_float(0.5), NULL});
-    tl_value *x = tl_sema_convert(sema, &a, type, loc);
-    return x ? tl_sema_of_value(tl_build_math(&sema->builder, TL_MATH_SQRT, x)) : tl_sema_poison();
-  }
-  if (exponent < 0 || exponent > MAX_EXPONENT || exponent != (double)(int)exponent) {
-    tl_diag *diag = tl_diag_report(
-        sema->diags, TL_DIAG_NOT_SUPPORTED_YET, loc,
-        "powers with an exponent that is no constant from 0 to %d (or 0.5) are not supported yet", MAX_EXPONENT);
-    tl_diag_add_hint(sema->diags, diag, "exp2(y * log2(x)) for positive x");
-    return tl_sema_poison();
+  if (!(exponent >= 0 && exponent <= MAX_EXPONENT && exponent == (double)(int)exponent)) {
+    bool failed = false;
+    tl_value *value = power_as_function(sema, &a, b, loc, &failed);
+    if (value || failed) return tl_sema_of_value(value);
+    return tl_sema_float_op(sema, TL_OP_POW, &a, b, loc);
   }
   tl_sema_value result = tl_sema_of_const(tl_const_int(1)), base = a;
   for (int n = (int)exponent; n > 0 && base.kind != TL_SEMA_POISON; n >>= 1) {

@@ -99,10 +99,13 @@ tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_r
   return out;
 }
 
-// 1 / (1 + exp(-x))
+// 1 / (1 + exp(-x)); on the left exp(x) / (1 + exp(x)), which does not overflow.
 static tl_ref_value sigmoid(tl_ref_code *code, tl_ref_value x) {
-  tl_ref_value e = call1(code, "exp", tl_ref_op(code, TL_REF_FLOAT, "fneg double %s", x.text));
-  return arith(code, "fdiv", constant(1), arith(code, "fadd", constant(1), e));
+  tl_ref_value magnitude = call1(code, "llvm.fabs.f64", x);
+  tl_ref_value e = call1(code, "exp", tl_ref_op(code, TL_REF_FLOAT, "fneg double %s", magnitude.text));
+  tl_ref_value is_left = tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, 0.0", x.text);
+  tl_ref_value above = tl_ref_select(code, is_left, e, constant(1));
+  return arith(code, "fdiv", above, arith(code, "fadd", constant(1), e));
 }
 
 // Functions of one float made of several operations. False when `name` is none of them.
@@ -172,26 +175,30 @@ static bool integer_function(tl_ref_code *code, tl_str name, tl_ref_value *args,
     *out = tl_ref_int_add(code, tl_ref_const_int(0), tl_ref_int_div(code, negated, args[1], false), true);
     return true;
   }
-  // Of 32 bits, as the device counts.
-  tl_ref_value low = tl_ref_op(code, TL_REF_INT, "and i64 %s, 4294967295", args[0].text);
+  // Of 64 bits for an element or a cast of that width, else of 32.
+  bool is_wide = args[0].dtype != TL_DTYPE_NONE && tl_dtype_bits(args[0].dtype) == 64;
+  tl_ref_value bits = args[0];
+  if (!is_wide) bits = tl_ref_op(code, TL_REF_INT, "and i64 %s, 4294967295", bits.text);
   if (tl_str_is(name, "popcount")) {
-    *out = tl_ref_op(code, TL_REF_INT, "call i64 @llvm.ctpop.i64(i64 %s)", low.text);
+    *out = tl_ref_op(code, TL_REF_INT, "call i64 @llvm.ctpop.i64(i64 %s)", bits.text);
   } else {
-    *out = tl_ref_op(code, TL_REF_INT, "call i64 @llvm.ctlz.i64(i64 %s, i1 false)", low.text);
-    *out = tl_ref_int_add(code, *out, tl_ref_const_int(32), true);
+    *out = tl_ref_op(code, TL_REF_INT, "call i64 @llvm.ctlz.i64(i64 %s, i1 false)", bits.text);
+    if (!is_wide) *out = tl_ref_int_add(code, *out, tl_ref_const_int(32), true);
   }
   return true;
 }
 
-// c plus the products of the four signed bytes of a and b.
+// c plus the products of the four bytes of a and b, unsigned in elements and casts of u32, else signed.
 static tl_ref_value dp4a(tl_ref_code *code, tl_ref_value *args) {
   tl_ref_value out = tl_ref_to_int(code, args[2]), a = tl_ref_to_int(code, args[0]), b = tl_ref_to_int(code, args[1]);
+  const char *extensions[2];
+  for (int i = 0; i < 2; i++) extensions[i] = args[i].dtype == TL_DTYPE_U32 ? "zext" : "sext";
   for (int byte = 0; byte < 4; byte++) {
     tl_ref_value parts[2] = {a, b};
     for (int i = 0; i < 2; i++) {
       parts[i] = tl_ref_op(code, TL_REF_INT, "lshr i64 %s, %d", parts[i].text, 8 * byte);
       parts[i] = tl_ref_op(code, TL_REF_INT, "trunc i64 %s to i8", parts[i].text);
-      parts[i] = tl_ref_op(code, TL_REF_INT, "sext i8 %s to i64", parts[i].text);
+      parts[i] = tl_ref_op(code, TL_REF_INT, "%s i8 %s to i64", extensions[i], parts[i].text);
     }
     out = tl_ref_int_add(code, out, tl_ref_int_mul(code, parts[0], parts[1]), false);
   }

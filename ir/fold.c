@@ -481,7 +481,7 @@ static double math_of(enum tl_math function, double x) {
     case TL_MATH_RCP:
       return 1 / x;
     case TL_MATH_SIGMOID:
-      return 1 / (1 + exp(-x));
+      return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
     case TL_MATH_ERF:
       return erf(x);
     case TL_MATH_FLOOR:
@@ -522,6 +522,26 @@ static tl_value *fold_fma(tl_builder *builder, tl_op *op) {
   return build_float(builder, type, fma(a.f, b.f, c.f));
 }
 
+static tl_value *fold_bits(tl_builder *builder, tl_op *op) {
+  constant x;
+  const tl_type *from = op->operands[0].value->type;
+  if (!const_of(op->operands[0].value, &x)) return NULL;
+  int width = tl_dtype_bits(from->dtype);
+  uint64_t bits = width == 64 ? (uint64_t)x.i : (uint32_t)x.i;
+  int zeros = bits == 0 ? width : __builtin_clzll(bits) - (64 - width);
+  int64_t value = op->code == TL_OP_POPCOUNT ? __builtin_popcountll(bits) : zeros;
+  return build_int(builder, op->results[0].type, value);
+}
+
+static tl_value *fold_dp4a(tl_builder *builder, tl_op *op) {
+  constant a, b, c;
+  const tl_value *x = op->operands[0].value, *y = op->operands[1].value;
+  if (!const_of(x, &a) || !const_of(y, &b) || !const_of(op->operands[2].value, &c)) return NULL;
+  bool a_is_signed = !is_unsigned_type(x->type), b_is_signed = !is_unsigned_type(y->type);
+  uint32_t sum = tl_dp4a((uint32_t)a.i, a_is_signed, (uint32_t)b.i, b_is_signed, (uint32_t)c.i);
+  return build_int(builder, op->results[0].type, sum);
+}
+
 tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
   switch (op->code) {
     case TL_OP_ADD:
@@ -555,6 +575,11 @@ tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
       return fold_bitcast(builder, op);
     case TL_OP_MATH:
       return fold_math(builder, op);
+    case TL_OP_POPCOUNT:
+    case TL_OP_CLZ:
+      return fold_bits(builder, op);
+    case TL_OP_DP4A:
+      return fold_dp4a(builder, op);
     default:
       return NULL;
   }

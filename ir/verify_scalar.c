@@ -76,6 +76,33 @@ static void verify_math(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
+// popcount and clz.
+static void verify_bits(tl_verifier *verifier, const tl_op *op) {
+  const tl_type *from = op->operands[0].value->type;
+  if (class_of(from) != CLASS_INT || tl_dtype_bits(from->dtype) < 32) {
+    tl_verify_fail(verifier, op, "'%s' takes an integer of 32 or 64 bits, not %s", tl_op_info_of(op->code)->name,
+                   tl_verify_type_text(verifier, from));
+  }
+  if (!tl_type_is_scalar_of(op->results[0].type, TL_DTYPE_I32)) tl_verify_fail(verifier, op, "the result is not i32");
+}
+
+static void verify_dp4a(tl_verifier *verifier, const tl_op *op) {
+  bool all_unsigned = true;
+  for (uint32_t i = 0; i < 2; i++) {
+    const tl_type *type = op->operands[i].value->type;
+    bool is_unsigned = tl_type_is_scalar_of(type, TL_DTYPE_U32);
+    if (!is_unsigned && !tl_type_is_scalar_of(type, TL_DTYPE_I32)) {
+      tl_verify_fail(verifier, op, "operand %u is %s, not i32 or u32", i, tl_verify_type_text(verifier, type));
+    }
+    all_unsigned = all_unsigned && is_unsigned;
+  }
+  tl_dtype dtype = all_unsigned ? TL_DTYPE_U32 : TL_DTYPE_I32;
+  if (!tl_type_is_scalar_of(op->results[0].type, dtype)) {
+    tl_verify_fail(verifier, op, "the result is not %s", tl_dtype_name(dtype));
+  }
+  verify_uniform(verifier, op, 2, CLASS_INT);
+}
+
 static void verify_result_is_index(tl_verifier *verifier, const tl_op *op) {
   for (uint32_t i = 0; i < op->num_results; i++) {
     if (op->results[i].type->kind != TL_TYPE_INDEX) {
@@ -179,6 +206,13 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_MATH:
       verify_math(verifier, op);
+      break;
+    case TL_OP_POPCOUNT:
+    case TL_OP_CLZ:
+      verify_bits(verifier, op);
+      break;
+    case TL_OP_DP4A:
+      verify_dp4a(verifier, op);
       break;
     case TL_OP_PRINT:
       verify_print(verifier, op);

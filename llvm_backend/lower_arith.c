@@ -266,6 +266,46 @@ void tl_lower_op_FMA(tl_lower *l, tl_op *op) {
   tl_lower_set(l, result, out, len);
 }
 
+// popcount and clz: an i32 of 32 or 64 bits.
+static void lower_bits(tl_lower *l, tl_op *op) {
+  tl_value *a = tl_op_operand(op, 0);
+  LLVMValueRef out[TL_MAX_GROUP];
+  int32_t len = tl_lower_len(l, a);
+  for (int32_t e = 0; e < len; e++) {
+    LLVMValueRef args[] = {tl_lower_get(l, a, e), tl_session_bool(l->session, false)};
+    LLVMTypeRef type = LLVMTypeOf(args[0]);
+    bool is_clz = op->code == TL_OP_CLZ;
+    out[e] = tl_session_call_intrinsic(l->session, l->builder, is_clz ? "llvm.ctlz" : "llvm.ctpop", &type, 1, args,
+                                       is_clz ? 2 : 1);
+    if (type == l->session->i64) out[e] = LLVMBuildTrunc(l->builder, out[e], l->session->i32, "");
+  }
+  tl_lower_set(l, tl_op_result(op, 0), out, len);
+}
+
+void tl_lower_op_POPCOUNT(tl_lower *l, tl_op *op) {
+  lower_bits(l, op);
+}
+
+void tl_lower_op_CLZ(tl_lower *l, tl_op *op) {
+  lower_bits(l, op);
+}
+
+void tl_lower_op_DP4A(tl_lower *l, tl_op *op) {
+  static const tl_device_op_id ids[2][2] = {{TL_DEVOP_DP4A_S_S, TL_DEVOP_DP4A_S_U},
+                                            {TL_DEVOP_DP4A_U_S, TL_DEVOP_DP4A_U_U}};
+  bool is_unsigned[2];
+  LLVMValueRef out[TL_MAX_GROUP];
+  int32_t len = 1;
+  for (int i = 0; i < 3; i++) len = longer(len, tl_lower_len(l, tl_op_operand(op, (uint32_t)i)));
+  for (int i = 0; i < 2; i++) is_unsigned[i] = tl_op_operand(op, (uint32_t)i)->type->dtype == TL_DTYPE_U32;
+  for (int32_t e = 0; e < len; e++) {
+    LLVMValueRef args[3];
+    for (int i = 0; i < 3; i++) args[i] = tl_lower_get(l, tl_op_operand(op, (uint32_t)i), e);
+    out[e] = tl_session_call_device(l->session, l->builder, ids[is_unsigned[0]][is_unsigned[1]], args, 3);
+  }
+  tl_lower_set(l, tl_op_result(op, 0), out, len);
+}
+
 static const LLVMRealPredicate real_predicates[] = {
     [TL_CMP_EQ] = LLVMRealOEQ, [TL_CMP_NE] = LLVMRealUNE, [TL_CMP_LT] = LLVMRealOLT,
     [TL_CMP_LE] = LLVMRealOLE, [TL_CMP_GT] = LLVMRealOGT, [TL_CMP_GE] = LLVMRealOGE};

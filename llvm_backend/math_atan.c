@@ -5,12 +5,12 @@
 #include "llvm_backend/math_build.h"
 
 // (atan q - q) / q^3 by q^2 on [0, 1], minimax: 2^-28 and 2^-57 of atan q.
-static const double atan_f32[] = {-0x1.55554p-2,  0x1.999276p-3,  -0x1.2426fap-3, 0x1.c0d294p-4, -0x1.58dc9cp-4,
+static const double atan_f32[] = {-0x1.55554p-2, 0x1.999276p-3,  -0x1.2426fap-3, 0x1.c0d294p-4,  -0x1.58dc9cp-4,
                                   0x1.dd0f4cp-5, -0x1.01aff4p-5, 0x1.6a9066p-7,  -0x1.df001ap-10};
 static const double atan_f64[] = {
-    -0x1.555555555552ap-2, 0x1.9999999995ae5p-3,  -0x1.249249239230cp-3, 0x1.c71c7184261f8p-4,  -0x1.745d11fb1d2dcp-4,
-    0x1.3b136a16e26acp-4,  -0x1.110e6d90e57c3p-4, 0x1.e1bcf7a659d81p-5,  -0x1.ae644d0b469a7p-5, 0x1.82eeaea2660e2p-5,
-    -0x1.59d7f0edc3c01p-5, 0x1.2c9818d809e5ap-5,  -0x1.eb4929d34515cp-6, 0x1.69d87a6b31502p-6,  -0x1.ca9797ac18127p-7,
+    -0x1.555555555552ap-2, 0x1.9999999995ae5p-3,  -0x1.249249239230cp-3, 0x1.c71c7184261f8p-4,   -0x1.745d11fb1d2dcp-4,
+    0x1.3b136a16e26acp-4,  -0x1.110e6d90e57c3p-4, 0x1.e1bcf7a659d81p-5,  -0x1.ae644d0b469a7p-5,  0x1.82eeaea2660e2p-5,
+    -0x1.59d7f0edc3c01p-5, 0x1.2c9818d809e5ap-5,  -0x1.eb4929d34515cp-6, 0x1.69d87a6b31502p-6,   -0x1.ca9797ac18127p-7,
     0x1.dc04747ba5f3fp-8,  -0x1.7ea66512923aap-9, 0x1.ba3cb7df1ed9cp-11, -0x1.44a3dcb860e0ap-13, 0x1.c4a2efeb72d14p-17};
 static const tl_math_series atan_series = TL_MATH_SERIES(atan);
 

@@ -101,10 +101,10 @@ LLVMValueRef tl_math_split(const tl_math_context *m, LLVMValueRef x, LLVMValueRe
 // ---- functions of math.def outside of math.c
 typedef LLVMValueRef tl_math_builder(const tl_math_context *m, LLVMValueRef x);
 tl_math_builder tl_math_exp_f64, tl_math_exp2_f64, tl_math_sigmoid_f64, tl_math_tanh_f64;
-tl_math_builder tl_math_exp10, tl_math_expm1, tl_math_sinh, tl_math_cosh;      // math_exp.c
-tl_math_builder tl_math_log, tl_math_log2, tl_math_log10, tl_math_log1p;       // math_log.c
-tl_math_builder tl_math_sin, tl_math_cos, tl_math_tan;                         // math_trig.c
-tl_math_builder tl_math_atan;                                                  // math_atan.c
+tl_math_builder tl_math_exp10, tl_math_expm1, tl_math_sinh, tl_math_cosh;  // math_exp.c
+tl_math_builder tl_math_log, tl_math_log2, tl_math_log10, tl_math_log1p;   // math_log.c
+tl_math_builder tl_math_sin, tl_math_cos, tl_math_tan;                     // math_trig.c
+tl_math_builder tl_math_atan;                                              // math_atan.c
 LLVMValueRef tl_math_atan2(const tl_math_context *m, LLVMValueRef y, LLVMValueRef x);
 LLVMValueRef tl_math_pow(const tl_math_context *m, LLVMValueRef x, LLVMValueRef y);  // math_pow.c
 

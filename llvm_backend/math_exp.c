@@ -17,8 +17,7 @@ static const exp_base base_10 = {{0x1.a934f0979a371p+1, 0x1.7f2495fb7fa6dp-53},
                                  {0x1.26bb1bbb55516p+1, -0x1.f48ad494ea3e9p-53}};
 
 // (e^r - 1 - r) / r^2 on [-0.3475, 0.3475], minimax: 2^-32 and 2^-68 of r.
-static const double expm1_f32[] = {0x1p-1,         0x1.555556p-3,  0x1.5554acp-5,
-                                   0x1.11108ep-7, 0x1.6d7664p-10, 0x1.a1a3bcp-13};
+static const double expm1_f32[] = {0x1p-1, 0x1.555556p-3, 0x1.5554acp-5, 0x1.11108ep-7, 0x1.6d7664p-10, 0x1.a1a3bcp-13};
 static const double expm1_f64[] = {0x1p-1,
                                    0x1.5555555555555p-3,
                                    0x1.5555555555559p-5,
@@ -84,8 +83,7 @@ LLVMValueRef tl_math_exp2_f64(const tl_math_context *m, LLVMValueRef x) {
 
 LLVMValueRef tl_math_exp10(const tl_math_context *m, LLVMValueRef x) {
   const double log2_10 = 3.32192809488736234787;
-  if (m->fast)
-    return tl_math_device1(m, TL_DEVOP_EX2_APPROX_FTZ, tl_math_mul(m, x, tl_math_const(m, log2_10)));
+  if (m->fast) return tl_math_device1(m, TL_DEVOP_EX2_APPROX_FTZ, tl_math_mul(m, x, tl_math_const(m, log2_10)));
   return m->is_f64 ? power_of_base(m, x, &base_10, -325, 309) : power_of_base(m, x, &base_10, -46, 39);
 }
 

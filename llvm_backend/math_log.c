@@ -30,13 +30,13 @@ static bool is_normal_positive(const tl_value *value) {
 static const double log_coefficients[] = {0.333331799, -0.25004255,  0.200130895, -0.164719089,
                                           0.139580014, -0.151245913, 0.142273051};
 // To 2^-27 instead of 2^-24, for logarithms that are scaled afterwards.
-static const double long_log_coefficients[] = {0x1.555506p-2,  -0x1.fffeeep-3, 0x1.99d03cp-3,  -0x1.559e1ap-3,
+static const double long_log_coefficients[] = {0x1.555506p-2, -0x1.fffeeep-3, 0x1.99d03cp-3, -0x1.559e1ap-3,
                                                0x1.1ed576p-3, -0x1.f3084ap-4, 0x1.1e7038p-3, -0x1.08199p-3};
 
 // ln(1 + f) = f + f^2 (-1/2 + f P(f)) for f in [-1/3, 1/3].
 static LLVMValueRef log_of_fraction_f32(const tl_math_context *m, LLVMValueRef f, bool is_long) {
-  LLVMValueRef p = is_long ? tl_math_polynomial(m, f, long_log_coefficients, 8)
-                           : tl_math_polynomial(m, f, log_coefficients, 7);
+  LLVMValueRef p =
+      is_long ? tl_math_polynomial(m, f, long_log_coefficients, 8) : tl_math_polynomial(m, f, log_coefficients, 7);
   p = tl_math_fma(m, p, f, tl_math_const(m, -0.5));
   return tl_math_fma(m, p, tl_math_mul(m, f, f), f);
 }

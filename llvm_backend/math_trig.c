@@ -177,8 +177,8 @@ static angle angle_of(const tl_math_context *m, LLVMValueRef x) {
 
 // (sin r - r) / r^3: 2^-37 and 2^-68 of r.
 static const double sin_f32[] = {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f98p-13, 0x1.6cd72cp-19};
-static const double sin_f64[] = {-0x1.5555555555555p-3,  0x1.111111111110bp-7,  -0x1.a01a01a018ad4p-13,
-                                 0x1.71de3a5338104p-19,  -0x1.ae64529657a27p-26, 0x1.61209165bc7bdp-33,
+static const double sin_f64[] = {-0x1.5555555555555p-3, 0x1.111111111110bp-7,   -0x1.a01a01a018ad4p-13,
+                                 0x1.71de3a5338104p-19, -0x1.ae64529657a27p-26, 0x1.61209165bc7bdp-33,
                                  -0x1.aaa496e2b4a77p-41};
 static const tl_math_series sin_series = TL_MATH_SERIES(sin);
 // (cos r - 1 + r^2 / 2) / r^4: 2^-33 and 2^-64.
@@ -187,12 +187,12 @@ static const double cos_f64[] = {0x1.555555555554cp-5,   -0x1.6c16c16c15166p-10,
                                  -0x1.27e4f80805aeap-22, 0x1.1ee9ea888c5a1p-29,  -0x1.8faddd10f0318p-37};
 static const tl_math_series cos_series = TL_MATH_SERIES(cos);
 // (tan r - r) / r^3: 2^-29 and 2^-60 of tan r.
-static const double tan_f32[] = {0x1.555562p-2,  0x1.110d4p-3,    0x1.bae8cp-5,  0x1.5c321p-6,
+static const double tan_f32[] = {0x1.555562p-2, 0x1.110d4p-3,   0x1.bae8cp-5, 0x1.5c321p-6,
                                  0x1.657efap-7, -0x1.b1987p-22, 0x1.219986p-8};
-static const double tan_f64[] = {0x1.555555555555fp-2,   0x1.1111111110532p-3,  0x1.ba1ba1bac6dfp-5,
-                                 0x1.664f485ba867bp-6,   0x1.226e3aad179c6p-7,  0x1.d6d2e13801af3p-9,
-                                 0x1.7db1e2275c0f6p-10,  0x1.34b92b9e8aabdp-11, 0x1.ff544fe4a2436p-13,
-                                 0x1.5dcac2245998dp-14,  0x1.1b125a976941cp-14, -0x1.b33529d4bbebap-16,
+static const double tan_f64[] = {0x1.555555555555fp-2,  0x1.1111111110532p-3,   0x1.ba1ba1bac6dfp-5,
+                                 0x1.664f485ba867bp-6,  0x1.226e3aad179c6p-7,   0x1.d6d2e13801af3p-9,
+                                 0x1.7db1e2275c0f6p-10, 0x1.34b92b9e8aabdp-11,  0x1.ff544fe4a2436p-13,
+                                 0x1.5dcac2245998dp-14, 0x1.1b125a976941cp-14,  -0x1.b33529d4bbebap-16,
                                  0x1.99ed74888a986p-15, -0x1.98faab20635fcp-16, 0x1.497de9439b09ap-17};
 static const tl_math_series tan_series = TL_MATH_SERIES(tan);
 

@@ -200,3 +200,12 @@ void tl_dtype_store_float(tl_dtype dtype, void *array, uint64_t index, double va
 void tl_dtype_store_int(tl_dtype dtype, void *array, uint64_t index, int64_t value) {
   store_bits(dtype, array, index, infos[dtype].kind == KIND_B ? value != 0 : (uint64_t)value);
 }
+
+uint32_t tl_dp4a(uint32_t a, bool a_is_signed, uint32_t b, bool b_is_signed, uint32_t c) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    uint8_t x = (uint8_t)(a >> shift), y = (uint8_t)(b >> shift);
+    int32_t wide_x = a_is_signed ? (int8_t)x : x, wide_y = b_is_signed ? (int8_t)y : y;
+    c += (uint32_t)(wide_x * wide_y);
+  }
+  return c;
+}

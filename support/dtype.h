@@ -45,4 +45,8 @@ int64_t tl_dtype_load_int(tl_dtype dtype, const void *array, uint64_t index);
 void tl_dtype_store_float(tl_dtype dtype, void *array, uint64_t index, double value);
 void tl_dtype_store_int(tl_dtype dtype, void *array, uint64_t index, int64_t value);
 
+// c plus the products of the four bytes of a and b, lowest with lowest; the bytes are signed or not. Wraps. What the
+// language's dp4a makes of constants.
+uint32_t tl_dp4a(uint32_t a, bool a_is_signed, uint32_t b, bool b_is_signed, uint32_t c);
+
 #endif
