@@ -12,7 +12,7 @@ add_library(tl_llvm INTERFACE)
 target_include_directories(tl_llvm SYSTEM INTERFACE ${TL_LLVM_INCLUDE})
 target_compile_definitions(tl_llvm INTERFACE TL_LLVM_VERSION="${TL_LLVM_VERSION}")
 if(TL_STATIC_LLVM)
-  execute_process(COMMAND ${LLVM_CONFIG} --link-static --libs core analysis bitreader bitwriter irreader passes nvptx x86 orcjit target
+  execute_process(COMMAND ${LLVM_CONFIG} --link-static --libs core analysis bitreader bitwriter irreader linker passes nvptx x86 orcjit target
     OUTPUT_VARIABLE TL_LLVM_LIBS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(TL_LLVM_LIBS)
   target_link_directories(tl_llvm INTERFACE ${TL_LLVM_LIBDIR})

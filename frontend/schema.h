@@ -9,6 +9,7 @@ typedef enum tl_schema_state { TL_SCHEMA_NOW, TL_SCHEMA_LATER } tl_schema_state;
 
 typedef enum tl_schema_place {
   TL_SCHEMA_KERNEL,
+  TL_SCHEMA_CHAIN,
   TL_SCHEMA_RASTERIZE,
   TL_SCHEMA_CHECK,
   TL_SCHEMA_TOLERANCE,

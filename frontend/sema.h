@@ -111,7 +111,7 @@ const char *tl_sema_expr_text(tl_sema *sema, const tl_expr *expr);
 const char *tl_sema_shape_text(tl_arena *arena, const int64_t *dims, int32_t rank);
 const char *tl_sema_buffer_shape(tl_sema *sema, const tl_symbol *symbol);
 // Warns of params, lets, tiles and args that nothing in the spec mentions (sema_unused.c).
-void tl_sema_warn_unused(tl_sema *sema);
+void tl_sema_warn_unused(tl_arena *arena, const tl_kernel_spec *kernel, tl_diags *diags);
 
 // sema_types.c
 tl_sema_value tl_sema_poison(void);

@@ -76,6 +76,20 @@ static void scan_reference(mentions *m, const tl_reference_stmt *items, uint32_t
   }
 }
 
+// A step uses what it passes, and every param of its chain that its kernel has too.
+static void scan_chain(mentions *m, const tl_chain_spec *chain) {
+  for (uint32_t i = 0; i < chain->num_buffers; ++i) {
+    scan_expr(m, chain->buffers[i].dtype);
+    scan_exprs(m, chain->buffers[i].dims, chain->buffers[i].num_dims);
+  }
+  for (uint32_t i = 0; i < chain->num_views; ++i) scan_view(m, &chain->views[i]);
+  for (uint32_t i = 0; i < chain->num_steps; ++i) {
+    const tl_kernel_spec *kernel = chain->steps[i].kernel;
+    scan_expr(m, chain->steps[i].call);
+    for (uint32_t k = 0; kernel && k < kernel->num_params; ++k) mention(m, kernel->params[k].name);
+  }
+}
+
 // What the document itself uses; `check` and `bench` only count for params and lets.
 static void scan_document(mentions *m, const tl_kernel_spec *kernel) {
   for (uint32_t i = 0; i < kernel->num_params; ++i) {
@@ -102,6 +116,7 @@ static void scan_document(mentions *m, const tl_kernel_spec *kernel) {
     scan_expr(m, kernel->tiles[i].layout);
   }
   scan_stmts(m, &kernel->body);
+  if (kernel->chain) scan_chain(m, kernel->chain);
 }
 
 static void scan_check(mentions *m, const tl_kernel_spec *kernel) {
@@ -123,28 +138,27 @@ static void scan_check(mentions *m, const tl_kernel_spec *kernel) {
   scan_expr(m, kernel->bench.bytes);
 }
 
-static void warn(tl_sema *sema, const mentions *m, tl_diag_code code, tl_str name, tl_loc loc, const char *what) {
+static void warn(tl_diags *diags, const mentions *m, tl_diag_code code, tl_str name, tl_loc loc, const char *what) {
   if (tl_strmap_find(&m->names, name)) return;
-  tl_diag_report(sema->diags, code, loc, "the %s `%.*s` is never used", what, TL_STR_ARG(name));
+  tl_diag_report(diags, code, loc, "the %s `%.*s` is never used", what, TL_STR_ARG(name));
 }
 
-void tl_sema_warn_unused(tl_sema *sema) {
-  const tl_kernel_spec *kernel = sema->kernel;
+void tl_sema_warn_unused(tl_arena *arena, const tl_kernel_spec *kernel, tl_diags *diags) {
   mentions m;
-  tl_strmap_init(&m.names, sema->arena);
+  tl_strmap_init(&m.names, arena);
   scan_document(&m, kernel);
   for (uint32_t i = 0; i < kernel->num_args; ++i) {
-    warn(sema, &m, TL_DIAG_UNUSED_ARG, kernel->args[i].name, kernel->args[i].loc, "argument");
+    warn(diags, &m, TL_DIAG_UNUSED_ARG, kernel->args[i].name, kernel->args[i].loc, "argument");
   }
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) {
-    warn(sema, &m, TL_DIAG_UNUSED_TILE, kernel->tiles[i].name, kernel->tiles[i].loc, "tile");
+    warn(diags, &m, TL_DIAG_UNUSED_TILE, kernel->tiles[i].name, kernel->tiles[i].loc, "tile");
   }
   scan_check(&m, kernel);
   for (uint32_t i = 0; i < kernel->num_params; ++i) {
-    warn(sema, &m, TL_DIAG_UNUSED_PARAM, kernel->params[i].name, kernel->params[i].loc, "param");
+    warn(diags, &m, TL_DIAG_UNUSED_PARAM, kernel->params[i].name, kernel->params[i].loc, "param");
   }
   for (uint32_t i = 0; i < kernel->num_lets; ++i) {
-    warn(sema, &m, TL_DIAG_UNUSED_LET, kernel->lets[i].name, kernel->lets[i].loc, "let");
+    warn(diags, &m, TL_DIAG_UNUSED_LET, kernel->lets[i].name, kernel->lets[i].loc, "let");
   }
   tl_strmap_fini(&m.names);
 }

@@ -218,31 +218,30 @@ static bool is_ptx_name(tl_str name) {
   return tl_expr_is_identifier(name) && !tl_str_is(name, "_") && !tl_str_is(name, "WARP_SZ");
 }
 
-static void read_kernel_name(tl_spec_reader *reader, const tl_yaml_node *node, tl_kernel_spec *kernel) {
-  if (!tl_spec_want(reader, node, TL_YAML_SCALAR, TL_STR("kernel"))) return;
+static void read_kernel_name(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what, tl_kernel_spec *kernel) {
+  if (!tl_spec_want(reader, node, TL_YAML_SCALAR, what)) return;
   tl_str name = tl_str_trim(node->text.text);
   kernel->loc = node->loc;
   if (is_ptx_name(name)) {
     kernel->name = name;
     return;
   }
-  tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, node->loc, "`%.*s` is not a usable kernel name",
-                                 tl_expr_shown(name), name.data);
+  tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, node->loc, "`%.*s` is not a usable %.*s name",
+                                 tl_expr_shown(name), name.data, TL_STR_ARG(what));
   tl_diag_add_hint(
       reader->diags, diag,
       "it becomes the PTX entry's name: letters, digits and `_`, starting with no digit, and neither `_` nor "
       "`WARP_SZ`");
 }
 
-// A section of the document. `entry`'s key is known and compiled.
-static void read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_kernel_spec *kernel) {
+void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_kernel_spec *kernel) {
   tl_str key = entry->key->text.text;
   const tl_yaml_node *value = entry->value;
   bool may_be_empty = tl_str_is(key, "params") || tl_str_is(key, "args") || tl_str_is(key, "let") ||
                       tl_str_is(key, "views") || tl_str_is(key, "requires");
   if (may_be_empty && tl_spec_is_empty(value)) return;
-  if (tl_str_is(key, "kernel")) {
-    read_kernel_name(reader, value, kernel);
+  if (tl_str_is(key, "kernel") || tl_str_is(key, "chain")) {
+    read_kernel_name(reader, value, key, kernel);
   } else if (tl_str_is(key, "doc")) {
     if (!tl_spec_is_empty(value) && tl_spec_want(reader, value, TL_YAML_SCALAR, key))
       kernel->doc = tl_str_trim(value->text.text);
@@ -289,13 +288,8 @@ static void read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_
   }
 }
 
-// A document that is neither a kernel nor holds macros: a chain, or a mistake.
+// A document that is neither a kernel nor a chain, and holds no macros.
 static void refuse_document(tl_spec_reader *reader, const tl_yaml_node *document) {
-  for (uint32_t k = 0; k < document->num_entries; k++)
-    if (tl_str_is(document->entries[k].key->text.text, "chain")) {
-      tl_spec_refuse_later(reader, document->entries[k].key->loc, "chain");
-      return;
-    }
   tl_diag *diag =
       tl_diag_report(reader->diags, TL_DIAG_DOC_MISSING_KEY, document->loc, "the document has no `kernel` key");
   for (uint32_t k = 0; k < document->num_entries; k++) {
@@ -313,6 +307,8 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
                    "a spec is a mapping that starts with `kernel: name`, not %s", kind_text(document->kind));
     return false;
   }
+  if (tl_yaml_get(document, "chain") && !tl_yaml_get(document, "kernel"))
+    return tl_spec_read_chain(reader, document, kernel);
   if (!tl_yaml_get(document, "kernel")) {
     refuse_document(reader, document);
     return false;
@@ -321,7 +317,7 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
   size_t errors_before = reader->diags->num_errors;
   for (uint32_t i = 0; i < document->num_entries; i++) {
     const tl_yaml_entry *entry = &document->entries[i];
-    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel")) read_section(reader, entry, kernel);
+    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel")) tl_spec_read_section(reader, entry, kernel);
   }
   if (reader->diags->num_errors == errors_before) tl_spec_check_names(reader, kernel);
   return kernel->name.len > 0;
@@ -366,6 +362,7 @@ tl_spec *tl_spec_parse_with(tl_sources *sources, uint32_t source, const tl_spec_
   tl_spec_open_file(&reader, source);
   spec->kernels = TL_NEW_ARRAY(&spec->arena, tl_kernel_spec, tree.num_documents + 1);
   read_documents(&reader, &tree, spec);
+  tl_spec_resolve_chains(&reader, spec);
   tl_macros_resolve(&reader, spec);
   if (diags->num_errors == reader.errors_before) tl_macros_expand(&reader, spec);
   tl_vec_fini(&reader.files);

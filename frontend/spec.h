@@ -191,7 +191,36 @@ typedef struct tl_bench {
   uint32_t num_cases;
 } tl_bench;
 
-typedef struct tl_kernel_spec {
+typedef struct tl_kernel_spec tl_kernel_spec;
+
+// A tensor that a chain keeps between its steps (`buffers:`): dense, undefined until a step writes it.
+typedef struct tl_buffer_decl {
+  tl_str name;
+  tl_loc loc;
+  tl_expr *dtype;
+  tl_expr **dims;
+  uint32_t num_dims;
+  tl_loc type_loc;
+} tl_buffer_decl;
+
+// One step of a chain: `kernel(arg, …, param=value)`.
+typedef struct tl_step {
+  tl_expr *call;                 // a CALL; its text is the name
+  const tl_kernel_spec *kernel;  // Borrowed from the spec. A kernel or another chain; NULL after an error
+} tl_step;
+
+// What a chain has in place of grid, tiles and body.
+typedef struct tl_chain_spec {
+  tl_buffer_decl *buffers;
+  uint32_t num_buffers;
+  tl_view *views;  // of arguments and of buffers
+  uint32_t num_views;
+  tl_step *steps;
+  uint32_t num_steps;
+} tl_chain_spec;
+
+// A document: a kernel or, with `chain`, a chain of kernels.
+struct tl_kernel_spec {
   tl_str name;
   tl_loc loc;  // of the name
   tl_str doc;
@@ -203,7 +232,7 @@ typedef struct tl_kernel_spec {
   uint32_t num_lets;
   tl_arg *args;
   uint32_t num_args;
-  tl_view *views;
+  tl_view *views;  // of arguments
   uint32_t num_views;
   tl_expr **requires_;
   uint32_t num_requires;
@@ -217,13 +246,14 @@ typedef struct tl_kernel_spec {
   uint32_t num_tiles;
   tl_macro_list macros;  // this kernel's own
   tl_stmt_list body;
+  tl_chain_spec *chain;  // NULL: a kernel
   tl_check check;
   tl_bench bench;
-} tl_kernel_spec;
+};
 
 typedef struct tl_spec {
   tl_arena arena;
-  tl_kernel_spec *kernels;
+  tl_kernel_spec *kernels;  // and chains, in the order of the file
   uint32_t num_kernels;
   tl_macro_list macros;  // of the file: from documents without `kernel`, and what they include
 } tl_spec;
@@ -246,7 +276,7 @@ typedef struct tl_spec_loader {
 } tl_spec_loader;
 
 // Parses a file's documents, reads what they include and expands the macros. Everything the language has is parsed and
-// checked for syntax; what later versions compile (chains, clusters, …) is refused by name. Reports in `diags`; returns
+// checked for syntax; what later versions compile (clusters, …) is refused by name. Reports in `diags`; returns
 // NULL only when nothing usable is left. Limits: 16 MiB of text, 100 000 nodes, 64 levels, 1 MiB a scalar, no aliases.
 // `include` reads files beside the one that names them; a source that is no file of tl_sources_read cannot include.
 // Included files and expansions of macros become further sources.

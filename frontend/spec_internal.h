@@ -44,6 +44,14 @@ void tl_spec_refuse_later(tl_spec_reader *reader, tl_loc loc, const char *key);
 const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
                                        const char *section);
 
+// A section that kernels and chains share; the key is known.
+void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_kernel_spec *kernel);
+// chain.c: a document `chain: name`. False when it has no usable name.
+bool tl_spec_read_chain(tl_spec_reader *reader, const tl_yaml_node *document, tl_kernel_spec *kernel);
+// Gives the steps of all chains their kernels; reports unknown ones and chains that run themselves.
+void tl_spec_resolve_chains(tl_spec_reader *reader, tl_spec *spec);
+void tl_spec_print_chain(const tl_chain_spec *chain, tl_strbuf *out);
+
 void tl_spec_read_body(tl_spec_reader *reader, const tl_yaml_node *node, tl_stmt_list *out);
 void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_check *out);
 // The names in `check` against the arguments; to be called when the document had no errors.

@@ -133,9 +133,11 @@ static void print_args(const tl_kernel_spec *kernel, tl_strbuf *out) {
 }
 
 static void print_views(const tl_kernel_spec *kernel, tl_strbuf *out) {
-  if (kernel->num_views) tl_strbuf_append_c(out, "views:\n");
-  for (uint32_t i = 0; i < kernel->num_views; i++) {
-    const tl_view *view = &kernel->views[i];
+  const tl_view *views = kernel->chain ? kernel->chain->views : kernel->views;
+  uint32_t num_views = kernel->chain ? kernel->chain->num_views : kernel->num_views;
+  if (num_views) tl_strbuf_append_c(out, "views:\n");
+  for (uint32_t i = 0; i < num_views; i++) {
+    const tl_view *view = &views[i];
     print_key(view->name, 2, out);
     tl_strbuf_append(out, view->base);
     tl_strbuf_append_c(out, " as ");
@@ -171,7 +173,7 @@ static void print_tiles(const tl_kernel_spec *kernel, int scope, const char *sec
 }
 
 static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
-  tl_strbuf_appendf(out, "kernel: %.*s\n", TL_STR_ARG(kernel->name));
+  tl_strbuf_appendf(out, "%s: %.*s\n", kernel->chain ? "chain" : "kernel", TL_STR_ARG(kernel->name));
   if (kernel->doc.len) {
     tl_strbuf_append_c(out, "doc: ");
     tl_spec_print_value(kernel->doc, out);
@@ -189,7 +191,8 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   print_requires(kernel, out);
   print_named("grid", kernel->grid, kernel->num_grid, out);
   tl_spec_print_expr("threads", kernel->threads, 0, out);
-  if (kernel->raster_panel || !tl_str_is(kernel->raster_order, "row")) {
+  if (kernel->chain) tl_spec_print_chain(kernel->chain, out);
+  if (kernel->raster_panel || (kernel->raster_order.len && !tl_str_is(kernel->raster_order, "row"))) {
     tl_strbuf_append_c(out, "rasterize:\n");
     tl_spec_print_expr("panel", kernel->raster_panel, 2, out);
     tl_strbuf_appendf(out, "  order: %.*s\n", TL_STR_ARG(kernel->raster_order));

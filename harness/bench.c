@@ -57,6 +57,17 @@ static char *print_bindings(tl_bindings bindings) {
   return tl_strbuf_take(&text);
 }
 
+// Of a chain the fastest unit that any of its kernels uses: what the roofline promises at most.
+static tl_bench_unit unit_of(const tl_bench_machine *machine, const tl_compiled *compiled) {
+  if (compiled->tile) return tl_bench_unit_of(compiled->tile);
+  tl_bench_unit unit = TL_BENCH_F32;
+  for (uint32_t i = 0; i < compiled->num_parts; i++) {
+    tl_bench_unit one = tl_bench_unit_of(compiled->parts[i].tile);
+    if (machine->flops[one] > machine->flops[unit]) unit = one;
+  }
+  return unit;
+}
+
 // Inputs as check makes them, `derive` included.
 static tl_status make_inputs(tl_bench_case *c) {
   const tl_bench_options *options = c->options;
@@ -92,11 +103,10 @@ static tl_status prepare(tl_bench_case *c) {
   request.target = options->target ? options->target : tl_run_device_target(options->device);
   tl_compiled_fini(c->compiled);
   TL_TRY(tl_compile(&request, c->sources, c->diags, c->compiled));
-  TL_TRY(tl_run_kernel_load(options->device, c->compiled->backend, &c->loaded));
+  TL_TRY(tl_run_kernel_load(options->device, c->compiled, &c->loaded));
   c->result->target = strdup(c->compiled->target->name);
-  c->result->unit = tl_bench_unit_of(c->compiled->tile);
-  c->result->registers = tl_kernel_registers(c->loaded->gpu_kernel);
-  c->result->local_bytes = tl_kernel_local_bytes(c->loaded->gpu_kernel);
+  c->result->unit = unit_of(c->machine, c->compiled);
+  tl_run_kernel_resources(c->loaded, &c->result->registers, &c->result->local_bytes);
   TL_TRY(make_inputs(c));
   TL_TRY(number_of(&c->env, c->kernel->bench.flops, c->diags, &c->result->flops));
   TL_TRY(number_of(&c->env, c->kernel->bench.bytes, c->diags, &c->result->bytes));
@@ -155,7 +165,7 @@ static tl_status check_case(tl_bench_case *c) {
 
 tl_status tl_bench_case_launch(void *user, uint32_t set, void *stream) {
   tl_bench_case *c = user;
-  return tl_kernel_launch(c->loaded->gpu_kernel, tl_bench_sets_arguments(&c->sets, set), c->sets.num_arguments, stream);
+  return tl_run_kernel_enqueue(c->loaded, tl_bench_sets_arguments(&c->sets, set), c->sets.num_arguments, stream);
 }
 
 static void report_progress(void *user, const char *what, uint32_t done, uint32_t total) {

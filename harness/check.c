@@ -64,7 +64,7 @@ static tl_status compile_case(checker *c, tl_bindings bindings) {
   request.target = c->options->target ? c->options->target : tl_run_device_target(c->options->device);
   tl_compiled_fini(c->compiled);
   tl_status status = tl_compile(&request, c->sources, c->diags, c->compiled);
-  if (!status) status = tl_run_kernel_load(c->options->device, c->compiled->backend, &c->loaded);
+  if (!status) status = tl_run_kernel_load(c->options->device, c->compiled, &c->loaded);
   if (!status) c->compiled_key = strdup(tl_strbuf_c(&key));
   tl_strbuf_fini(&key);
   return status;

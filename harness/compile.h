@@ -4,6 +4,7 @@
 #ifndef TL_HARNESS_COMPILE_H
 #define TL_HARNESS_COMPILE_H
 
+#include "frontend/chain.h"
 #include "frontend/instantiate.h"
 #include "llvm_backend/backend.h"
 #include "passes/passes.h"
@@ -15,9 +16,9 @@ typedef struct tl_compile_hook {
 } tl_compile_hook;
 
 typedef struct tl_compile_request {
-  const tl_kernel_spec *kernel;  // Borrowed.
+  const tl_kernel_spec *kernel;  // Borrowed. Or a chain
   tl_bindings bindings;
-  const tl_target *target;  // NULL: the kernel's, else sm_80
+  const tl_target *target;  // NULL: the kernel's (a chain's own, else that of its steps), else sm_80
   tl_pass_options passes;
   tl_backend_options backend;
   tl_compile_hook scheduled;
@@ -29,11 +30,14 @@ tl_compile_request tl_compile_request_default(const tl_kernel_spec *kernel);
 // unknown.
 const tl_target *tl_compile_target(const tl_compile_request *request, tl_diags *diags);
 
-typedef struct tl_compiled {
-  tl_module *tile;      // Owned. After the passes (scheduled level), or where stop_after left it.
-  tl_backend *backend;  // Owned. NULL when stopped before.
+typedef struct tl_compiled tl_compiled;
+struct tl_compiled {
+  tl_module *tile;      // Owned. After the passes (scheduled level), or where stop_after left it. Of a chain: NULL
+  tl_backend *backend;  // Owned. NULL when stopped before. Of a chain: of all its kernels
   const tl_target *target;
-} tl_compiled;
+  tl_compiled *parts;  // Owned. A chain's kernels, each compiled once for all steps with the same params
+  uint32_t num_parts;
+};
 
 // DIAGNOSTICS when `diags` got errors. With stop_after, passes or pass_limit the backend is not made. After a failure
 // `out` still holds the module as the failing stage left it (NULL when there was none); tl_compiled_fini it in any
@@ -41,5 +45,7 @@ typedef struct tl_compiled {
 TL_MUST_USE tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
                                  tl_compiled *out);
 void tl_compiled_fini(tl_compiled *compiled);
+// The tile IR as it was left; of a chain that of each of its kernels.
+void tl_compiled_print_tile(const tl_compiled *compiled, tl_strbuf *out);
 
 #endif

@@ -135,6 +135,11 @@ static tl_status finish_load(tl_run_kernel *kernel, tl_status status, tl_run_ker
   return status;
 }
 
+static void set_chain(tl_run_kernel *kernel, const tl_manifest_chain *chain) {
+  kernel->chain = chain;
+  kernel->info = &chain->face;
+}
+
 // The kernel outlives its backend: it keeps the manifest as text read back.
 static tl_status copy_manifest(tl_run_kernel *kernel, tl_backend *backend) {
   const tl_manifest *manifest;
@@ -146,27 +151,57 @@ static tl_status copy_manifest(tl_run_kernel *kernel, tl_backend *backend) {
   tl_strbuf_fini(&text);
   if (!status && kernel->manifest.num_kernels == 0)
     status = tl_status_make(TL_STATUS_INTERNAL, "the manifest has no kernel");
-  if (!status) kernel->info = &kernel->manifest.kernels[0];
-  return status;
+  if (status) return status;
+  kernel->info = &kernel->manifest.kernels[0];
+  if (kernel->manifest.num_chains > 0) set_chain(kernel, &kernel->manifest.chains[0]);
+  return TL_OK;
 }
 
-tl_status tl_run_kernel_load(tl_run_device *device, tl_backend *backend, tl_run_kernel **out_kernel) {
+tl_status tl_run_kernel_load(tl_run_device *device, const tl_compiled *compiled, tl_run_kernel **out_kernel) {
   tl_run_kernel *kernel = new_kernel(device);
-  tl_status status = copy_manifest(kernel, backend);
-  if (!status) status = device->ops->load(kernel, backend);
+  tl_status status = copy_manifest(kernel, compiled->backend);
+  if (!status) status = device->ops->load(kernel, compiled);
   return finish_load(kernel, status, out_kernel);
+}
+
+// The kernel or chain called `name`; without one the only chain, else the only kernel.
+static void find_info(tl_run_kernel *kernel, const char *name) {
+  const tl_manifest *manifest = &kernel->manifest;
+  for (uint32_t i = 0; i < manifest->num_chains; i++) {
+    bool is_only = !name && manifest->num_chains == 1;
+    if (is_only || (name && strcmp(manifest->chains[i].face.name, name) == 0)) set_chain(kernel, &manifest->chains[i]);
+  }
+  for (uint32_t i = 0; !kernel->info && i < manifest->num_kernels; i++) {
+    bool is_only = !name && manifest->num_kernels == 1;
+    if (is_only || (name && strcmp(manifest->kernels[i].name, name) == 0)) kernel->info = &manifest->kernels[i];
+  }
 }
 
 tl_status tl_run_kernel_load_ptx(tl_run_device *device, tl_str ptx, const char *name, tl_run_kernel **out_kernel) {
   tl_run_kernel *kernel = new_kernel(device);
   tl_status status = tl_manifest_read(&kernel->arena, ptx, &kernel->manifest);
-  if (!status) status = device->ops->load_ptx(kernel, ptx, name);
-  for (uint32_t i = 0; !status && i < kernel->manifest.num_kernels; i++) {
-    if (strcmp(kernel->manifest.kernels[i].name, tl_kernel_name(kernel->gpu_kernel)) == 0) {
-      kernel->info = &kernel->manifest.kernels[i];
-    }
+  if (!status) {
+    find_info(kernel, name);
+    status = device->ops->load_ptx(kernel, ptx, kernel->info ? kernel->info->name : name);
   }
   return finish_load(kernel, status, out_kernel);
+}
+
+void tl_run_kernel_resources(const tl_run_kernel *kernel, int *out_registers, int *out_local_bytes) {
+  *out_registers = *out_local_bytes = 0;
+  size_t count = kernel->program ? tl_program_num_kernels(kernel->program) : 0;
+  for (size_t i = 0; i < count; i++) {
+    const tl_kernel *one = tl_program_kernel_at(kernel->program, i);
+    if (kernel->gpu_kernel && one != kernel->gpu_kernel) continue;
+    if (tl_kernel_registers(one) > *out_registers) *out_registers = tl_kernel_registers(one);
+    if (tl_kernel_local_bytes(one) > *out_local_bytes) *out_local_bytes = tl_kernel_local_bytes(one);
+  }
+}
+
+tl_status tl_run_kernel_enqueue(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
+                                void *stream) {
+  if (kernel->gpu_chain) return tl_chain_launch(kernel->gpu_chain, arguments, num_arguments, NULL, 0, stream);
+  return tl_kernel_launch(kernel->gpu_kernel, arguments, num_arguments, stream);
 }
 
 void tl_run_kernel_destroy(tl_run_kernel *kernel) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "emulator/emulator.h"
+#include "harness/compile.h"
 #include "llvm_backend/backend.h"
 #include "tl/runtime.h"
 
@@ -42,13 +43,19 @@ TL_MUST_USE tl_status tl_run_device_release(tl_run_device *device, tl_run_buffer
 TL_MUST_USE tl_status tl_run_device_write(tl_run_device *device, const tl_run_buffer *buffer, const void *from);
 TL_MUST_USE tl_status tl_run_device_read(tl_run_device *device, const tl_run_buffer *buffer, void *to);
 
-// Loads what a backend compiled (its first kernel). The backend is used until this returns.
-TL_MUST_USE tl_status tl_run_kernel_load(tl_run_device *device, tl_backend *backend, tl_run_kernel **out_kernel);
+// Loads a compiled kernel or chain, which is used until this returns. A chain runs as a kernel of its arguments.
+TL_MUST_USE tl_status tl_run_kernel_load(tl_run_device *device, const tl_compiled *compiled,
+                                         tl_run_kernel **out_kernel);
 // Loads PTX text with its manifest; UNSUPPORTED in the emulator, which runs what the compiler makes before PTX.
 TL_MUST_USE tl_status tl_run_kernel_load_ptx(tl_run_device *device, tl_str ptx, const char *name,
                                              tl_run_kernel **out_kernel);
 void tl_run_kernel_destroy(tl_run_kernel *kernel);
 const tl_manifest_kernel *tl_run_kernel_manifest(const tl_run_kernel *kernel);
+// The largest registers a thread and local memory of its kernels, as the driver says; 0 in the emulator.
+void tl_run_kernel_resources(const tl_run_kernel *kernel, int *out_registers, int *out_local_bytes);
+// On a GPU: launches on `stream` without waiting.
+TL_MUST_USE tl_status tl_run_kernel_enqueue(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
+                                            void *stream);
 // Launches and waits for the end. Arguments as tl_kernel_launch takes them, with pointers of tl_run_buffer.
 TL_MUST_USE tl_status tl_run_kernel_launch(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments);
 

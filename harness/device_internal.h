@@ -12,7 +12,7 @@ typedef struct tl_run_device_ops {
   tl_status (*free)(tl_run_device *device, void *pointer);
   tl_status (*write)(tl_run_device *device, void *to, const void *from, uint64_t bytes);
   tl_status (*read)(tl_run_device *device, void *to, const void *from, uint64_t bytes);
-  tl_status (*load)(tl_run_kernel *kernel, tl_backend *backend);
+  tl_status (*load)(tl_run_kernel *kernel, const tl_compiled *compiled);
   tl_status (*load_ptx)(tl_run_kernel *kernel, tl_str ptx, const char *name);
   void (*unload)(tl_run_kernel *kernel);
   tl_status (*launch)(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments);
@@ -30,10 +30,12 @@ struct tl_run_kernel {
   tl_run_device *device;  // Borrowed.
   tl_arena arena;
   tl_manifest manifest;  // the kernel's own copy
-  const tl_manifest_kernel *info;
-  tl_program *program;        // GPU. Owned.
-  tl_kernel *gpu_kernel;      // GPU. Borrowed from the program.
-  tl_emu_kernel *emu_kernel;  // Emulator. Owned.
+  const tl_manifest_kernel *info;  // of a chain its face
+  const tl_manifest_chain *chain;  // NULL: a kernel
+  tl_program *program;             // GPU. Owned.
+  tl_kernel *gpu_kernel;           // GPU. Borrowed from the program. NULL: a chain
+  tl_chain *gpu_chain;             // GPU. Borrowed from the program. NULL: a kernel
+  tl_emu_kernel **emu_kernels;     // Emulator. Owned, as each of them: one for each kernel of the manifest
 };
 
 extern const tl_run_device_ops tl_run_cuda_ops, tl_run_emu_ops;

@@ -25,6 +25,11 @@ typedef struct tl_backend_options {
 TL_MUST_USE tl_status tl_backend_create(const tl_module *module, const tl_target *target,
                                         const tl_backend_options *options, tl_diags *diags, tl_backend **out_backend);
 void tl_backend_destroy(tl_backend *backend);
+// One backend of the kernels of several, for PTX of all and their manifest: `chain` says how they follow each other
+// (NULL: not at all). The kernels' names must differ. The parts stay the caller's and are not needed afterwards.
+TL_MUST_USE tl_status tl_backend_link(tl_backend *const *parts, uint32_t num_parts, const tl_target *target,
+                                      const tl_backend_options *options, const tl_manifest_chain *chain,
+                                      tl_backend **out_backend);
 
 // LLVM IR as lowered (before optimisation) …
 TL_MUST_USE tl_status tl_backend_print_llvm(tl_backend *backend, tl_strbuf *out);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launching on a GPU: the checked plan, workspaces, cuLaunchKernel.
-#include "runtime/arguments.h"
 #include "runtime/program.h"
 #include "support/status.h"
 
-// Memory that kernels of `user` (a tl_device) cannot use is refused before the launch, not found by a fault in it.
-static tl_status check_device_pointer(void *user, const char *name, const void *pointer) {
+tl_status tl_launch_check_pointer(void *user, const char *name, const void *pointer) {
   const tl_device *device = user;
   const tl_cuda_driver *driver = device->driver;
   tl_cu_pointer address = (tl_cu_pointer)(uintptr_t)pointer;
@@ -39,37 +37,42 @@ static tl_status make_plan(tl_kernel *kernel, const tl_argument *arguments, size
   tl_device *device = kernel->program->device;
   tl_launch_facts facts = {.num_sms = device->num_sms,
                            .resident_blocks = kernel->resident_blocks,
-                           .check_pointer = check_device_pointer,
+                           .check_pointer = tl_launch_check_pointer,
                            .user = device};
   return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, plan);
 }
 
-// The stream's workspace for `param`, at least `bytes` large. Zeroed when it is new; work already on the stream may
-// still use a smaller one, so that is freed only after the stream has come to its end.
-static tl_status take_workspace(tl_kernel *kernel, uint32_t param, int64_t bytes, void *stream, void **out_memory) {
-  tl_device *device = kernel->program->device;
+tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes, void *stream,
+                            void **out_memory, bool *out_is_new) {
   tl_workspace *found = NULL;
-  for (size_t i = 0; i < kernel->workspaces.len; i++) {
-    tl_workspace *candidate = &kernel->workspaces.items[i];
+  for (size_t i = 0; i < workspaces->len; i++) {
+    tl_workspace *candidate = &workspaces->items[i];
     if (candidate->param == param && candidate->stream == stream) found = candidate;
   }
   if (!found) {
-    tl_vec_push(&kernel->workspaces, (tl_workspace){.param = param, .stream = stream});
-    found = &tl_vec_last(&kernel->workspaces);
+    tl_vec_push(workspaces, (tl_workspace){.param = param, .stream = stream});
+    found = &tl_vec_last(workspaces);
   }
-  if (found->bytes < bytes) {
+  *out_is_new = found->bytes < bytes;
+  if (*out_is_new) {
     TL_TRY(tl_stream_synchronize(device, stream));
     TL_TRY(tl_device_free(device, found->memory));
     found->memory = NULL;
     found->bytes = 0;
     TL_TRY(tl_device_alloc(device, (size_t)bytes, &found->memory));
     found->bytes = bytes;
-    TL_TRY(tl_device_fill(device, found->memory, 0, (size_t)bytes, stream));
-  } else if (kernel->manifest->params[param].zero_each_launch) {
-    TL_TRY(tl_device_fill(device, found->memory, 0, (size_t)bytes, stream));
   }
   *out_memory = found->memory;
   return TL_OK;
+}
+
+// Zeroed when it is new, or for each launch.
+static tl_status take_workspace(tl_kernel *kernel, uint32_t param, int64_t bytes, void *stream, void **out_memory) {
+  tl_device *device = kernel->program->device;
+  bool is_new;
+  TL_TRY(tl_workspace_take(device, &kernel->workspaces, param, bytes, stream, out_memory, &is_new));
+  if (!is_new && !kernel->manifest->params[param].zero_each_launch) return TL_OK;
+  return tl_device_fill(device, *out_memory, 0, (size_t)bytes, stream);
 }
 
 static tl_status launch_plan(tl_kernel *kernel, tl_launch_plan *plan, void *stream) {
@@ -83,6 +86,13 @@ static tl_status launch_plan(tl_kernel *kernel, tl_launch_plan *plan, void *stre
   return TL_CUDA_CALL(device->driver, launch_kernel, kernel->function, plan->grid[0], plan->grid[1], plan->grid[2],
                       (unsigned)manifest->block_threads, 1, 1, (unsigned)manifest->dynamic_shared_bytes, stream,
                       plan->params, NULL);
+}
+
+tl_status tl_launch_run(tl_kernel *kernel, tl_launch_plan *plan, void *stream) {
+  pthread_mutex_lock(&kernel->lock);
+  tl_status status = launch_plan(kernel, plan, stream);
+  pthread_mutex_unlock(&kernel->lock);
+  return status;
 }
 
 tl_status tl_kernel_check(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
@@ -99,11 +109,7 @@ tl_status tl_kernel_launch(tl_kernel *kernel, const tl_argument *arguments, size
   TL_TRY(tl_device_enter(kernel->program->device));
   tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
   if (!status) {
-    if (!plan.is_empty) {
-      pthread_mutex_lock(&kernel->lock);
-      status = launch_plan(kernel, &plan, stream);
-      pthread_mutex_unlock(&kernel->lock);
-    }
+    if (!plan.is_empty) status = tl_launch_run(kernel, &plan, stream);
     tl_launch_plan_fini(&plan);
   }
   tl_device_leave(kernel->program->device);

@@ -88,6 +88,12 @@ static tl_status load(tl_program *program, const void *image, tl_str manifest_te
     program->kernels[i].manifest = &program->manifest.kernels[i];
     pthread_mutex_init(&program->kernels[i].lock, NULL);
   }
+  program->chains = tl_xcalloc(program->manifest.num_chains + 1, sizeof *program->chains);
+  for (uint32_t i = 0; i < program->manifest.num_chains; i++) {
+    program->chains[i].program = program;
+    program->chains[i].manifest = &program->manifest.chains[i];
+    pthread_mutex_init(&program->chains[i].lock, NULL);
+  }
   TL_TRY(tl_device_enter(program->device));
   tl_status status = load_module(program->device, image, &program->module);
   for (uint32_t i = 0; !status && i < program->manifest.num_kernels; i++) {
@@ -131,6 +137,14 @@ tl_status tl_program_load_image(tl_device *device, const void *image, size_t ima
   return status;
 }
 
+static void free_workspaces(const tl_program *program, tl_workspaces *workspaces) {
+  for (size_t w = 0; w < workspaces->len; w++) {
+    if (workspaces->items[w].memory)
+      program->device->driver->mem_free((tl_cu_pointer)(uintptr_t)workspaces->items[w].memory);
+  }
+  tl_vec_fini(workspaces);
+}
+
 void tl_program_destroy(tl_program *program) {
   if (!program) return;
   bool is_entered = false;
@@ -138,18 +152,17 @@ void tl_program_destroy(tl_program *program) {
   is_entered = !status;
   tl_status_free(status);
   for (uint32_t i = 0; program->kernels && i < program->manifest.num_kernels; i++) {
-    tl_kernel *kernel = &program->kernels[i];
-    for (size_t w = 0; w < kernel->workspaces.len; w++) {
-      if (kernel->workspaces.items[w].memory) {
-        program->device->driver->mem_free((tl_cu_pointer)(uintptr_t)kernel->workspaces.items[w].memory);
-      }
-    }
-    tl_vec_fini(&kernel->workspaces);
-    pthread_mutex_destroy(&kernel->lock);
+    free_workspaces(program, &program->kernels[i].workspaces);
+    pthread_mutex_destroy(&program->kernels[i].lock);
+  }
+  for (uint32_t i = 0; program->chains && i < program->manifest.num_chains; i++) {
+    free_workspaces(program, &program->chains[i].workspaces);
+    pthread_mutex_destroy(&program->chains[i].lock);
   }
   if (program->module) program->device->driver->module_unload(program->module);
   if (is_entered) tl_device_leave(program->device);
   free(program->kernels);
+  free(program->chains);
   tl_arena_fini(&program->arena);
   free(program);
 }

@@ -5,17 +5,19 @@
 
 #include <pthread.h>
 
+#include "runtime/arguments.h"
 #include "runtime/device.h"
 #include "support/manifest.h"
 #include "support/vec.h"
 
-// Device memory of a workspace param: one a kernel, param and stream, grown when a launch needs more.
+// Device memory of a workspace: one a kernel, param and stream, or a chain and stream, grown when a launch needs more.
 typedef struct tl_workspace {
-  uint32_t param;
+  uint32_t param;  // of a kernel; 0 for a chain
   void *stream;
   void *memory;  // Owned. Device memory.
   int64_t bytes;
 } tl_workspace;
+typedef TL_VEC(tl_workspace) tl_workspaces;
 
 struct tl_kernel {
   tl_program *program;                 // Borrowed.
@@ -25,7 +27,14 @@ struct tl_kernel {
   int local_bytes;
   int64_t resident_blocks;  // on the whole device
   pthread_mutex_t lock;     // of `workspaces`
-  TL_VEC(tl_workspace) workspaces;
+  tl_workspaces workspaces;
+};
+
+struct tl_chain {
+  tl_program *program;                // Borrowed.
+  const tl_manifest_chain *manifest;  // Borrowed from the program.
+  pthread_mutex_t lock;               // of `workspaces`
+  tl_workspaces workspaces;
 };
 
 struct tl_program {
@@ -34,6 +43,18 @@ struct tl_program {
   tl_manifest manifest;
   tl_cu_module module;
   tl_kernel *kernels;  // Owned. manifest.num_kernels of them.
+  tl_chain *chains;    // Owned. manifest.num_chains of them.
 };
+
+// ---- launch.c, for chains too
+
+// The stream's workspace for `param`, at least `bytes` large; `*out_is_new` when its content is undefined. Work already
+// on the stream may still use a smaller one, so that is freed only after the stream has come to its end.
+TL_MUST_USE tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes,
+                                        void *stream, void **out_memory, bool *out_is_new);
+// Memory that kernels of `user` (a tl_device) cannot use is refused before the launch, not found by a fault in it.
+tl_status tl_launch_check_pointer(void *user, const char *name, const void *pointer);
+// Launches a checked plan that is not empty. Takes the kernel's lock.
+TL_MUST_USE tl_status tl_launch_run(tl_kernel *kernel, tl_launch_plan *plan, void *stream);
 
 #endif

@@ -58,6 +58,48 @@ typedef struct tl_manifest_kernel {
   int32_t cluster[3];  // 1 1 1 without clusters
 } tl_manifest_kernel;
 
+// What a step of a chain gives one parameter of its kernel.
+typedef enum tl_manifest_given_kind {
+  TL_MGIVEN_ARGUMENT,  // memory of an argument of the chain
+  TL_MGIVEN_BUFFER,    // memory of a buffer of the chain
+  TL_MGIVEN_SCALAR,    // a scalar argument of the chain, passed on
+  TL_MGIVEN_INT,       // a value; also of a dynamic param
+  TL_MGIVEN_FLOAT
+} tl_manifest_given_kind;
+
+typedef struct tl_manifest_given {
+  tl_manifest_given_kind kind;
+  const char *name;          // the kernel's parameter
+  uint32_t index;            // ARGUMENT, SCALAR: of the chain's params; BUFFER: of its buffers
+  tl_dtype dtype;            // of memory, which may be viewed under another dtype and shape than it has
+  int32_t rank;              //
+  const tl_mexpr **dims;     // elements
+  const tl_mexpr **strides;  // elements
+  const tl_mexpr *value;     // INT
+  double number;             // FLOAT
+} tl_manifest_given;
+
+typedef struct tl_manifest_step {
+  uint32_t kernel;  // of the manifest's kernels
+  tl_manifest_given *given;
+  uint32_t num_given;
+} tl_manifest_step;
+
+// Memory that a chain needs between its steps: undefined until a step writes it.
+typedef struct tl_manifest_buffer {
+  const char *name;
+  const tl_mexpr *bytes;
+} tl_manifest_buffer;
+
+// Kernels launched in order on one stream.
+typedef struct tl_manifest_chain {
+  tl_manifest_kernel face;  // name, doc, params and requires as of a kernel; the rest says nothing
+  tl_manifest_buffer *buffers;
+  uint32_t num_buffers;
+  tl_manifest_step *steps;
+  uint32_t num_steps;
+} tl_manifest_chain;
+
 typedef struct tl_manifest {
   tl_arena *arena;  // Borrowed; holds everything.
   int abi;
@@ -66,6 +108,8 @@ typedef struct tl_manifest {
   int ptx_version;        // 80 is 8.0
   tl_manifest_kernel *kernels;
   uint32_t num_kernels;
+  tl_manifest_chain *chains;
+  uint32_t num_chains;
 } tl_manifest;
 
 // Parses the expression; NULL with a status that quotes the place.

@@ -2,12 +2,13 @@
 // Reads a manifest from JSON or from the head of a PTX file. What it does not know it refuses: a newer manifest may ask
 // for something (a hidden parameter, a cluster) without which a launch would be wrong.
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/manifest.h"
 #include "support/status.h"
 
-enum { MAX_KERNELS = 1024, MAX_PARAMS = 1024, MAX_RANK = 16 };
+enum { MAX_KERNELS = 1024, MAX_PARAMS = 1024, MAX_RANK = 16, MAX_STEPS = 65536 };
 
 // The keys that an object may have, and whether each must be there.
 typedef struct key_rule {
@@ -171,6 +172,22 @@ static tl_status read_requires(tl_arena *arena, json_t *list, const char *where,
   return TL_OK;
 }
 
+// name, doc, params and requires: what kernels and chains have in common.
+static tl_status read_face(tl_arena *arena, json_t *object, tl_manifest_kernel *kernel) {
+  TL_TRY(read_text(arena, object, "kernel", "name", &kernel->name));
+  const char *where = kernel->name;
+  kernel->doc = "";
+  if (json_object_get(object, "doc")) TL_TRY(read_text(arena, object, where, "doc", &kernel->doc));
+  json_t *params = json_object_get(object, "params");
+  if (!json_is_array(params) || json_array_size(params) > MAX_PARAMS) return bad(where, "params must be a list");
+  kernel->num_params = (uint32_t)json_array_size(params);
+  kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, kernel->num_params + 1);
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    TL_TRY(read_param(arena, json_array_get(params, i), &kernel->params[i]));
+  }
+  return read_requires(arena, json_object_get(object, "requires"), where, kernel);
+}
+
 static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel *kernel) {
   static const key_rule rules[] = {{"name", true},
                                    {"doc", false},
@@ -183,18 +200,8 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
                                    {"static_shared_bytes", true},
                                    {"dynamic_shared_bytes", true}};
   TL_TRY(check_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
-  TL_TRY(read_text(arena, object, "kernel", "name", &kernel->name));
+  TL_TRY(read_face(arena, object, kernel));
   const char *where = kernel->name;
-  kernel->doc = "";
-  if (json_object_get(object, "doc")) TL_TRY(read_text(arena, object, where, "doc", &kernel->doc));
-  json_t *params = json_object_get(object, "params");
-  if (!json_is_array(params) || json_array_size(params) > MAX_PARAMS) return bad(where, "params must be a list");
-  kernel->num_params = (uint32_t)json_array_size(params);
-  kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, kernel->num_params + 1);
-  for (uint32_t i = 0; i < kernel->num_params; i++) {
-    TL_TRY(read_param(arena, json_array_get(params, i), &kernel->params[i]));
-  }
-  TL_TRY(read_requires(arena, json_object_get(object, "requires"), where, kernel));
   TL_TRY(read_exprs(arena, json_object_get(object, "grid"), where, kernel->grid, 3));
   int64_t threads = 1, math = 1;
   TL_TRY(read_int(object, where, "block_threads", 1, 1024, &threads));
@@ -215,6 +222,125 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
   return TL_OK;
 }
 
+// ---- chains
+
+static tl_status read_buffers(tl_arena *arena, json_t *list, tl_manifest_chain *chain) {
+  static const key_rule rules[] = {{"name", true}, {"bytes", true}};
+  const char *where = chain->face.name;
+  if (!json_is_array(list) || json_array_size(list) > MAX_PARAMS) return bad(where, "buffers must be a list");
+  chain->num_buffers = (uint32_t)json_array_size(list);
+  chain->buffers = TL_NEW_ARRAY(arena, tl_manifest_buffer, chain->num_buffers + 1);
+  for (uint32_t i = 0; i < chain->num_buffers; i++) {
+    json_t *object = json_array_get(list, i);
+    TL_TRY(check_keys(object, "buffers", rules, 2));
+    TL_TRY(read_text(arena, object, where, "name", &chain->buffers[i].name));
+    TL_TRY(read_expr(arena, json_object_get(object, "bytes"), where, &chain->buffers[i].bytes));
+  }
+  return TL_OK;
+}
+
+// The memory or scalar of the chain that `key` of a given value names.
+static tl_status find_given(tl_arena *arena, json_t *object, const char *key, const tl_manifest_chain *chain,
+                            tl_manifest_given *out) {
+  const char *name = "";
+  TL_TRY(read_text(arena, object, out->name, key, &name));
+  for (uint32_t i = 0; out->kind == TL_MGIVEN_BUFFER && i < chain->num_buffers; i++) {
+    out->index = i;
+    if (strcmp(chain->buffers[i].name, name) == 0) return TL_OK;
+  }
+  tl_manifest_param_kind wanted = out->kind == TL_MGIVEN_SCALAR ? TL_MPARAM_SCALAR : TL_MPARAM_TENSOR;
+  for (uint32_t i = 0; out->kind != TL_MGIVEN_BUFFER && i < chain->face.num_params; i++) {
+    out->index = i;
+    if (chain->face.params[i].kind == wanted && strcmp(chain->face.params[i].name, name) == 0) return TL_OK;
+  }
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: the chain has no %s '%s'", out->name, key, name);
+}
+
+static tl_status read_memory(tl_arena *arena, json_t *object, tl_manifest_given *out) {
+  json_t *dims = json_object_get(object, "dims");
+  TL_TRY(read_dtype(object, out->name, &out->dtype));
+  if (!json_is_array(dims) || json_array_size(dims) > MAX_RANK)
+    return bad(out->name, "dims must be a list of at most 16");
+  size_t rank = json_array_size(dims);
+  out->rank = (int32_t)rank;
+  out->dims = TL_NEW_ARRAY(arena, const tl_mexpr *, rank + 1);
+  out->strides = TL_NEW_ARRAY(arena, const tl_mexpr *, rank + 1);
+  TL_TRY(read_exprs(arena, dims, out->name, out->dims, rank));
+  return read_exprs(arena, json_object_get(object, "strides"), out->name, out->strides, rank);
+}
+
+static tl_status read_given(tl_arena *arena, json_t *object, const tl_manifest_chain *chain, tl_manifest_given *out) {
+  static const struct {
+    const char *key;
+    tl_manifest_given_kind kind;
+  } kinds[] = {{"argument", TL_MGIVEN_ARGUMENT}, {"buffer", TL_MGIVEN_BUFFER}, {"scalar", TL_MGIVEN_SCALAR},
+               {"int", TL_MGIVEN_INT},           {"float", TL_MGIVEN_FLOAT}};
+  if (!json_is_object(object)) return bad(chain->face.name, "given must be a list of objects");
+  TL_TRY(read_text(arena, object, chain->face.name, "name", &out->name));
+  size_t at = 0;
+  while (at < sizeof kinds / sizeof kinds[0] && !json_object_get(object, kinds[at].key)) at++;
+  if (at == sizeof kinds / sizeof kinds[0])
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: '%s' is given in an unknown way", out->name);
+  out->kind = kinds[at].kind;
+  const key_rule memory_rules[] = {
+      {"name", true}, {kinds[at].key, true}, {"dtype", true}, {"dims", true}, {"strides", true}};
+  bool is_memory = out->kind == TL_MGIVEN_ARGUMENT || out->kind == TL_MGIVEN_BUFFER;
+  TL_TRY(check_keys(object, out->name, memory_rules, is_memory ? 5 : 2));
+  if (is_memory) TL_TRY(read_memory(arena, object, out));
+  if (is_memory || out->kind == TL_MGIVEN_SCALAR) return find_given(arena, object, kinds[at].key, chain, out);
+  if (out->kind == TL_MGIVEN_INT) return read_expr(arena, json_object_get(object, "int"), out->name, &out->value);
+  const char *text = "";
+  TL_TRY(read_text(arena, object, out->name, "float", &text));
+  char *end = NULL;
+  out->number = strtod(text, &end);
+  return end == text || *end ? bad(out->name, "float must be a number as text") : TL_OK;
+}
+
+static tl_status read_steps(tl_arena *arena, json_t *list, const tl_manifest *manifest, tl_manifest_chain *chain) {
+  static const key_rule rules[] = {{"kernel", true}, {"given", true}};
+  const char *where = chain->face.name;
+  if (!json_is_array(list) || json_array_size(list) > MAX_STEPS) return bad(where, "steps must be a list");
+  chain->num_steps = (uint32_t)json_array_size(list);
+  chain->steps = TL_NEW_ARRAY(arena, tl_manifest_step, chain->num_steps + 1);
+  for (uint32_t i = 0; i < chain->num_steps; i++) {
+    json_t *object = json_array_get(list, i), *given = json_object_get(object, "given");
+    tl_manifest_step *step = &chain->steps[i];
+    const char *kernel = "";
+    TL_TRY(check_keys(object, "steps", rules, 2));
+    TL_TRY(read_text(arena, object, where, "kernel", &kernel));
+    while (step->kernel < manifest->num_kernels && strcmp(manifest->kernels[step->kernel].name, kernel) != 0)
+      step->kernel++;
+    if (step->kernel == manifest->num_kernels)
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: there is no kernel '%s'", where, kernel);
+    if (!json_is_array(given) || json_array_size(given) > MAX_PARAMS) return bad(where, "given must be a list");
+    step->num_given = (uint32_t)json_array_size(given);
+    step->given = TL_NEW_ARRAY(arena, tl_manifest_given, step->num_given + 1);
+    for (uint32_t k = 0; k < step->num_given; k++)
+      TL_TRY(read_given(arena, json_array_get(given, k), chain, &step->given[k]));
+  }
+  return TL_OK;
+}
+
+static tl_status read_chain(tl_arena *arena, json_t *object, const tl_manifest *manifest, tl_manifest_chain *chain) {
+  static const key_rule rules[] = {{"name", true},     {"doc", false},    {"params", true},
+                                   {"requires", true}, {"buffers", true}, {"steps", true}};
+  TL_TRY(check_keys(object, "chain", rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(read_face(arena, object, &chain->face));
+  for (int i = 0; i < 3; i++) chain->face.grid[i] = tl_mexpr_int(arena, 1);
+  TL_TRY(read_buffers(arena, json_object_get(object, "buffers"), chain));
+  return read_steps(arena, json_object_get(object, "steps"), manifest, chain);
+}
+
+static tl_status read_chains(tl_arena *arena, json_t *list, tl_manifest *out) {
+  if (!list) return TL_OK;
+  if (!json_is_array(list) || json_array_size(list) > MAX_KERNELS) return bad("chains", "expected a list");
+  out->num_chains = (uint32_t)json_array_size(list);
+  out->chains = TL_NEW_ARRAY(arena, tl_manifest_chain, out->num_chains + 1);
+  for (uint32_t i = 0; i < out->num_chains; i++)
+    TL_TRY(read_chain(arena, json_array_get(list, i), out, &out->chains[i]));
+  return TL_OK;
+}
+
 // "8.0" is 80.
 static tl_status parse_ptx_version(const char *text, int *out) {
   const char *dot = strchr(text, '.');
@@ -232,7 +358,7 @@ static tl_status parse_ptx_version(const char *text, int *out) {
 
 static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
   static const key_rule rules[] = {
-      {"abi", true}, {"generator", true}, {"target", true}, {"ptx_version", true}, {"kernels", true}};
+      {"abi", true}, {"generator", true}, {"target", true}, {"ptx_version", true}, {"kernels", true}, {"chains", false}};
   // The ABI first: with another one no other key means anything.
   json_t *abi = json_is_object(root) ? json_object_get(root, "abi") : NULL;
   if (!json_is_integer(abi)) return bad("abi", "expected an integer");
@@ -254,7 +380,7 @@ static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
   for (uint32_t i = 0; i < out->num_kernels; i++) {
     TL_TRY(read_kernel(arena, json_array_get(kernels, i), &out->kernels[i]));
   }
-  return TL_OK;
+  return read_chains(arena, json_object_get(root, "chains"), out);
 }
 
 // The leading "//" lines without their marks. The manifest ends at the first other line.

@@ -124,7 +124,8 @@ static void write_int(writer *w, int depth, const char *name, int64_t value) {
   tl_strbuf_appendf(w->out, "%lld,", (long long)value);
 }
 
-static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
+// name, doc, params and requires: what kernels and chains have in common.
+static void write_face(writer *w, const tl_manifest_kernel *kernel) {
   tl_strbuf *out = w->out;
   line(w, 2);
   tl_strbuf_append_char(out, '{');
@@ -155,6 +156,11 @@ static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
   }
   if (kernel->num_requires) line(w, 3);
   tl_strbuf_append_c(out, "],");
+}
+
+static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
+  tl_strbuf *out = w->out;
+  write_face(w, kernel);
   key(w, 3, "grid");
   tl_strbuf_append_char(out, '[');
   for (int i = 0; i < 3; i++) {
@@ -170,6 +176,73 @@ static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
   tl_strbuf_appendf(out, "[%d, %d, %d]", kernel->cluster[0], kernel->cluster[1], kernel->cluster[2]);
   line(w, 2);
   tl_strbuf_append_char(out, '}');
+}
+
+static void write_given(writer *w, const tl_manifest_chain *chain, const tl_manifest_given *given) {
+  tl_strbuf_append_c(w->out, "{\"name\": ");
+  write_text(w, given->name);
+  switch (given->kind) {
+    case TL_MGIVEN_ARGUMENT:
+    case TL_MGIVEN_BUFFER:
+      tl_strbuf_append_c(w->out, given->kind == TL_MGIVEN_BUFFER ? ", \"buffer\": " : ", \"argument\": ");
+      write_text(w, given->kind == TL_MGIVEN_BUFFER ? chain->buffers[given->index].name
+                                                    : chain->face.params[given->index].name);
+      tl_strbuf_appendf(w->out, ", \"dtype\": \"%s\"", tl_dtype_name(given->dtype));
+      write_exprs(w, "dims", given->dims, given->rank);
+      write_exprs(w, "strides", given->strides, given->rank);
+      break;
+    case TL_MGIVEN_SCALAR:
+      tl_strbuf_append_c(w->out, ", \"scalar\": ");
+      write_text(w, chain->face.params[given->index].name);
+      break;
+    case TL_MGIVEN_INT:
+      tl_strbuf_append_c(w->out, ", \"int\": ");
+      write_expr(w, given->value);
+      break;
+    case TL_MGIVEN_FLOAT:
+      // As text: JSON has no infinity.
+      tl_strbuf_append_c(w->out, ", \"float\": \"");
+      tl_strbuf_append_double(w->out, given->number);
+      tl_strbuf_append_char(w->out, '"');
+      break;
+  }
+  tl_strbuf_append_char(w->out, '}');
+}
+
+static void write_chain(writer *w, const tl_manifest *manifest, const tl_manifest_chain *chain) {
+  write_face(w, &chain->face);
+  key(w, 3, "buffers");
+  tl_strbuf_append_char(w->out, '[');
+  for (uint32_t i = 0; i < chain->num_buffers; i++) {
+    line(w, 4);
+    tl_strbuf_append_c(w->out, "{\"name\": ");
+    write_text(w, chain->buffers[i].name);
+    tl_strbuf_append_c(w->out, ", \"bytes\": ");
+    write_expr(w, chain->buffers[i].bytes);
+    tl_strbuf_append_c(w->out, i + 1 < chain->num_buffers ? "}," : "}");
+  }
+  if (chain->num_buffers) line(w, 3);
+  tl_strbuf_append_c(w->out, "],");
+  key(w, 3, "steps");
+  tl_strbuf_append_char(w->out, '[');
+  for (uint32_t i = 0; i < chain->num_steps; i++) {
+    const tl_manifest_step *step = &chain->steps[i];
+    line(w, 4);
+    tl_strbuf_append_c(w->out, "{\"kernel\": ");
+    write_text(w, manifest->kernels[step->kernel].name);
+    tl_strbuf_append_c(w->out, ", \"given\": [");
+    for (uint32_t k = 0; k < step->num_given; k++) {
+      line(w, 5);
+      write_given(w, chain, &step->given[k]);
+      if (k + 1 < step->num_given) tl_strbuf_append_char(w->out, ',');
+    }
+    if (step->num_given) line(w, 4);
+    tl_strbuf_append_c(w->out, i + 1 < chain->num_steps ? "]}," : "]}");
+  }
+  if (chain->num_steps) line(w, 3);
+  tl_strbuf_append_char(w->out, ']');
+  line(w, 2);
+  tl_strbuf_append_char(w->out, '}');
 }
 
 void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_strbuf *out) {
@@ -193,6 +266,17 @@ void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_
   }
   if (manifest->num_kernels) line(&w, 1);
   tl_strbuf_append_char(out, ']');
+  if (manifest->num_chains) {
+    tl_strbuf_append_char(out, ',');
+    key(&w, 1, "chains");
+    tl_strbuf_append_char(out, '[');
+    for (uint32_t i = 0; i < manifest->num_chains; i++) {
+      write_chain(&w, manifest, &manifest->chains[i]);
+      if (i + 1 < manifest->num_chains) tl_strbuf_append_char(out, ',');
+    }
+    line(&w, 1);
+    tl_strbuf_append_char(out, ']');
+  }
   line(&w, 0);
   tl_strbuf_append_c(out, "}\n");
 }

@@ -8,7 +8,6 @@
 #include "harness/check.h"
 #include "harness/file.h"
 #include "harness/ptxas.h"
-#include "ir/text.h"
 #include "tools/cli.h"
 
 static const char usage[] =
@@ -153,7 +152,7 @@ static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
 
 static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
   if (!compiled->backend) {  // the passes were told to stop early
-    tl_module_print(compiled->tile, out);
+    tl_compiled_print_tile(compiled, out);
     return TL_OK;
   }
   const tl_manifest *manifest;
@@ -162,7 +161,7 @@ static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
     case EMIT_TILE:
       break;
     case EMIT_SCHEDULED:
-      tl_module_print(compiled->tile, out);
+      tl_compiled_print_tile(compiled, out);
       break;
     case EMIT_LLVM:
       return tl_backend_print_llvm(compiled->backend, out);

@@ -99,7 +99,7 @@ static tl_status run(tl_cli *cli) {
   if (!status) {
     tl_strbuf text;
     tl_strbuf_init(&text);
-    tl_module_print(compiled.tile, &text);
+    tl_compiled_print_tile(&compiled, &text);
     status = tl_file_write(cli->output ? cli->output : "-", tl_strbuf_view(&text));
     tl_strbuf_fini(&text);
   }

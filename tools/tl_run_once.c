@@ -231,7 +231,7 @@ tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel) {
                              .ints_by_default = true};
   tl_status status = tl_compile(&request, &t->cli.sources, &t->cli.diags, &compiled);
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&t->cli, &compiled);
-  if (!status) status = tl_run_kernel_load(t->device, compiled.backend, &loaded);
+  if (!status) status = tl_run_kernel_load(t->device, &compiled, &loaded);
   tl_compiled_fini(&compiled);
   if (!status) status = tl_run_args_from_spec(kernel, &env, &t->cli.diags, &args);
   if (!status) status = launch(t, loaded, &inputs, &args, dynamics, num_dynamics);

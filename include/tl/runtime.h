@@ -22,6 +22,8 @@ typedef struct tl_device tl_device;
 typedef struct tl_program tl_program;
 // One kernel of a program. Borrowed from the program.
 typedef struct tl_kernel tl_kernel;
+// Kernels of a program launched in order, with memory between them. Borrowed from the program.
+typedef struct tl_chain tl_chain;
 
 // ---- devices
 
@@ -119,6 +121,29 @@ TL_API TL_MUST_USE tl_status tl_kernel_check(tl_kernel *kernel, const tl_argumen
 // succeeds.
 TL_API TL_MUST_USE tl_status tl_kernel_launch(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
                                               void *stream);
+
+// ---- chains: several kernels in order on one stream
+
+TL_API size_t tl_program_num_chains(const tl_program *program);
+// NULL past the end.
+TL_API tl_chain *tl_program_chain_at(tl_program *program, size_t index);
+// The chain called `name`; NULL stands for the only one. NOT_FOUND lists what there is.
+TL_API TL_MUST_USE tl_status tl_program_chain(tl_program *program, const char *name, tl_chain **out_chain);
+TL_API const char *tl_chain_name(const tl_chain *chain);
+TL_API size_t tl_chain_num_steps(const tl_chain *chain);
+
+// Bytes of device memory that the chain's buffers need for these arguments; their pointers are not looked at and may
+// be NULL. 0 when it has no buffers.
+TL_API TL_MUST_USE tl_status tl_chain_workspace_bytes(tl_chain *chain, const tl_argument *arguments,
+                                                      size_t num_arguments, size_t *out_bytes);
+// Checks the arguments of the chain, and what its steps make of them, as tl_kernel_check does for a kernel.
+TL_API TL_MUST_USE tl_status tl_chain_check(tl_chain *chain, const tl_argument *arguments, size_t num_arguments);
+// Checks, then launches every step on `stream` and returns without waiting; when a check fails nothing is launched.
+// `workspace` holds the buffers: `workspace_bytes` of device memory, 256-byte aligned, at least what
+// tl_chain_workspace_bytes says and free until the stream has passed the chain. NULL: memory that the program keeps for
+// the chain and the stream, allocated (and grown, which waits for the stream) when a launch needs it.
+TL_API TL_MUST_USE tl_status tl_chain_launch(tl_chain *chain, const tl_argument *arguments, size_t num_arguments,
+                                             void *workspace, size_t workspace_bytes, void *stream);
 
 #ifdef __cplusplus
 }

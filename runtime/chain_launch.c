@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Launching a chain on a GPU: every step is checked and planned before the first one is launched.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/chain.h"
+#include "runtime/program.h"
+#include "support/status.h"
+
+static tl_launch_facts facts_of(const tl_chain *chain) {
+  return (tl_launch_facts){.num_sms = chain->program->device->num_sms, .user = chain->program->device};
+}
+
+// The buffers at their places in a workspace.
+static void place_buffers(const tl_chain_launch_plan *plan, void *workspace, void **out) {
+  for (uint32_t i = 0; i < plan->chain->num_buffers; i++) out[i] = (char *)workspace + plan->buffer_offsets[i];
+}
+
+// Plans of all steps; those made are counted also on failure.
+static tl_status plan_steps(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, tl_launch_plan *steps,
+                            uint32_t *out_num) {
+  const tl_manifest_chain *manifest = chain->manifest;
+  void **buffers = tl_xcalloc(manifest->num_buffers + 1, sizeof *buffers);
+  place_buffers(plan, workspace, buffers);
+  tl_launch_facts facts = facts_of(chain);
+  tl_status status = TL_OK;
+  for (*out_num = 0; !status && *out_num < manifest->num_steps; *out_num += !status) {
+    tl_kernel *kernel = &chain->program->kernels[manifest->steps[*out_num].kernel];
+    const tl_argument *arguments;
+    size_t num_arguments;
+    facts.resident_blocks = kernel->resident_blocks;
+    status = tl_chain_launch_plan_step(plan, *out_num, buffers, &arguments, &num_arguments);
+    if (!status) status = tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, &steps[*out_num]);
+    status = tl_status_annotate(status, "step %u, '%s'", *out_num + 1, kernel->manifest->name);
+  }
+  free(buffers);
+  return status;
+}
+
+static void fini_steps(tl_launch_plan *steps, uint32_t num) {
+  for (uint32_t i = 0; i < num; i++) tl_launch_plan_fini(&steps[i]);
+  free(steps);
+}
+
+// What the caller gave, or the chain's own for the stream.
+static tl_status take_workspace(tl_chain *chain, const tl_chain_launch_plan *plan, void *given, size_t given_bytes,
+                                void *stream, void **out) {
+  tl_device *device = chain->program->device;
+  bool is_new;
+  *out = NULL;
+  if (plan->workspace_bytes == 0) return TL_OK;
+  if (!given) return tl_workspace_take(device, &chain->workspaces, 0, plan->workspace_bytes, stream, out, &is_new);
+  if (given_bytes < (size_t)plan->workspace_bytes)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the workspace has %zu bytes, %lld are needed", given_bytes,
+                          (long long)plan->workspace_bytes);
+  if ((uintptr_t)given % TL_CHAIN_ALIGN != 0)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the workspace is not aligned to %d bytes", TL_CHAIN_ALIGN);
+  *out = given;
+  return tl_launch_check_pointer(device, "workspace", given);
+}
+
+static tl_status make_plan(tl_chain *chain, const tl_argument *arguments, size_t num_arguments, bool with_pointers,
+                           tl_chain_launch_plan *plan) {
+  tl_launch_facts facts = facts_of(chain);
+  if (with_pointers) facts.check_pointer = tl_launch_check_pointer;
+  return tl_chain_launch_plan_create(chain->manifest, arguments, num_arguments, &facts, plan);
+}
+
+static tl_status launch(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, size_t workspace_bytes,
+                        void *stream) {
+  uint32_t num = 0;
+  tl_launch_plan *steps = tl_xcalloc(chain->manifest->num_steps + 1, sizeof *steps);
+  void *memory = NULL;
+  tl_status status = take_workspace(chain, plan, workspace, workspace_bytes, stream, &memory);
+  if (!status) status = plan_steps(chain, plan, memory, steps, &num);
+  for (uint32_t i = 0; !status && i < num; i++) {
+    tl_kernel *kernel = &chain->program->kernels[chain->manifest->steps[i].kernel];
+    if (steps[i].is_empty) continue;
+    status = tl_status_annotate(tl_launch_run(kernel, &steps[i], stream), "step %u, '%s'", i + 1,
+                                kernel->manifest->name);
+  }
+  fini_steps(steps, num);
+  return status;
+}
+
+tl_status tl_chain_launch(tl_chain *chain, const tl_argument *arguments, size_t num_arguments, void *workspace,
+                          size_t workspace_bytes, void *stream) {
+  tl_chain_launch_plan plan;
+  TL_TRY(tl_device_enter(chain->program->device));
+  tl_status status = make_plan(chain, arguments, num_arguments, true, &plan);
+  if (!status) {
+    // One launch at a time: a larger workspace replaces the one that another thread is about to use.
+    pthread_mutex_lock(&chain->lock);
+    status = launch(chain, &plan, workspace, workspace_bytes, stream);
+    pthread_mutex_unlock(&chain->lock);
+    tl_chain_launch_plan_fini(&plan);
+  }
+  tl_device_leave(chain->program->device);
+  return tl_status_annotate(status, "launching '%s'", chain->manifest->face.name);
+}
+
+tl_status tl_chain_check(tl_chain *chain, const tl_argument *arguments, size_t num_arguments) {
+  tl_chain_launch_plan plan;
+  TL_TRY(tl_device_enter(chain->program->device));
+  tl_status status = make_plan(chain, arguments, num_arguments, true, &plan);
+  if (!status) {
+    uint32_t num = 0;
+    tl_launch_plan *steps = tl_xcalloc(chain->manifest->num_steps + 1, sizeof *steps);
+    // An address that nothing will use: aligned, and not NULL.
+    status = plan_steps(chain, &plan, (void *)(uintptr_t)TL_CHAIN_ALIGN, steps, &num);
+    fini_steps(steps, num);
+    tl_chain_launch_plan_fini(&plan);
+  }
+  tl_device_leave(chain->program->device);
+  return status;
+}
+
+tl_status tl_chain_workspace_bytes(tl_chain *chain, const tl_argument *arguments, size_t num_arguments,
+                                   size_t *out_bytes) {
+  tl_chain_launch_plan plan;
+  *out_bytes = 0;
+  // Pointers may still be missing: a framework asks before it allocates.
+  tl_argument *shapes = tl_xcalloc(num_arguments + 1, sizeof *shapes);
+  memcpy(shapes, arguments, num_arguments * sizeof *shapes);
+  for (size_t i = 0; i < num_arguments; i++) shapes[i].tensor.data = (void *)(uintptr_t)TL_CHAIN_ALIGN;
+  tl_status status = make_plan(chain, shapes, num_arguments, false, &plan);
+  free(shapes);
+  if (status) return status;
+  *out_bytes = (size_t)plan.workspace_bytes;
+  tl_chain_launch_plan_fini(&plan);
+  return TL_OK;
+}
+
+// ---- chains of a program
+
+size_t tl_program_num_chains(const tl_program *program) {
+  return program->manifest.num_chains;
+}
+
+tl_chain *tl_program_chain_at(tl_program *program, size_t index) {
+  return index < program->manifest.num_chains ? &program->chains[index] : NULL;
+}
+
+tl_status tl_program_chain(tl_program *program, const char *name, tl_chain **out_chain) {
+  uint32_t count = program->manifest.num_chains;
+  *out_chain = !name && count == 1 ? &program->chains[0] : NULL;
+  tl_strbuf list = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    const char *have = program->manifest.chains[i].face.name;
+    if (name && strcmp(have, name) == 0) *out_chain = &program->chains[i];
+    tl_strbuf_appendf(&list, "%s%s", i ? ", " : "", have);
+  }
+  tl_status status = TL_OK;
+  if (!*out_chain)
+    status = tl_status_make(TL_STATUS_NOT_FOUND, "%s%s%s: the program has the chains: %s",
+                            name ? "no chain '" : "a chain must be named", name ? name : "", name ? "'" : "",
+                            list.len ? tl_strbuf_c(&list) : "none");
+  tl_strbuf_fini(&list);
+  return status;
+}
+
+const char *tl_chain_name(const tl_chain *chain) {
+  return chain->manifest->face.name;
+}
+size_t tl_chain_num_steps(const tl_chain *chain) {
+  return chain->manifest->num_steps;
+}
