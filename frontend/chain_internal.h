@@ -75,6 +75,7 @@ typedef struct tl_chain_planner {
   tl_diags *diags;
   const tl_kernel_spec *unit;  // the outermost chain
   TL_VEC(tl_chain_memory) memories;
+  TL_VEC(tl_manifest_require) requirements;
   TL_VEC(tl_manifest_buffer) buffers;
   TL_VEC(tl_manifest_step) steps;
   TL_VEC(tl_chain_instance) instances;
@@ -89,7 +90,7 @@ typedef struct tl_chain_frame {
 
 // What a step gives one argument of its kernel.
 typedef struct tl_chain_passed {
-  const tl_arg *arg;   // of the kernel
+  const tl_arg *arg;  // of the kernel
   const tl_expr *expr;
   const tl_chain_symbol *symbol;  // a tensor's
   tl_chain_type type;             // as the kernel wants it

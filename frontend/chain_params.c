@@ -179,8 +179,7 @@ static bool bind_setting(binder *b, const char *name, const tl_const *inherited)
     return false;
   }
   tl_loc loc = keyword ? keyword->value->loc : b->call->step->call->loc;
-  b->bindings[b->num_bindings++] =
-      (tl_binding){tl_str_from(name), tl_chain_literal(p->arena, &value, loc), loc};
+  b->bindings[b->num_bindings++] = (tl_binding){tl_str_from(name), tl_chain_literal(p->arena, &value, loc), loc};
   return true;
 }
 

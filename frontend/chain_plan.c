@@ -37,8 +37,8 @@ static bool check_new(names *n, tl_str name, tl_loc loc) {
     first = n->symbols->items[i].loc;
   }
   if (!found) return true;
-  tl_diag *diag = tl_diag_report(n->planner->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is defined twice",
-                                 TL_STR_ARG(name));
+  tl_diag *diag =
+      tl_diag_report(n->planner->diags, TL_DIAG_NAME_REDEFINED, loc, "`%.*s` is defined twice", TL_STR_ARG(name));
   tl_diag_add_note(n->planner->diags, diag, first, "first defined here");
   return false;
 }
@@ -58,11 +58,10 @@ static bool define_buffer(names *n, const tl_buffer_decl *decl, const char *pref
     return false;
   }
   const char *name = tl_arena_printf(p->arena, "%s%.*s", prefix, TL_STR_ARG(decl->name));
-  tl_vec_push(&p->memories, (tl_chain_memory){.name = name,
-                                              .loc = decl->loc,
-                                              .is_buffer = true,
-                                              .index = (uint32_t)p->buffers.len,
-                                              .align = BUFFER_ALIGN});
+  tl_vec_push(
+      &p->memories,
+      (tl_chain_memory){
+          .name = name, .loc = decl->loc, .is_buffer = true, .index = (uint32_t)p->buffers.len, .align = BUFFER_ALIGN});
   tl_vec_push(&p->buffers, (tl_manifest_buffer){name, bytes});
   tl_vec_push(n->symbols, symbol);
   return true;
@@ -97,10 +96,10 @@ static bool define_view(names *n, const tl_view *view) {
     return false;
   }
   if (old_bytes && new_bytes && tl_chain_differ(old_bytes, new_bytes)) {
-    tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_VIEW_SIZE, view->loc, "`%.*s` is %s, `%.*s` is %s: %s",
-                                   TL_STR_ARG(view->base), tl_chain_type_text(p->arena, &base->type),
-                                   TL_STR_ARG(view->name), tl_chain_type_text(p->arena, &symbol.type),
-                                   "a view has as many bytes as its base");
+    tl_diag *diag =
+        tl_diag_report(p->diags, TL_DIAG_VIEW_SIZE, view->loc, "`%.*s` is %s, `%.*s` is %s: %s", TL_STR_ARG(view->base),
+                       tl_chain_type_text(p->arena, &base->type), TL_STR_ARG(view->name),
+                       tl_chain_type_text(p->arena, &symbol.type), "a view has as many bytes as its base");
     tl_diag_add_note(p->diags, diag, base->loc, "`%.*s` is declared here", TL_STR_ARG(view->base));
     return false;
   }
@@ -153,7 +152,8 @@ static bool define_argument(names *n, const tl_arg *arg, tl_manifest_kernel *fac
   return true;
 }
 
-static bool make_requires(tl_chain_planner *p, const tl_chain_scope *scope, tl_manifest_kernel *face) {
+// Those of inner chains are the launcher's too.
+static bool make_requires(tl_chain_planner *p, const tl_chain_scope *scope) {
   const tl_kernel_spec *unit = scope->unit;
   bool ok = true;
   for (uint32_t i = 0; i < unit->num_requires; i++) {
@@ -168,8 +168,8 @@ static bool make_requires(tl_chain_planner *p, const tl_chain_scope *scope, tl_m
       tl_diag_report(p->diags, TL_DIAG_REQUIREMENT, condition->loc, "the requirement `%s` is violated",
                      tl_strbuf_c(&text));
       ok = false;
-    } else if (face) {
-      face->requires_[face->num_requires++] = (tl_manifest_require){value, copied(p, tl_strbuf_view(&text))};
+    } else {
+      tl_vec_push(&p->requirements, (tl_manifest_require){value, copied(p, tl_strbuf_view(&text))});
     }
     tl_strbuf_fini(&text);
   }
@@ -191,8 +191,7 @@ static const char *instance_key(tl_chain_planner *p, const tl_chain_call *call) 
     if (param->divisor) (void)tl_env_eval(&call->scope.env, param->divisor, p->diags, &divisor);
     tl_strbuf_appendf(&text, "(%lld)", (long long)divisor.i);
   }
-  tl_strbuf_appendf(&text, " threads=%lld fast_math=%d", (long long)call->scope.env.threads,
-                    call->scope.env.fast_math);
+  tl_strbuf_appendf(&text, " threads=%lld fast_math=%d", (long long)call->scope.env.threads, call->scope.env.fast_math);
   const char *key = tl_arena_copy_bytes(p->arena, text.data, text.len);
   tl_strbuf_fini(&text);
   return key;
@@ -225,8 +224,7 @@ static uint32_t find_instance(tl_chain_planner *p, const tl_chain_call *call) {
 static void mark_written(tl_chain_planner *p, const tl_chain_call *call) {
   for (uint32_t i = 0; i < call->kernel->num_args; i++) {
     const tl_chain_passed *passed = &call->passed[i];
-    if (passed->symbol && passed->arg->access != TL_ARG_IN)
-      p->memories.items[passed->symbol->memory].is_written = true;
+    if (passed->symbol && passed->arg->access != TL_ARG_IN) p->memories.items[passed->symbol->memory].is_written = true;
   }
 }
 
@@ -246,14 +244,13 @@ static void add_step(tl_chain_planner *p, const tl_chain_call *call) {
 
 // ---- steps
 
-static bool plan_steps(tl_chain_planner *p, const tl_chain_scope *scope, tl_chain_symbols *symbols,
-                       const char *prefix);
+static bool plan_steps(tl_chain_planner *p, const tl_chain_scope *scope, tl_chain_symbols *symbols, const char *prefix);
 
 // The arguments of a chain that is run by another are what it was passed, under their names there.
 static bool plan_inner(tl_chain_planner *p, const tl_chain_call *call, const char *prefix) {
   tl_chain_symbols symbols = {0};
   names n = {p, &call->scope, &symbols};
-  bool ok = make_requires(p, &call->scope, NULL);
+  bool ok = make_requires(p, &call->scope);
   for (uint32_t i = 0; i < call->kernel->num_args; i++) {
     const tl_chain_passed *passed = &call->passed[i];
     tl_chain_symbol symbol = {.name = passed->arg->name,
@@ -270,9 +267,23 @@ static bool plan_inner(tl_chain_planner *p, const tl_chain_call *call, const cha
   return ok;
 }
 
+// What a step with errors may have been meant to write counts as written, so that later steps say nothing of it.
+static void assume_written(tl_chain_planner *p, const tl_chain_frame *frame, const tl_expr *expr) {
+  for (uint32_t i = 0; i < expr->num_operands; i++) assume_written(p, frame, expr->operands[i]);
+  for (uint32_t i = 0; i < expr->num_keywords; i++) assume_written(p, frame, expr->keywords[i].value);
+  for (size_t i = 0; expr->kind == TL_EXPR_NAME && i < frame->symbols->len; i++) {
+    const tl_chain_symbol *symbol = &frame->symbols->items[i];
+    if (symbol->type.is_tensor && tl_str_equal(symbol->name, expr->text))
+      p->memories.items[symbol->memory].is_written = true;
+  }
+}
+
 static bool plan_step(tl_chain_planner *p, const tl_chain_frame *frame, const tl_step *step, const char *prefix) {
   tl_chain_call call;
-  if (!step->kernel || !tl_chain_call_make(p, frame, step, &call)) return false;
+  if (!step->kernel || !tl_chain_call_make(p, frame, step, &call)) {
+    assume_written(p, frame, step->call);
+    return false;
+  }
   if (!step->kernel->chain) {
     add_step(p, &call);
     return true;
@@ -312,7 +323,6 @@ static bool plan_chain(tl_chain_planner *p, tl_bindings bindings, tl_manifest_ke
   face->name = copied(p, unit->name);
   face->doc = copied(p, unit->doc);
   face->params = TL_NEW_ARRAY(p->arena, tl_manifest_param, unit->num_args + unit->num_params + 1);
-  face->requires_ = TL_NEW_ARRAY(p->arena, tl_manifest_require, unit->num_requires + 1);
   for (int i = 0; i < 3; i++) face->grid[i] = tl_mexpr_int(p->arena, 1);
   // Arguments come first, dynamic names behind them; the shapes need the names.
   tl_manifest_kernel dynamics = {.params = TL_NEW_ARRAY(p->arena, tl_manifest_param, unit->num_params + 1)};
@@ -321,7 +331,7 @@ static bool plan_chain(tl_chain_planner *p, tl_bindings bindings, tl_manifest_ke
   bool ok = true;
   for (uint32_t i = 0; i < unit->num_args; i++) ok = define_argument(&n, &unit->args[i], face) && ok;
   for (uint32_t i = 0; i < dynamics.num_params; i++) face->params[face->num_params++] = dynamics.params[i];
-  ok = make_requires(p, &scope, face) && ok;
+  ok = make_requires(p, &scope) && ok;
   uint32_t num_arguments = (uint32_t)p->memories.len;
   ok = ok && plan_steps(p, &scope, &symbols, "");
   for (uint32_t i = 0; ok && i < num_arguments; i++) {
@@ -343,11 +353,15 @@ bool tl_chain_plan_create(tl_arena *arena, const tl_kernel_spec *unit, tl_bindin
   bool ok = plan_chain(&p, bindings, &out->chain.face) && diags->num_errors == errors_before;
   out->instances = tl_expr_copy_items(arena, p.instances.items, p.instances.len, sizeof *p.instances.items);
   out->num_instances = (uint32_t)p.instances.len;
+  out->chain.face.requires_ =
+      tl_expr_copy_items(arena, p.requirements.items, p.requirements.len, sizeof *p.requirements.items);
+  out->chain.face.num_requires = (uint32_t)p.requirements.len;
   out->chain.buffers = tl_expr_copy_items(arena, p.buffers.items, p.buffers.len, sizeof *p.buffers.items);
   out->chain.num_buffers = (uint32_t)p.buffers.len;
   out->chain.steps = tl_expr_copy_items(arena, p.steps.items, p.steps.len, sizeof *p.steps.items);
   out->chain.num_steps = (uint32_t)p.steps.len;
   tl_vec_fini(&p.memories);
+  tl_vec_fini(&p.requirements);
   tl_vec_fini(&p.buffers);
   tl_vec_fini(&p.steps);
   tl_vec_fini(&p.instances);

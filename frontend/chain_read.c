@@ -2,26 +2,47 @@
 // Documents `chain: name`: reading, the kernels behind the steps, printing.
 #include "frontend/spec_internal.h"
 #include "frontend/suggest.h"
+#include "support/vec.h"
 
-// "dtype[dims]", as of a view.
-static bool read_buffer(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_buffer_decl *out) {
-  tl_view type = {0};
-  *out = (tl_buffer_decl){.loc = entry->key->loc};
-  bool ok = tl_spec_read_name(reader, entry->key, &out->name);
+typedef struct buffer_list {
+  TL_VEC(tl_buffer_decl) items;
+} buffer_list;
+
+// One key may declare several names, as those of tiles: "S, P: f32[M, N]".
+static void read_buffer(tl_spec_reader *reader, const tl_yaml_entry *entry, buffer_list *out) {
+  tl_tile_decl type = {0};
+  tl_str *names = NULL;
+  tl_loc *locs = NULL;
+  uint32_t count = 0;
+  bool ok =
+      !entry->key->bad && tl_expr_parse_names(reader->arena, reader->diags, entry->key->text, &names, &locs, &count);
   ok = tl_spec_want(reader, entry->value, TL_YAML_SCALAR, entry->key->text.text) &&
-       tl_expr_parse_view_type(reader->arena, reader->diags, entry->value->text, &type) && ok;
-  out->dtype = type.dtype;
-  out->dims = type.dims;
-  out->num_dims = type.num_dims;
-  out->type_loc = entry->value->loc;
-  return ok;
+       tl_expr_parse_tile_type(reader->arena, reader->diags, entry->value->text, &type) && ok;
+  if (!ok) return;
+  if (type.layout) {
+    tl_diag_report(reader->diags, TL_DIAG_BAD_TYPE, type.layout->loc, "only a shared tile takes a layout");
+    return;
+  }
+  if (!type.num_dims) {
+    tl_diag_report(reader->diags, TL_DIAG_BAD_TYPE, type.type_loc, "a buffer needs dims: `dtype[dims]`");
+    return;
+  }
+  tl_buffer_decl buffer = {
+      .dtype = type.dtype, .dims = type.dims, .num_dims = type.num_dims, .type_loc = entry->value->loc};
+  for (uint32_t i = 0; i < count; i++) {
+    buffer.name = names[i];
+    buffer.loc = locs[i];
+    tl_vec_push(&out->items, buffer);
+  }
 }
 
 static void read_buffers(tl_spec_reader *reader, const tl_yaml_node *node, tl_chain_spec *chain) {
   if (tl_spec_is_empty(node) || !tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("buffers"))) return;
-  chain->buffers = TL_NEW_ARRAY(reader->arena, tl_buffer_decl, node->num_entries + 1);
-  for (uint32_t i = 0; i < node->num_entries; i++)
-    if (read_buffer(reader, &node->entries[i], &chain->buffers[chain->num_buffers])) chain->num_buffers++;
+  buffer_list list = {0};
+  for (uint32_t i = 0; i < node->num_entries; i++) read_buffer(reader, &node->entries[i], &list);
+  chain->buffers = tl_expr_copy_items(reader->arena, list.items.items, list.items.len, sizeof(tl_buffer_decl));
+  chain->num_buffers = (uint32_t)list.items.len;
+  tl_vec_fini(&list.items);
 }
 
 static void read_steps(tl_spec_reader *reader, const tl_yaml_node *node, tl_chain_spec *chain) {

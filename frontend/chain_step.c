@@ -14,9 +14,17 @@ static void note_arg(tl_chain_planner *p, tl_diag *diag, const tl_arg *arg) {
 }
 
 static bool report_no_tensor(tl_chain_planner *p, const tl_chain_frame *frame, const tl_chain_call *call,
-                             const tl_chain_passed *passed) {
+                             tl_chain_passed *passed) {
   const tl_expr *expr = passed->expr;
   bool is_name = expr->kind == TL_EXPR_NAME;
+  if (passed->symbol) {
+    tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_CHAIN_TYPE, expr->loc,
+                                   "`%.*s` of `%.*s` is a tensor, `%.*s` a scalar", TL_STR_ARG(passed->arg->name),
+                                   TL_STR_ARG(call->step->kernel->name), TL_STR_ARG(passed->symbol->name));
+    note_arg(p, diag, passed->arg);
+    passed->symbol = NULL;
+    return false;
+  }
   tl_diag *diag = tl_diag_report(p->diags, is_name ? TL_DIAG_NAME_UNKNOWN : TL_DIAG_CHAIN_TYPE, expr->loc,
                                  "`%.*s` of `%.*s` is a tensor: an argument, a buffer or a view of the chain",
                                  TL_STR_ARG(passed->arg->name), TL_STR_ARG(call->step->kernel->name));
@@ -74,9 +82,9 @@ static bool check_dynamics(tl_chain_planner *p, const tl_chain_call *call) {
     } else if (tl_mexpr_is_int(value, &constant) && param->divisor &&
                tl_env_eval(&call->scope.env, param->divisor, p->diags, &divisor) && divisor.kind == TL_CONST_INT &&
                divisor.i > 0 && constant % divisor.i != 0) {
-      tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_REQUIREMENT, call->step->call->loc,
-                                     "%.*s = %lld is not a multiple of %lld", TL_STR_ARG(param->name),
-                                     (long long)constant, (long long)divisor.i);
+      tl_diag *diag =
+          tl_diag_report(p->diags, TL_DIAG_REQUIREMENT, call->step->call->loc, "%.*s = %lld is not a multiple of %lld",
+                         TL_STR_ARG(param->name), (long long)constant, (long long)divisor.i);
       tl_diag_add_note(p->diags, diag, param->loc, "declared dynamic(%lld) here", (long long)divisor.i);
       ok = false;
     }
@@ -89,8 +97,7 @@ static bool check_dynamics(tl_chain_planner *p, const tl_chain_call *call) {
 // What the kernel's argument and the passed tensor disagree in; NULL when they may agree.
 static const char *disagreement(tl_arena *arena, const tl_chain_type *wanted, const tl_chain_type *given) {
   if (wanted->dtype != given->dtype) return "the dtypes differ";
-  if (wanted->rank != given->rank)
-    return tl_arena_printf(arena, "%d and %d dims", (int)wanted->rank, (int)given->rank);
+  if (wanted->rank != given->rank) return tl_arena_printf(arena, "%d and %d dims", (int)wanted->rank, (int)given->rank);
   for (int32_t i = 0; i < wanted->rank; i++) {
     int64_t a = 0, b = 0;
     if (!tl_chain_differ(wanted->dims[i], given->dims[i])) continue;
@@ -120,11 +127,10 @@ static bool check_tensor(tl_chain_planner *p, const tl_chain_call *call, tl_chai
     return false;
   }
   if (symbol->type.align < passed->type.align) {
-    tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_CHAIN_TYPE, passed->expr->loc,
-                                   "`%.*s` of `%.*s` is aligned to %lld bytes, `%.*s` to %lld",
-                                   TL_STR_ARG(passed->arg->name), TL_STR_ARG(call->step->kernel->name),
-                                   (long long)passed->type.align, TL_STR_ARG(symbol->name),
-                                   (long long)symbol->type.align);
+    tl_diag *diag = tl_diag_report(
+        p->diags, TL_DIAG_CHAIN_TYPE, passed->expr->loc, "`%.*s` of `%.*s` is aligned to %lld bytes, `%.*s` to %lld",
+        TL_STR_ARG(passed->arg->name), TL_STR_ARG(call->step->kernel->name), (long long)passed->type.align,
+        TL_STR_ARG(symbol->name), (long long)symbol->type.align);
     note_arg(p, diag, passed->arg);
     return false;
   }
@@ -150,22 +156,21 @@ static bool check_scalar(tl_chain_planner *p, const tl_chain_frame *frame, const
     passed->given = symbol->scalar;
     has_float = tl_dtype_is_float(symbol->type.dtype);
   } else if (symbol) {
-    tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_CHAIN_TYPE, expr->loc,
-                                   "`%.*s` of `%.*s` is a scalar, `%.*s` a tensor", TL_STR_ARG(passed->arg->name),
-                                   TL_STR_ARG(call->step->kernel->name), TL_STR_ARG(symbol->name));
+    tl_diag *diag =
+        tl_diag_report(p->diags, TL_DIAG_CHAIN_TYPE, expr->loc, "`%.*s` of `%.*s` is a scalar, `%.*s` a tensor",
+                       TL_STR_ARG(passed->arg->name), TL_STR_ARG(call->step->kernel->name), TL_STR_ARG(symbol->name));
     note_arg(p, diag, passed->arg);
     return false;
   } else if (tl_chain_is_dynamic(frame->scope, expr)) {
-    passed->given = (tl_manifest_given){.kind = TL_MGIVEN_INT,
-                                        .value = tl_chain_int(p->arena, frame->scope, expr, p->diags)};
+    passed->given =
+        (tl_manifest_given){.kind = TL_MGIVEN_INT, .value = tl_chain_int(p->arena, frame->scope, expr, p->diags)};
     if (!passed->given.value) return false;
   } else if (!tl_env_eval(&frame->scope->env, expr, p->diags, &value)) {
     return false;
   } else {
     has_float = value.kind == TL_CONST_FLOAT;
-    passed->given = wants_float
-                        ? (tl_manifest_given){.kind = TL_MGIVEN_FLOAT, .number = tl_const_to_double(&value)}
-                        : (tl_manifest_given){.kind = TL_MGIVEN_INT, .value = tl_mexpr_int(p->arena, value.i)};
+    passed->given = wants_float ? (tl_manifest_given){.kind = TL_MGIVEN_FLOAT, .number = tl_const_to_double(&value)}
+                                : (tl_manifest_given){.kind = TL_MGIVEN_INT, .value = tl_mexpr_int(p->arena, value.i)};
     if (!tl_const_is_number(&value)) {
       tl_diag_report(p->diags, TL_DIAG_CHAIN_TYPE, expr->loc, "`%.*s` of `%.*s` is a number",
                      TL_STR_ARG(passed->arg->name), TL_STR_ARG(call->step->kernel->name));
@@ -212,11 +217,10 @@ static bool check_aliases(tl_chain_planner *p, const tl_chain_call *call) {
       if (!b->symbol || a->symbol->memory != b->symbol->memory) continue;
       if (a->arg->access == TL_ARG_IN && b->arg->access == TL_ARG_IN) continue;
       const tl_arg *written = a->arg->access == TL_ARG_IN ? b->arg : a->arg;
-      tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_CHAIN_ALIAS, a->expr->loc,
-                                     "`%s` is both `%.*s` and `%.*s` of `%.*s`, which writes `%.*s`",
-                                     p->memories.items[a->symbol->memory].name, TL_STR_ARG(b->arg->name),
-                                     TL_STR_ARG(a->arg->name), TL_STR_ARG(call->step->kernel->name),
-                                     TL_STR_ARG(written->name));
+      tl_diag *diag = tl_diag_report(
+          p->diags, TL_DIAG_CHAIN_ALIAS, a->expr->loc, "`%s` is both `%.*s` and `%.*s` of `%.*s`, which writes `%.*s`",
+          p->memories.items[a->symbol->memory].name, TL_STR_ARG(b->arg->name), TL_STR_ARG(a->arg->name),
+          TL_STR_ARG(call->step->kernel->name), TL_STR_ARG(written->name));
       note_arg(p, diag, written);
       return false;
     }

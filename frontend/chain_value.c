@@ -78,9 +78,10 @@ static const char *infix_of(tl_expr_op op) {
   static const struct {
     tl_expr_op op;
     const char *text;
-  } signs[] = {{TL_EXPR_OP_ADD, " + "}, {TL_EXPR_OP_SUB, " - "},  {TL_EXPR_OP_MUL, " * "}, {TL_EXPR_OP_FLOORDIV, " // "},
-               {TL_EXPR_OP_MOD, " % "}, {TL_EXPR_OP_AND, " and "}, {TL_EXPR_OP_OR, " or "}, {TL_EXPR_OP_EQ, " == "},
-               {TL_EXPR_OP_NE, " != "}, {TL_EXPR_OP_LT, " < "},    {TL_EXPR_OP_LE, " <= "}, {TL_EXPR_OP_GT, " > "},
+  } signs[] = {{TL_EXPR_OP_ADD, " + "},       {TL_EXPR_OP_SUB, " - "}, {TL_EXPR_OP_MUL, " * "},
+               {TL_EXPR_OP_FLOORDIV, " // "}, {TL_EXPR_OP_MOD, " % "}, {TL_EXPR_OP_AND, " and "},
+               {TL_EXPR_OP_OR, " or "},       {TL_EXPR_OP_EQ, " == "}, {TL_EXPR_OP_NE, " != "},
+               {TL_EXPR_OP_LT, " < "},        {TL_EXPR_OP_LE, " <= "}, {TL_EXPR_OP_GT, " > "},
                {TL_EXPR_OP_GE, " >= "}};
   for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
     if (signs[i].op == op) return signs[i].text;
@@ -165,8 +166,10 @@ static const tl_mexpr *eval_extent(tl_arena *arena, const tl_chain_scope *scope,
 static const tl_mexpr *product(tl_arena *arena, const tl_mexpr *a, const tl_mexpr *b) {
   int64_t left, right, value;
   if (!a || !b) return NULL;
-  if (tl_mexpr_is_int(a, &left) && tl_mexpr_is_int(b, &right) && !__builtin_mul_overflow(left, right, &value))
-    return tl_mexpr_int(arena, value);
+  bool has_left = tl_mexpr_is_int(a, &left), has_right = tl_mexpr_is_int(b, &right);
+  if (has_left && has_right && !__builtin_mul_overflow(left, right, &value)) return tl_mexpr_int(arena, value);
+  if (has_left && left == 1) return b;
+  if (has_right && right == 1) return a;
   tl_strbuf text = {0};
   tl_strbuf_append_char(&text, '(');
   tl_mexpr_print(a, &text);

@@ -48,7 +48,8 @@ const tl_env_entry *tl_env_find(const tl_env *env, tl_str name);
 // Folds an expression of params and lets (functions included). False with a diagnostic when it does not fold.
 bool tl_env_eval(const tl_env *env, const tl_expr *expr, tl_diags *diags, tl_const *out);
 
-// The tile-level module of one kernel (a chain has none: chain.h). NULL when there were errors. `bindings` may not bind dynamic params here.
+// The tile-level module of one kernel (a chain has none: chain.h). NULL when there were errors. `bindings` may not bind
+// dynamic params here.
 tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target,
                           const tl_sources *sources, tl_diags *diags);
 

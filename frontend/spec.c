@@ -317,7 +317,8 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
   size_t errors_before = reader->diags->num_errors;
   for (uint32_t i = 0; i < document->num_entries; i++) {
     const tl_yaml_entry *entry = &document->entries[i];
-    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel")) tl_spec_read_section(reader, entry, kernel);
+    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel"))
+      tl_spec_read_section(reader, entry, kernel);
   }
   if (reader->diags->num_errors == errors_before) tl_spec_check_names(reader, kernel);
   return kernel->name.len > 0;

@@ -50,8 +50,7 @@ static tl_status launch_chain(tl_run_kernel *kernel, const tl_argument *argument
   tl_run_buffer workspace = {0};
   tl_status status = bytes ? tl_run_device_alloc(device, bytes, 256, &workspace) : TL_OK;
   if (!status && bytes) status = tl_device_fill(device->gpu, workspace.pointer, POISON, bytes, NULL);
-  if (!status)
-    status = tl_chain_launch(kernel->gpu_chain, arguments, num_arguments, workspace.pointer, bytes, NULL);
+  if (!status) status = tl_chain_launch(kernel->gpu_chain, arguments, num_arguments, workspace.pointer, bytes, NULL);
   if (!status)
     status = tl_status_annotate(tl_stream_synchronize(device->gpu, NULL), "running '%s'", kernel->info->name);
   bool ran = !status;

@@ -34,9 +34,9 @@ static tl_status load_one(tl_run_kernel *kernel, uint32_t index, tl_backend *bac
   char *bitcode = NULL;
   size_t len = 0;
   TL_TRY(tl_backend_device_bitcode(backend, &bitcode, &len));
-  tl_status status = tl_emu_kernel_create_checked(bitcode, len, &kernel->manifest.kernels[index],
-                                                  kernel->device->emu.checks, tl_backend_debug_info(backend),
-                                                  &kernel->emu_kernels[index]);
+  tl_status status =
+      tl_emu_kernel_create_checked(bitcode, len, &kernel->manifest.kernels[index], kernel->device->emu.checks,
+                                   tl_backend_debug_info(backend), &kernel->emu_kernels[index]);
   free(bitcode);
   return status;
 }

@@ -36,13 +36,16 @@ static tl_status parse_line(tl_str line, int number, tl_goldens *out) {
   for (tl_str word = tl_golden_next_word(&line); word.len > 0; word = tl_golden_next_word(&line)) {
     if (tl_str_starts_with(word, "targets=")) {
       golden.targets = tl_str_sub(word, 8, word.len - 8);
+    } else if (tl_str_starts_with(word, "kernel=")) {
+      golden.kernel = tl_str_sub(word, 7, word.len - 7);
     } else {
       tl_vec_push(&golden.bindings, word);
     }
   }
   tl_vec_push(out, golden);
   if (golden.spec.len > 0 && golden.targets.len > 0) return TL_OK;
-  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "line %d: expected NAME SPEC [PARAM=VALUE …] targets=A,B", number);
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                        "line %d: expected NAME SPEC [PARAM=VALUE …] [kernel=K] targets=A,B", number);
 }
 
 tl_status tl_goldens_parse(tl_str text, tl_goldens *out) {

@@ -10,9 +10,10 @@
 #include "support/strbuf.h"
 #include "support/vec.h"
 
-// One line of the list: "NAME SPEC [PARAM=VALUE …] targets=sm_80,sm_90a". '#' starts a comment.
+// One line of the list: "NAME SPEC [PARAM=VALUE …] [kernel=NAME] targets=sm_80,sm_90a". '#' starts a comment.
 typedef struct tl_golden {
   tl_str name, spec, targets;
+  tl_str kernel;  // or chain; empty: the file's first
   TL_VEC(tl_str) bindings;
 } tl_golden;
 typedef TL_VEC(tl_golden) tl_goldens;

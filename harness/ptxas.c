@@ -128,12 +128,15 @@ void tl_ptxas_fini(tl_ptxas *ptxas) {
   *ptxas = (tl_ptxas){0};
 }
 
-// The number right before a phrase of ptxas' report; 0 when it is absent.
+// The largest number right before a phrase of ptxas' report, which has a part for each kernel; 0 when it is absent.
 static int number_before(const char *log, const char *phrase) {
-  const char *at = strstr(log, phrase);
-  if (!at) return 0;
-  while (at > log && at[-1] >= '0' && at[-1] <= '9') at--;
-  return atoi(at);
+  int most = 0;
+  for (const char *found = strstr(log, phrase); found; found = strstr(found + 1, phrase)) {
+    const char *at = found;
+    while (at > log && at[-1] >= '0' && at[-1] <= '9') at--;
+    if (atoi(at) > most) most = atoi(at);
+  }
+  return most;
 }
 
 static void read_usage(const char *log, tl_ptxas_usage *usage) {

@@ -15,6 +15,7 @@ typedef struct tl_ptxas {
 } tl_ptxas;
 
 // What `ptxas -v` says of one kernel.
+// Of a file with several kernels the most that one of them has.
 typedef struct tl_ptxas_usage {
   int registers;
   int spill_store_bytes, spill_load_bytes;

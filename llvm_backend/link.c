@@ -72,8 +72,7 @@ static tl_status link_manifests(tl_backend *backend, tl_backend *const *parts, u
 }
 
 tl_status tl_backend_link(tl_backend *const *parts, uint32_t num_parts, const tl_target *target,
-                          const tl_backend_options *options, const tl_manifest_chain *chain,
-                          tl_backend **out_backend) {
+                          const tl_backend_options *options, const tl_manifest_chain *chain, tl_backend **out_backend) {
   tl_backend *backend = tl_xcalloc(1, sizeof *backend);
   tl_arena_init(&backend->arena);
   tl_status status = tl_session_init(&backend->session, target, options->opt_level);

@@ -76,8 +76,8 @@ static tl_status launch(tl_chain *chain, tl_chain_launch_plan *plan, void *works
   for (uint32_t i = 0; !status && i < num; i++) {
     tl_kernel *kernel = &chain->program->kernels[chain->manifest->steps[i].kernel];
     if (steps[i].is_empty) continue;
-    status = tl_status_annotate(tl_launch_run(kernel, &steps[i], stream), "step %u, '%s'", i + 1,
-                                kernel->manifest->name);
+    status =
+        tl_status_annotate(tl_launch_run(kernel, &steps[i], stream), "step %u, '%s'", i + 1, kernel->manifest->name);
   }
   fini_steps(steps, num);
   return status;

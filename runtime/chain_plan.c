@@ -53,8 +53,7 @@ static tl_status make_memory(tl_chain_launch_plan *plan, const tl_manifest_given
     TL_TRY(eval(plan, given->dims[i], &dims[i]));
     TL_TRY(eval(plan, given->strides[i], &strides[i]));
   }
-  void *memory =
-      given->kind == TL_MGIVEN_BUFFER ? buffers[given->index] : *(void **)plan->face.params[given->index];
+  void *memory = given->kind == TL_MGIVEN_BUFFER ? buffers[given->index] : *(void **)plan->face.params[given->index];
   *out = tl_argument_tensor(given->name, memory, tl_dtype_name(given->dtype), given->rank, dims);
   out->tensor.strides = strides;
   return TL_OK;

@@ -273,8 +273,11 @@ static tl_status read_given(tl_arena *arena, json_t *object, const tl_manifest_c
   static const struct {
     const char *key;
     tl_manifest_given_kind kind;
-  } kinds[] = {{"argument", TL_MGIVEN_ARGUMENT}, {"buffer", TL_MGIVEN_BUFFER}, {"scalar", TL_MGIVEN_SCALAR},
-               {"int", TL_MGIVEN_INT},           {"float", TL_MGIVEN_FLOAT}};
+  } kinds[] = {{"argument", TL_MGIVEN_ARGUMENT},
+               {"buffer", TL_MGIVEN_BUFFER},
+               {"scalar", TL_MGIVEN_SCALAR},
+               {"int", TL_MGIVEN_INT},
+               {"float", TL_MGIVEN_FLOAT}};
   if (!json_is_object(object)) return bad(chain->face.name, "given must be a list of objects");
   TL_TRY(read_text(arena, object, chain->face.name, "name", &out->name));
   size_t at = 0;
@@ -357,8 +360,8 @@ static tl_status parse_ptx_version(const char *text, int *out) {
 }
 
 static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
-  static const key_rule rules[] = {
-      {"abi", true}, {"generator", true}, {"target", true}, {"ptx_version", true}, {"kernels", true}, {"chains", false}};
+  static const key_rule rules[] = {{"abi", true},         {"generator", true}, {"target", true},
+                                   {"ptx_version", true}, {"kernels", true},   {"chains", false}};
   // The ABI first: with another one no other key means anything.
   json_t *abi = json_is_object(root) ? json_object_get(root, "abi") : NULL;
   if (!json_is_integer(abi)) return bad("abi", "expected an integer");

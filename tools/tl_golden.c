@@ -132,6 +132,7 @@ static tl_status make(golden_tool *g, const tl_golden *golden, const tl_target *
     tl_str binding = golden->bindings.items[i];
     tl_vec_push(&one.defines, tl_arena_copy_bytes(&one.arena, binding.data, binding.len));
   }
+  if (golden->kernel.len) one.kernel_name = tl_arena_copy_bytes(&one.arena, golden->kernel.data, golden->kernel.len);
   tl_spec *spec = NULL;
   const tl_kernel_spec *kernel = NULL;
   tl_compiled compiled = {0};

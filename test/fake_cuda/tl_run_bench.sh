@@ -68,6 +68,10 @@ expect 0 "$run" --bench --no-check --rounds=1 "$work/matmul.yaml"
 says 'without graphs'
 TL_CUDA_DRIVER=$fakes/libfake_cuda.so
 
+# A chain: its three launches together, with its own bytes.
+expect 0 "$run" --bench --rounds=2 --no-check "$(dirname "$0")/../spec/check/chains.yaml" --kernel=mlp
+says 'mlp 1/1 {} sm_90a: cold 30.00 / 30.00 us'
+
 # The peer: the best of its choices takes 20 us.
 expect 0 "$run" --bench --no-check --rounds=2 --peer=cublaslt --cublaslt="$fakes/libfake_cublaslt.so" "$work/matmul.yaml"
 says 'cuBLASLt 13.1.2 20.00 / 20.00 us, x2.000 / x2.000 (warm x2.000)'

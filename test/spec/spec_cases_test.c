@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frontend/chain.h"
 #include "frontend/instantiate.h"
 #include "frontend/spec.h"
 #include "support/diag.h"
@@ -70,6 +71,22 @@ static tl_binding read_define(run *r, tl_str text) {
   return (tl_binding){tl_str_sub(text, 0, equals), tl_expr_parse(&r->arena, &r->diags, located), loc};
 }
 
+static void instantiate(run *r, const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target) {
+  size_t errors = r->diags.num_errors;
+  tl_module *module = tl_instantiate(kernel, bindings, target, &r->sources, &r->diags);
+  ck_assert_msg(module || r->diags.num_errors > errors, "no module and no error");
+  if (module) tl_module_destroy(module);
+}
+
+static void instantiate_chain(run *r, const tl_kernel_spec *chain, tl_bindings bindings, const tl_target *target) {
+  size_t errors = r->diags.num_errors;
+  tl_chain_plan plan;
+  bool ok = tl_chain_plan_create(&r->arena, chain, bindings, &r->diags, &plan);
+  ck_assert_msg(ok || r->diags.num_errors > errors, "no plan and no error");
+  for (uint32_t i = 0; ok && i < plan.num_instances; i++)
+    instantiate(r, plan.instances[i].kernel, plan.instances[i].bindings, target);
+}
+
 static void instantiate_all(run *r) {
   const tl_source *file = tl_sources_get(&r->sources, r->source);
   tl_str target_name = TL_STR("sm_80"), text;
@@ -82,12 +99,14 @@ static void instantiate_all(run *r) {
   line = 0;
   while (num_defines < 16 && next_directive(file, &line, "# DEFINE:", &text))
     defines[num_defines++] = read_define(r, text);
+  const tl_bindings bindings = {defines, num_defines};
   for (uint32_t i = 0; i < r->spec->num_kernels; i++) {
-    size_t errors = r->diags.num_errors;
-    tl_module *module =
-        tl_instantiate(&r->spec->kernels[i], (tl_bindings){defines, num_defines}, target, &r->sources, &r->diags);
-    ck_assert_msg(module || r->diags.num_errors > errors, "no module and no error");
-    if (module) tl_module_destroy(module);
+    const tl_kernel_spec *kernel = &r->spec->kernels[i];
+    if (kernel->chain) {
+      instantiate_chain(r, kernel, bindings, target);
+    } else {
+      instantiate(r, kernel, bindings, target);
+    }
   }
 }
 

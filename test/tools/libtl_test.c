@@ -115,6 +115,20 @@ static void test_threads(void) {
   for (int w = 0; w < WORK; w++) free(wanted[w]);
 }
 
+// All kernels of a chain in one text.
+static void test_chain(void) {
+  tl_compiler *compiler;
+  tl_compilation *compilation;
+  expect_code(tl_compiler_create(&compiler), TL_STATUS_OK, "create");
+  tl_compiler_set_kernel(compiler, "mlp");
+  expect_code(tl_compiler_compile_file(compiler, "test/spec/check/chains.yaml", &compilation), TL_STATUS_OK, "chain");
+  const char *ptx = tl_compilation_ptx(compilation, NULL);
+  expect(ptx && strstr(ptx, ".entry linear(") && strstr(ptx, ".entry activate("), "its kernels");
+  expect(ptx && strstr(tl_compilation_manifest(compilation, NULL), "\"chains\""), "its manifest");
+  tl_compilation_destroy(compilation);
+  tl_compiler_destroy(compiler);
+}
+
 static void test_mistakes(void) {
   static const char spec[] = "kernel: k\nparams: {N: 4}\nargs:\n  A: out f32[N]\ngrid: {b: M}\nbody:\n  - A[b] = 1\n";
   tl_compiler *compiler;
@@ -159,6 +173,7 @@ int main(void) {
   expect(tl_manifest_abi() == 1, "ABI");
   expect(strncmp(tl_llvm_version(), "22.", 3) == 0, "LLVM");
   test_threads();
+  test_chain();
   test_mistakes();
   includes_come_from_the_caller();
   if (!failures) puts("all passed");

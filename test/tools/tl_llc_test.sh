@@ -126,6 +126,22 @@ fake 'kill -SEGV $$'
 cubin
 [ -e "$work/x.cubin" ] && fail "a cubin although the assembler failed"
 
+# A chain: every kernel once, and how they follow each other.
+chains=$2/test/spec/check/chains.yaml
+expect 0 "$llc" "$chains" --kernel=mlp
+for entry in linear activate linear_2; do says "^.visible .entry $entry("; done
+[ "$(grep -c '^\.version' "$work/out")" = 1 ] || fail 'a chain has one module'
+says '^//         {"kernel": "linear_2", "given": \['
+expect 0 "$llc" "$chains" --kernel=mlp -D D=256
+[ "$(grep -c '^.visible .entry' "$work/out")" = 2 ] || fail 'steps with the same params share a kernel'
+expect 0 "$llc" "$chains" --kernel=four --emit=manifest
+says '"bytes": "R \* 24 \* 4"'
+[ "$(grep -c '{"kernel": "add_one"' "$work/out")" = 4 ] || fail 'a chain in a chain is its steps'
+expect 0 "$llc" "$chains" --kernel=mlp --emit=scheduled
+[ "$(grep -c '^module scheduled' "$work/out")" = 3 ] || fail 'the tile IR of each kernel'
+expect 1 "$llc" "$chains" --kernel=mlp -D N=4
+says "kernel .mlp. has no param .N."
+
 # PTX has no setp.ftz.bf16; LLVM would select it.
 source_dir=$2
 for target in sm_80 sm_90a; do

@@ -77,6 +77,16 @@ case $? in
 esac
 expect 1 "$run" --check "$work/v.ptx"
 
+# One run of a chain, and a step whose result is not finished: what it reads is known to be unwritten.
+chains=$2/test/spec/check/chains.yaml
+expect 0 "$run" "$chains" --kernel=twice --device=emu -D R=8 --in A=1.5 --out B="$work/b.npy"
+says 'B: f32\[8, 24\], min 3.5, max 3.5'
+sed '/part(A, B=T/d' "$chains" >"$work/half.yaml"
+expect 1 "$run" --check "$work/half.yaml" --kernel=halves --device=emu
+says 'step 2, .add_rows.'
+expect 1 "$run" "$chains" --kernel=twice --device=emu -D R=4
+says 'not a multiple of 8'
+
 # The watchdog ends one long block, and a launch of too many short ones; what went wrong is said without --check too.
 endless() {
   printf 'kernel: endless\nargs: {B: "inout i32[128]"}\nthreads: 128\n%s\n' "$1" >"$work/endless.yaml"

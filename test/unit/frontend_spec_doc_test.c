@@ -9,8 +9,13 @@ static tl_strbuf examples[200];
 static uint32_t example_lines[200];
 static int num_examples;
 
-// Makes a kernel of an example: statements get a body around them, sections a name above them.
+// Makes a kernel of an example: statements get a body around them, sections a name above them, chains the kernels
+// that they run.
 static void begin_example(tl_strbuf *out, tl_str first_line) {
+  if (tl_str_starts_with(first_line, "chain:")) {
+    tl_strbuf_append_c(out, "kernel: linear\n---\nkernel: activate\n---\n");
+    return;
+  }
   bool is_kernel = tl_str_starts_with(first_line, "kernel:"), is_list = tl_str_starts_with(first_line, "- ");
   if (!is_kernel) tl_strbuf_append_c(out, is_list ? "kernel: example\nbody:\n" : "kernel: example\n");
 }

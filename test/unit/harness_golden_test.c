@@ -11,7 +11,8 @@
 
 START_TEST(test_list) {
   tl_goldens goldens;
-  tl_str text = TL_STR("# all\n\n  mm dir/a.yaml M=1  dtype=f16 targets=sm_80,sm_90a # end\nva b.yaml targets=sm_80");
+  tl_str text =
+      TL_STR("# all\n\n  mm dir/a.yaml M=1  dtype=f16 targets=sm_80,sm_90a # end\nva b.yaml kernel=v targets=sm_80");
   ck_assert(!tl_goldens_parse(text, &goldens));
   ck_assert_uint_eq(goldens.len, 2);
   ck_assert(tl_str_is(goldens.items[0].name, "mm"));
@@ -20,6 +21,8 @@ START_TEST(test_list) {
   ck_assert(tl_str_is(goldens.items[0].bindings.items[1], "dtype=f16"));
   ck_assert(tl_str_is(goldens.items[0].targets, "sm_80,sm_90a"));
   ck_assert(tl_str_is(goldens.items[1].targets, "sm_80"));
+  ck_assert_uint_eq(goldens.items[0].kernel.len, 0);
+  ck_assert(tl_str_is(goldens.items[1].kernel, "v"));
   tl_goldens_fini(&goldens);
   tl_status status = tl_goldens_parse(TL_STR("# one\nmm a.yaml\n"), &goldens);
   ck_assert(status && strstr(tl_status_message(status), "line 2"));
