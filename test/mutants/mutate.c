@@ -183,6 +183,20 @@ static void flip_swizzle(finder *f, tl_op *op) {
   }
 }
 
+// ---- initial content
+
+static void drop_init(finder *f, tl_op *op) {
+  if (op->code == TL_OP_FILL) erase(f, op);
+  if (op->code != TL_OP_SPLAT || !is_wanted(f, op, "")) return;
+  tl_builder builder;
+  tl_builder_before(&builder, f->module, op);
+  const tl_type *type = tl_op_result(op, 0)->type;
+  tl_value *unwritten = tl_op_result(tl_build(&builder, TL_OP_UNDEF_TILE, NULL, &type, 1), 0);
+  unwritten->name = tl_op_result(op, 0)->name;
+  tl_value_replace_uses(tl_op_result(op, 0), unwritten);
+  tl_op_erase(op);
+}
+
 // ---- the walk
 
 static void visit_sync(finder *f, tl_op *op) {
@@ -233,6 +247,9 @@ static void visit(tl_op *op, void *user) {
       break;
     case TL_MUTANT_FLIP_SWIZZLE:
       flip_swizzle(f, op);
+      break;
+    case TL_MUTANT_DROP_INIT:
+      drop_init(f, op);
       break;
     default:
       visit_sync(f, op);
