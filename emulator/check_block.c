@@ -20,6 +20,7 @@ tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
   checker->num_cells = (launch->shared_bytes + checker->granule - 1) / checker->granule;
   checker->cells = tl_xcalloc(checker->num_cells * launch->cluster_size + 1, sizeof *checker->cells);
   checker->undefined = tl_emu_undefined_create(launch);
+  checker->ends = tl_emu_ends_create(checker);
   return checker;
 }
 
@@ -32,6 +33,7 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   free(checker->agents);
   free(checker->cells);
   tl_emu_undefined_destroy(checker->undefined);
+  tl_emu_ends_destroy(checker->ends);
   free(checker);
 }
 
@@ -61,6 +63,7 @@ static void drop_async(tl_emu_checker *checker, tl_emu_async *async) {
 
 void tl_emu_check_end(tl_emu_checker *checker, bool finished) {
   if (!checker) return;
+  tl_emu_ends_reset(checker);
   while (checker->asyncs) {
     if (finished) tl_emu_async_unawaited(checker, checker->asyncs);
     drop_async(checker, checker->asyncs);
@@ -141,7 +144,9 @@ void tl_emu_copies_wait_all(void) {
 
 void tl_emu_check_thread_end(void) {
   tl_emu_checker *checker = tl_emu_checker_here();
-  if (!checker || !(checker->checks & TL_EMU_CHECK_ASYNC)) return;
+  if (!checker) return;
+  tl_emu_ends_thread(checker, tl_emu_self->block, tl_emu_self->current->thread);
+  if (!(checker->checks & TL_EMU_CHECK_ASYNC)) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   const tl_emu_agent *agent = &checker->agents[index];
   if (agent->copies_done == agent->copies_issued) return;

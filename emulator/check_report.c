@@ -250,6 +250,7 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
       if (raw->what) return format_text("a write of the element before the read");
       return format_text(raw->shared_offset >= 0 ? "a write by this block before the read" : "a write before the read");
     case TL_EMU_FINDING_BOUNDS:
+      if (raw->what) return format_text("a barrier of the cluster between the access and the end of that block");
       return inside_text(launch, raw);
     case TL_EMU_FINDING_ALIGNMENT:
       return format_text("an address that is a multiple of %u; this one is %u past one", raw->align,
@@ -298,6 +299,7 @@ static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_fin
   fill_side(launch, raw->now, raw->thread, raw->block, &out->now);
   out->now.action = raw->kind == TL_EMU_FINDING_ASYNC    ? format_text("starts what nobody waits for")
                     : raw->kind == TL_EMU_FINDING_MISUSE ? format_text("breaks a rule: %s", raw->what)
+                    : raw->kind == TL_EMU_FINDING_BOUNDS && raw->what ? format_text("%s", raw->what)
                     : raw->what                          ? format_text("reads what nobody wrote, and %s,", raw->what)
                                                          : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
   if (raw->before) {

@@ -104,6 +104,7 @@ struct tl_emu_raw_list {
 };
 
 typedef struct tl_emu_undefined tl_emu_undefined;  // check_undefined.c
+typedef struct tl_emu_ends tl_emu_ends;            // check_exit.c
 
 struct tl_emu_checker {
   tl_emu_launch_state *launch;    // Borrowed.
@@ -126,6 +127,7 @@ struct tl_emu_checker {
     uint32_t clock, issuer;
   } slots[TL_EMU_ASYNC_SLOTS];
   tl_emu_undefined *undefined;  // Owned. Shadow of shared memory; NULL: everything there was written
+  tl_emu_ends *ends;            // Owned. NULL: one block
   tl_emu_raw_list found;
   uint32_t found_in_cluster;
 };
@@ -152,6 +154,8 @@ static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
 }
 // `*vector` also knows what `foreign` says, of cluster `owner`, whose vector it is, too.
 void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner);
+// `*vector` (NULL: of nothing) also knows what agent `index` knows and has done.
+void tl_emu_vector_gather(tl_emu_checker *checker, tl_emu_vector **vector, uint32_t index);
 void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector);
 void tl_emu_clocks_fini(tl_emu_checker *checker);  // all clocks
 // An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
@@ -213,6 +217,17 @@ bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, con
 void tl_emu_copy_params(const tl_manifest_kernel *manifest, tl_arena *arena, tl_manifest_param **out);
 // "C[3, 8], byte 2544 of 4096"; "4 bytes past the end of a buffer of 1024 bytes".
 void tl_emu_describe_global(const tl_emu_launch_state *launch, const void *address, tl_strbuf *out);
+
+// ---- check_exit.c
+// NULL when the cluster has one block, or bounds are not checked.
+tl_emu_ends *tl_emu_ends_create(const tl_emu_checker *checker);
+void tl_emu_ends_destroy(tl_emu_ends *ends);
+void tl_emu_ends_reset(tl_emu_checker *checker);
+// An access to the shared memory of `block`, of the cluster. False: the block has ended, which was told.
+bool tl_emu_ends_access(tl_emu_checker *checker, const tl_emu_actor *actor, const tl_emu_block *block,
+                        tl_emu_access_kind kind);
+// A thread of the block is about to end.
+void tl_emu_ends_thread(tl_emu_checker *checker, const tl_emu_block *block, uint32_t thread);
 
 // ---- check_undefined.c
 // NULL where shared memory needs no shadow.

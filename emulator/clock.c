@@ -161,6 +161,15 @@ static tl_emu_vector *published(tl_emu_checker *checker, uint32_t index) {
   return vector;
 }
 
+void tl_emu_vector_gather(tl_emu_checker *checker, tl_emu_vector **vector, uint32_t index) {
+  const tl_emu_agent *agent = &checker->agents[index];
+  if (!*vector)
+    *vector = tl_emu_vector_share(agent->known);
+  else
+    join(checker, vector, agent->known);
+  raise(&own_items(checker, vector)[index], agent->now);
+}
+
 void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address) {
   if (in_window(address)) {
     release(checker, index, atomic_clock(checker, address));

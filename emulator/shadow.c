@@ -197,13 +197,13 @@ bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, con
   }
   const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
   size_t size = checker->launch->shared_bytes, offset = block ? at - (uintptr_t)block->shared : size;
-  bool late = tl_emu_epoch_agent(actor->when) >= checker->num_threads;
-  bool reached = block && block->cluster == checker->cluster && (block->num_live || late);
+  bool reached = block && block->cluster == checker->cluster;
   if (__builtin_expect(!reached || offset >= size || bytes > size - offset, 0)) {
     if (!(checker->checks & TL_EMU_CHECK_BOUNDS)) return true;  // the hardware says so
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
     return false;
   }
+  if (__builtin_expect(checker->ends != NULL, 0) && !tl_emu_ends_access(checker, actor, block, kind)) return false;
   if ((checker->checks & TL_EMU_CHECK_BOUNDS) && actor->site->num_tiles && !is_in_tile(actor->site, offset, bytes)) {
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
     return false;
