@@ -19,6 +19,7 @@ tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
   checker->granule_shift = (uint32_t)__builtin_ctz(launch->shared_granule);
   checker->num_cells = (launch->shared_bytes + checker->granule - 1) / checker->granule;
   checker->cells = tl_xcalloc(checker->num_cells * launch->cluster_size + 1, sizeof *checker->cells);
+  checker->readers = tl_emu_readers_create(checker->num_cells * launch->cluster_size);
   checker->undefined = tl_emu_undefined_create(launch);
   checker->ends = tl_emu_ends_create(checker);
   return checker;
@@ -32,6 +33,7 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   tl_vec_fini(&checker->atomics);
   free(checker->agents);
   free(checker->cells);
+  tl_emu_readers_destroy(checker->readers);
   tl_emu_undefined_destroy(checker->undefined);
   tl_emu_ends_destroy(checker->ends);
   free(checker);
@@ -45,7 +47,7 @@ void tl_emu_check_begin(tl_emu_checker *checker) {
   tl_emu_vector_drop(checker, nothing);
   memset(checker->slots, 0, sizeof checker->slots);
   checker->next_slot = 0;
-  checker->found_in_cluster = 0;
+  checker->num_found = 0;
   checker->touched_from = SIZE_MAX;
   checker->touched_to = 0;
   tl_emu_undefined_begin(checker);
@@ -76,6 +78,7 @@ void tl_emu_check_end(tl_emu_checker *checker, bool finished) {
     tl_emu_vector_drop(checker, agent->observed);
     agent->known = agent->at_fence = agent->observed = NULL;
   }
+  tl_emu_readers_reset(checker->readers);
   if (checker->touched_to > checker->touched_from)
     memset(&checker->cells[checker->touched_from], 0,
            (checker->touched_to - checker->touched_from) * sizeof *checker->cells);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of a cluster that end while others may still access their shared memory. PTX ISA, mapa and barrier.cluster: the
-// memory of a block is there only until the block has exited. Whether one has depends on who runs first; whether something orders
-// an access before the end of the block does not.
+// Blocks of a cluster that end while others may still access their shared memory. PTX ISA, mapa and barrier.cluster:
+// the memory of a block is there only until the block has exited. Whether one has depends on who runs first; whether
+// something orders an access before the end of the block does not.
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,11 +50,10 @@ static void tell(tl_emu_checker *checker, const tl_emu_actor *actor, tl_emu_acce
   tl_strbuf place = {0};
   tl_strbuf_appendf(&place, "shared memory of block (%u, %u, %u)", block->position[0], block->position[1],
                     block->position[2]);
-  tl_emu_found(checker, &(tl_emu_seen){.kind = TL_EMU_FINDING_BOUNDS,
-                                       .access = kind,
-                                       .actor = actor,
-                                       .what = what,
-                                       .place = tl_strbuf_c(&place)});
+  tl_emu_found(
+      checker,
+      &(tl_emu_seen){
+          .kind = TL_EMU_FINDING_BOUNDS, .access = kind, .actor = actor, .what = what, .place = tl_strbuf_c(&place)});
   tl_strbuf_fini(&place);
 }
 

@@ -9,8 +9,8 @@
 #include "emulator/checker.h"
 #include "emulator/ops.h"
 
-// A cluster that makes as many findings is not listened to any more: it would make them at every access.
-enum { MAX_FOUND_IN_CLUSTER = 1000 };
+// Places (pairs of sites) of a checker that are told; findings elsewhere are only counted.
+enum { MAX_PLACES = 1000 };
 
 // ---- recording
 
@@ -20,8 +20,9 @@ static bool same_finding(const tl_emu_raw_finding *a, const tl_emu_raw_finding *
          !a->before == !b->before && a->what == b->what;
 }
 
-// Adds `made`; what is there already is counted, and told of by the first one of the lowest block.
-static void count(tl_emu_raw_list *found, tl_emu_raw_finding *made) {
+// Adds `made`; what is there already is counted, and told of by the first one of the lowest block. With `limit` others
+// only `*untold` becomes more.
+static void count(tl_emu_raw_list *found, tl_emu_raw_finding *made, size_t limit, uint64_t *untold) {
   for (size_t i = 0; i < found->len; i++) {
     tl_emu_raw_finding *there = &found->items[i];
     if (!same_finding(there, made)) continue;
@@ -33,6 +34,11 @@ static void count(tl_emu_raw_list *found, tl_emu_raw_finding *made) {
       free(made->place);
     }
     there->count = sum;
+    return;
+  }
+  if (found->len >= limit) {
+    free(made->place);
+    *untold += made->count;
     return;
   }
   tl_vec_push(found, *made);
@@ -75,7 +81,6 @@ static uint64_t block_of(const tl_emu_launch_state *launch, uint32_t owner, uint
 }
 
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
-  if (checker->found_in_cluster >= MAX_FOUND_IN_CLUSTER) return;
   const tl_emu_actor *actor = seen->actor;
   const tl_emu_block *blocks = checker->cluster->blocks;
   uint32_t block_threads = checker->launch->num_threads;
@@ -90,7 +95,7 @@ void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
                              .bytes = (uint32_t)seen->bytes,
                              .align = (uint32_t)seen->align,
                              .what = seen->what,
-                             .sequence = checker->found_in_cluster++,
+                             .sequence = checker->num_found++,
                              .count = 1};
   int64_t before = seen->before ? thread_of_epoch(checker, seen->before) : -1;
   if (before >= 0) {
@@ -99,8 +104,16 @@ void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
                             ? block_of(checker->launch, seen->before_owner - 1, (uint32_t)before / block_threads)
                             : blocks[before / block_threads].index;
   }
+  // Texts are made for what is told only: some mistakes are made at every access.
+  for (size_t i = 0; i < checker->found.len; i++) {
+    tl_emu_raw_finding *there = &checker->found.items[i];
+    if (!same_finding(there, &made)) continue;
+    if (made.block < there->block) break;
+    there->count++;
+    return;
+  }
   place_of(seen, &made);
-  count(&checker->found, &made);
+  count(&checker->found, &made, MAX_PLACES, &checker->untold);
 }
 
 void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async) {
@@ -121,7 +134,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of every launch's 
 
 void tl_emu_hand_over(tl_emu_checker *checker) {
   pthread_mutex_lock(&mutex);
-  for (size_t i = 0; i < checker->found.len; i++) count(checker->launch->found, &checker->found.items[i]);
+  for (size_t i = 0; i < checker->found.len; i++)
+    count(checker->launch->found, &checker->found.items[i], SIZE_MAX, NULL);
+  checker->launch->untold += checker->untold;
   pthread_mutex_unlock(&mutex);
   tl_vec_fini(&checker->found);
 }
@@ -297,11 +312,11 @@ static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_fin
   *out = (tl_emu_finding){.kind = raw->kind, .count = raw->count};
   out->kernel = format_text("%s", launch->kernel_name);
   fill_side(launch, raw->now, raw->thread, raw->block, &out->now);
-  out->now.action = raw->kind == TL_EMU_FINDING_ASYNC    ? format_text("starts what nobody waits for")
-                    : raw->kind == TL_EMU_FINDING_MISUSE ? format_text("breaks a rule: %s", raw->what)
+  out->now.action = raw->kind == TL_EMU_FINDING_ASYNC                 ? format_text("starts what nobody waits for")
+                    : raw->kind == TL_EMU_FINDING_MISUSE              ? format_text("breaks a rule: %s", raw->what)
                     : raw->kind == TL_EMU_FINDING_BOUNDS && raw->what ? format_text("%s", raw->what)
-                    : raw->what                          ? format_text("reads what nobody wrote, and %s,", raw->what)
-                                                         : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
+                    : raw->what ? format_text("reads what nobody wrote, and %s,", raw->what)
+                                : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
   if (raw->before) {
     fill_side(launch, raw->before, raw->before_thread, raw->before_block, &out->before);
     const char *verb = raw->before & TL_EMU_EPOCH_READ     ? "read"
@@ -336,6 +351,7 @@ static bool is_counted(const tl_emu_launch_state *launch, const tl_emu_raw_list 
 }
 
 void tl_emu_report_found(tl_emu_launch_state *launch, tl_emu_findings *out) {
+  out->untold += launch->untold;
   tl_emu_raw_list *found = launch->found;
   if (found->len) qsort(found->items, found->len, sizeof *found->items, by_block);
   for (size_t i = 0; i < found->len; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What code with shadows (undefined.h) calls: findings, and the shadow of shared memory, which exists only where a value
-// that nobody wrote may be stored there.
+// What code with shadows (undefined.h) calls: findings, and the shadow of shared memory, which exists only where a
+// value that nobody wrote may be stored there.
 #include <stdlib.h>
 #include <string.h>
 

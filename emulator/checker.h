@@ -68,8 +68,8 @@ enum {
 #define TL_EMU_EPOCH_MAX_CLOCK 0xfffffffu
 #define TL_EMU_EPOCH_MAX_SITE 0x1ffffu
 
-// A granule of shared memory. Reads are those that are not ordered among each other since the write; further ones push
-// out older ones.
+// A granule of shared memory. Reads are those that are not ordered among each other since the write; further ones are
+// in tl_emu_readers.
 typedef struct tl_emu_cell {
   tl_emu_epoch write;
   tl_emu_epoch reads[TL_EMU_CELL_READERS];
@@ -105,6 +105,7 @@ struct tl_emu_raw_list {
 
 typedef struct tl_emu_undefined tl_emu_undefined;  // check_undefined.c
 typedef struct tl_emu_ends tl_emu_ends;            // check_exit.c
+typedef struct tl_emu_readers tl_emu_readers;      // check_readers.c
 
 struct tl_emu_checker {
   tl_emu_launch_state *launch;    // Borrowed.
@@ -112,7 +113,8 @@ struct tl_emu_checker {
   uint32_t checks;
   uint32_t num_threads, width;  // of the cluster; components
   tl_emu_agent *agents;
-  tl_emu_cell *cells;  // of the blocks, by rank
+  tl_emu_cell *cells;       // of the blocks, by rank
+  tl_emu_readers *readers;  // Owned. Of the same cells
   uint32_t granule, granule_shift;
   size_t num_cells;                 // of one block
   size_t touched_from, touched_to;  // cells that were used
@@ -129,7 +131,8 @@ struct tl_emu_checker {
   tl_emu_undefined *undefined;  // Owned. Shadow of shared memory; NULL: everything there was written
   tl_emu_ends *ends;            // Owned. NULL: one block
   tl_emu_raw_list found;
-  uint32_t found_in_cluster;
+  uint32_t num_found;  // in this cluster
+  uint64_t untold;     // findings at more places than are kept
 };
 
 // The checker of the running thread's cluster, or NULL; and the agent that `thread` of the running block is.
@@ -218,6 +221,16 @@ void tl_emu_copy_params(const tl_manifest_kernel *manifest, tl_arena *arena, tl_
 // "C[3, 8], byte 2544 of 4096"; "4 bytes past the end of a buffer of 1024 bytes".
 void tl_emu_describe_global(const tl_emu_launch_state *launch, const void *address, tl_strbuf *out);
 
+// ---- check_readers.c
+tl_emu_readers *tl_emu_readers_create(size_t num_cells);
+void tl_emu_readers_destroy(tl_emu_readers *readers);
+void tl_emu_readers_reset(tl_emu_readers *readers);
+// One more reader of a cell, in the place of one that is ordered before it. False: there is no room for it.
+bool tl_emu_readers_add(tl_emu_readers *readers, size_t cell, tl_emu_epoch read, const tl_emu_actor *actor);
+bool tl_emu_readers_has(const tl_emu_readers *readers, size_t cell);
+// Forgets those of a cell that `actor` writes. Returns one that is not ordered with the write; 0: there is none.
+tl_emu_epoch tl_emu_readers_end(tl_emu_readers *readers, size_t cell, const tl_emu_actor *actor, bool is_atomic);
+
 // ---- check_exit.c
 // NULL when the cluster has one block, or bounds are not checked.
 tl_emu_ends *tl_emu_ends_create(const tl_emu_checker *checker);
@@ -250,7 +263,7 @@ typedef struct tl_emu_seen {
   const char *what;       // of a misuse, and of what happens to an undefined value; static
   const char *place;      // NULL: the address says it
 } tl_emu_seen;
-// Records a finding, unless there were too many in the cluster.
+// Records a finding.
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);
 // Whether the bytes of shared memory belong to no element of a tile, but to a tile.
 bool tl_emu_is_padding(const tl_emu_launch_state *launch, size_t offset, size_t bytes);

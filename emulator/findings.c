@@ -93,6 +93,8 @@ void tl_emu_findings_merge(tl_emu_findings *to, tl_emu_findings *from) {
     }
   }
   tl_vec_fini(&from->list);
+  to->untold += from->untold;
+  from->untold = 0;
 }
 
 // ---- text
@@ -145,6 +147,9 @@ void tl_emu_findings_print(const tl_emu_findings *findings, size_t limit, tl_str
   size_t shown = limit && findings->list.len > limit ? limit : findings->list.len;
   for (size_t i = 0; i < shown; i++) tl_emu_finding_print(&findings->list.items[i], out);
   if (shown < findings->list.len) tl_strbuf_appendf(out, "and %zu more\n", findings->list.len - shown);
+  if (findings->untold)
+    tl_strbuf_appendf(out, "and, at further places that are not told, %llu accesses\n",
+                      (unsigned long long)findings->untold);
 }
 
 // ---- JSON
@@ -194,5 +199,7 @@ void tl_emu_findings_print_json(const tl_emu_findings *findings, tl_strbuf *out)
     print_string("missing", finding->missing, out);
     tl_strbuf_append_c(out, "}");
   }
-  tl_strbuf_append_c(out, findings->list.len ? "\n]}\n" : "]}\n");
+  tl_strbuf_append_c(out, findings->list.len ? "\n]" : "]");
+  if (findings->untold) tl_strbuf_appendf(out, ", \"untold\": %llu", (unsigned long long)findings->untold);
+  tl_strbuf_append_c(out, "}\n");
 }

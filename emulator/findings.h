@@ -53,6 +53,7 @@ typedef struct tl_emu_finding {
 // Zeroed: none. In the order of blocks, then of execution.
 struct tl_emu_findings {
   TL_VEC(tl_emu_finding) list;
+  uint64_t untold;  // findings at further places: a block keeps 1000
 };
 
 void tl_emu_findings_fini(tl_emu_findings *findings);
@@ -61,7 +62,8 @@ void tl_emu_findings_merge(tl_emu_findings *to, tl_emu_findings *from);
 // As a compiler prints its messages; at most `limit` of them (0: all).
 void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out);
 void tl_emu_findings_print(const tl_emu_findings *findings, size_t limit, tl_strbuf *out);
-// {"findings": [{"kind": …, "kernel": …, "count": …, "access": {…}, "earlier": {…}, "place": …, "missing": …}]}
+// {"findings": [{"kind": …, "kernel": …, "count": …, "access": {…}, "earlier": {…}, "place": …, "missing": …}]}, and
+// "untold" where it is not 0
 void tl_emu_findings_print_json(const tl_emu_findings *findings, tl_strbuf *out);
 
 #endif

@@ -383,6 +383,7 @@ struct tl_emu_launch_state {
   struct tl_emu_global *global;    // Owned. Shadow of global memory
   tl_emu_released_table released;  // by atomics, under a lock
   tl_emu_raw_list *found;          // under a lock while blocks run
+  uint64_t untold;                 // findings at more places than are kept; under the same lock
 };
 
 uint64_t tl_emu_now_ns(void);

@@ -72,6 +72,7 @@ typedef struct access {
   tl_emu_access_kind kind;
   tl_emu_epoch epoch;         // as it goes into the cells
   const tl_emu_block *block;  // whose memory it is
+  size_t base;                // of its cells
   const void *address;
   size_t bytes;
   bool races, proxies, inits;
@@ -121,7 +122,14 @@ static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
       return;
     }
   }
-  cell->reads[1 + (a->epoch >> TL_EMU_EPOCH_WHEN_SHIFT) % (TL_EMU_CELL_READERS - 1)] = a->epoch;
+  if (!tl_emu_readers_add(a->checker->readers, a->base + index, a->epoch, a->actor))
+    cell->reads[TL_EMU_CELL_READERS - 1] = a->epoch;
+}
+
+static void __attribute__((noinline)) end_readers(access *a, size_t index) {
+  bool is_atomic = a->epoch & TL_EMU_EPOCH_ATOMIC;
+  tl_emu_epoch read = tl_emu_readers_end(a->checker->readers, a->base + index, a->actor, is_atomic);
+  if (read && a->races) tell(a, TL_EMU_FINDING_RACE, read, index);
 }
 
 static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
@@ -135,6 +143,7 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
       tell(a, TL_EMU_FINDING_RACE, cell->reads[i], index);
     cell->reads[i] = 0;
   }
+  if (__builtin_expect(tl_emu_readers_has(a->checker->readers, a->base + index), 0)) end_readers(a, index);
   cell->write = a->epoch;
 }
 
@@ -157,6 +166,7 @@ static void check_cells(tl_emu_checker *checker, const tl_emu_actor *actor, cons
   size_t end = (offset + bytes + checker->granule - 1) >> checker->granule_shift;
   if (base + first < checker->touched_from) checker->touched_from = base + first;
   if (base + end > checker->touched_to) checker->touched_to = base + end;
+  a.base = base;
   tl_emu_cell *cells = &checker->cells[base];
   if (kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ) {
     for (size_t i = first; i < end; i++) read_cell(&a, &cells[i], i);

@@ -218,14 +218,14 @@ static void check(undefined *u, LLVMValueRef i) {
 }
 
 void tl_emu_shadow_check(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
-                            LLVMValueRef condition, const char *what) {
+                         LLVMValueRef condition, const char *what) {
   retarget *r = u->r;
   LLVMPositionBuilderBefore(u->builder, instruction);
   LLVMValueRef any = tl_emu_shadow_any(u, shadow);
   if (condition) any = LLVMBuildAnd(u->builder, any, condition, "");
   static const char *const names[] = {
-      [LLVMStore] = "store",      [LLVMLoad] = "load", [LLVMBr] = "branch", [LLVMSwitch] = "switch",
-      [LLVMAtomicRMW] = "atomic", [LLVMAtomicCmpXchg] = "atomic",
+      [LLVMStore] = "store",   [LLVMLoad] = "load",        [LLVMBr] = "branch",
+      [LLVMSwitch] = "switch", [LLVMAtomicRMW] = "atomic", [LLVMAtomicCmpXchg] = "atomic",
   };
   LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
   const char *name = (size_t)opcode < sizeof names / sizeof names[0] && names[opcode] ? names[opcode] : "operation";

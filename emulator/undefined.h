@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Follows content that nobody wrote (tl.undefined.*) through registers and memory, as MemorySanitizer does (Stepanov and
-// Serebryany, 2015): beside each value that may depend on such content the retargeted module computes a *shadow*, whose set
-// bits are those of the value that are undefined, and an *origin*, which register of which variable in which thread they come from. Where
-// such a value matters the checker is told. Everything else of the module stays as it is, and a module in which no
-// such content is left costs nothing. Private to retargeting.
+// Follows content that nobody wrote (tl.undefined.*) through registers and memory, as MemorySanitizer does (Stepanov
+// and Serebryany, 2015): beside each value that may depend on such content the retargeted module computes a *shadow*,
+// whose set bits are those of the value that are undefined, and an *origin*, which register of which variable in which
+// thread they come from. Where such a value matters the checker is told. Everything else of the module stays as it is,
+// and a module in which no such content is left costs nothing. Private to retargeting.
 #ifndef TL_EMULATOR_UNDEFINED_H
 #define TL_EMULATOR_UNDEFINED_H
 
@@ -24,14 +24,14 @@ typedef struct undefined_map {
 
 typedef struct undefined {
   retarget *r;
-  LLVMBuilderRef builder;  // where shadows are built now
+  LLVMBuilderRef builder;   // where shadows are built now
   undefined_map values;     // that may be undefined
   undefined_map variables;  // of threads, whose content may be
   bool shared_may_be;       // some content of shared memory may be
   // Of the current function:
   LLVMValueRef function;
-  LLVMValueRef thread;  // the thread's part of origins
-  LLVMValueRef buffer;  // for the shadow of an access to shared memory
+  LLVMValueRef thread;                    // the thread's part of origins
+  LLVMValueRef buffer;                    // for the shadow of an access to shared memory
   LLVMValueRef tell, load, store, where;  // what the runtime is called by
 } undefined;
 
@@ -41,7 +41,8 @@ undefined_value *tl_emu_shadow_find(const undefined *u, LLVMValueRef value);
 // Shadow and origin of any value, built where they are needed; a zero where it is defined.
 LLVMValueRef tl_emu_shadow_value(undefined *u, LLVMValueRef value);
 LLVMValueRef tl_emu_shadow_origin(undefined *u, LLVMValueRef value);
-// The variable of a thread (an alloca) that `pointer` points into, or NULL; and its entry when its content may be undefined.
+// The variable of a thread (an alloca) that `pointer` points into, or NULL; and its entry when its content may be
+// undefined.
 LLVMValueRef tl_emu_shadow_variable(LLVMValueRef pointer);
 undefined_value *tl_emu_shadow_find_variable(const undefined *u, LLVMValueRef variable);
 
@@ -55,8 +56,8 @@ LLVMValueRef tl_emu_shadow_bits(undefined *u, LLVMValueRef shadow);
 LLVMValueRef tl_emu_shadow_from_bits(undefined *u, LLVMValueRef bits, LLVMTypeRef type);
 // Origin of the first of `values` that is undefined.
 LLVMValueRef tl_emu_shadow_first_origin(undefined *u, const LLVMValueRef *values, unsigned count);
-// Of an instruction whose operands are its first ones: element by element all bits where an operand has one; operands of
-// another shape than the result, and results that are structs, as a whole.
+// Of an instruction whose operands are its first ones: element by element all bits where an operand has one; operands
+// of another shape than the result, and results that are structs, as a whole.
 LLVMValueRef tl_emu_shadow_elementwise(undefined *u, LLVMValueRef instruction, unsigned num_operands);
 // The shadow and origin of an instruction that is no phi, at the builder's place behind it.
 void tl_emu_shadow_build(undefined *u, LLVMValueRef instruction, LLVMValueRef *out_shadow, LLVMValueRef *out_origin);
@@ -76,7 +77,7 @@ void tl_emu_shadow_build_call(undefined *u, LLVMValueRef call, LLVMValueRef *out
 void tl_emu_shadow_check_call(undefined *u, LLVMValueRef call);
 // Tells, before `instruction`, when `shadow` has a bit set and `condition` (i1; NULL: always) holds.
 void tl_emu_shadow_check(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
-                            LLVMValueRef condition, const char *what);
+                         LLVMValueRef condition, const char *what);
 
 // ---- undefined_memory.c
 void tl_emu_shadow_make_memory(undefined *u, LLVMValueRef variable, undefined_value *entry);

@@ -64,7 +64,8 @@ static LLVMValueRef exchange_again(undefined *u, LLVMValueRef call, LLVMValueRef
   unsigned kind = LLVMGetMDKindIDInContext(u->r->context, TL_EMU_SHADOW_METADATA, strlen(TL_EMU_SHADOW_METADATA));
   LLVMSetMetadata(again, kind, LLVMMetadataAsValue(u->r->context, LLVMMDNodeInContext2(u->r->context, NULL, 0)));
   LLVMValueRef result = again;
-  if (LLVMGetTypeKind(LLVMTypeOf(again)) == LLVMStructTypeKind) result = LLVMBuildExtractValue(u->builder, again, 0, "");
+  if (LLVMGetTypeKind(LLVMTypeOf(again)) == LLVMStructTypeKind)
+    result = LLVMBuildExtractValue(u->builder, again, 0, "");
   return LLVMBuildBitCast(u->builder, result, u->r->i32, "");
 }
 

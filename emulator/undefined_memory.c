@@ -47,7 +47,8 @@ static shadow_place place_of(undefined *u, LLVMValueRef pointer, LLVMValueRef va
 }
 
 static LLVMValueRef load_integer(undefined *u, LLVMValueRef from, uint64_t bytes) {
-  LLVMValueRef loaded = LLVMBuildLoad2(u->builder, LLVMIntTypeInContext(u->r->context, (unsigned)(8 * bytes)), from, "");
+  LLVMValueRef loaded =
+      LLVMBuildLoad2(u->builder, LLVMIntTypeInContext(u->r->context, (unsigned)(8 * bytes)), from, "");
   LLVMSetAlignment(loaded, 1);
   return loaded;
 }

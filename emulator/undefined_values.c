@@ -119,7 +119,8 @@ LLVMValueRef tl_emu_shadow_elementwise(undefined *u, LLVMValueRef i, unsigned nu
     if (!tl_emu_shadow_find(u, operand)) continue;
     LLVMValueRef shadow = tl_emu_shadow_value(u, operand), set;
     LLVMTypeRef from = LLVMTypeOf(shadow);
-    bool same = is_vector(from) == is_vector(type) && (!is_vector(type) || LLVMGetVectorSize(from) == LLVMGetVectorSize(type));
+    bool same =
+        is_vector(from) == is_vector(type) && (!is_vector(type) || LLVMGetVectorSize(from) == LLVMGetVectorSize(type));
     if (same) {
       set = LLVMBuildICmp(u->builder, LLVMIntNE, shadow, LLVMConstNull(from), "");
       set = LLVMBuildSExt(u->builder, set, type, "");
@@ -166,7 +167,8 @@ static LLVMValueRef compare(undefined *u, LLVMValueRef i) {
   LLVMIntPredicate predicate = LLVMGetICmpPredicate(i);
   LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(i, 0));
   LLVMTypeKind kind = LLVMGetTypeKind(is_vector(type) ? LLVMGetElementType(type) : type);
-  if ((predicate != LLVMIntEQ && predicate != LLVMIntNE) || kind != LLVMIntegerTypeKind) return tl_emu_shadow_elementwise(u, i, 2);
+  if ((predicate != LLVMIntEQ && predicate != LLVMIntNE) || kind != LLVMIntegerTypeKind)
+    return tl_emu_shadow_elementwise(u, i, 2);
   LLVMValueRef any = either(u, i), zero = LLVMConstNull(type);
   LLVMValueRef differ = LLVMBuildXor(u->builder, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), "");
   differ = LLVMBuildAnd(u->builder, differ, LLVMBuildNot(u->builder, any, ""), "");

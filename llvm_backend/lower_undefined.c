@@ -20,10 +20,9 @@ static int32_t add_variable(tl_lower *l, const tl_debug_variable *variable) {
 }
 
 int32_t tl_lower_fragment_variable(tl_lower *l, const tl_value *tile) {
-  return add_variable(l, &(tl_debug_variable){.name = tile->name,
-                                              .is_fragment = true,
-                                              .rank = tile->type->rank,
-                                              .layout = *tile->type->layout});
+  return add_variable(
+      l, &(tl_debug_variable){
+             .name = tile->name, .is_fragment = true, .rank = tile->type->rank, .layout = *tile->type->layout});
 }
 
 int32_t tl_lower_local_variable(tl_lower *l, const tl_value *value) {

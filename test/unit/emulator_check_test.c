@@ -68,12 +68,21 @@ static void touch(machine *m, int thread, int offset, tl_emu_access_kind kind, i
   ck_assert(tl_emu_touch(m->block.shared + offset, 4, 4, kind, &m->sites[site]));
 }
 
-// Ends the block; the findings must be `wanted`: letters of both sites and the kind, "ab:race".
-static void machine_fini(machine *m, const char *wanted) {
+// Ends the block; its findings.
+static tl_emu_findings machine_end(machine *m) {
   tl_emu_check_end(m->cluster.checker, true);
   tl_emu_checker_destroy(m->cluster.checker);
   tl_emu_findings findings = {0};
   tl_emu_report_found(&m->launch, &findings);
+  tl_emu_global_destroy(m->launch.global);
+  tl_emu_memory_release(m->worker.memory);
+  tl_emu_self = NULL;
+  return findings;
+}
+
+// Ends the block; the findings must be `wanted`: letters of both sites and the kind, "ab:race".
+static void machine_fini(machine *m, const char *wanted) {
+  tl_emu_findings findings = machine_end(m);
   tl_strbuf text;
   tl_strbuf_init(&text);
   for (size_t i = 0; i < findings.list.len; i++) {
@@ -84,9 +93,6 @@ static void machine_fini(machine *m, const char *wanted) {
   ck_assert_str_eq(tl_strbuf_c(&text), wanted);
   tl_strbuf_fini(&text);
   tl_emu_findings_fini(&findings);
-  tl_emu_global_destroy(m->launch.global);
-  tl_emu_memory_release(m->worker.memory);
-  tl_emu_self = NULL;
 }
 
 START_TEST(phases_are_apart) {
@@ -151,6 +157,63 @@ START_TEST(readers_count) {
   tl_emu_acquire(0, &two);
   touch(&m, 0, 0, TL_EMU_WRITE, 4);  // thread 3 may still read
   machine_fini(&m, "ed:race");
+}
+END_TEST
+
+// Whichever of many readers the writer does not know of, it is told; and again after the write.
+START_TEST(no_reader_is_forgotten) {
+  enum { READERS = 40 };
+  for (int missing = 0; missing <= READERS; missing++) {  // 0: none
+    machine m;
+    machine_init(&m);
+    for (int round = 0; round < 2; round++) {
+      tl_emu_clock *before = NULL, *after = NULL;
+      touch(&m, 0, 8, TL_EMU_WRITE, 0);
+      tl_emu_release(0, &before);
+      for (int t = 1; t <= READERS; t++) {
+        tl_emu_acquire((uint32_t)t, &before);
+        for (int again = 0; again < 2; again++) {
+          touch(&m, t, 8, TL_EMU_READ, 1);
+          tl_emu_fence_proxy_async((uint32_t)t);  // a later moment
+        }
+      }
+      for (int t = 1; t <= READERS; t++)
+        if (t != missing || round == 0) tl_emu_release((uint32_t)t, &after);
+      tl_emu_acquire(0, &after);
+    }
+    touch(&m, 0, 8, TL_EMU_WRITE, 2);
+    machine_fini(&m, missing ? "cb:race" : "");
+  }
+}
+END_TEST
+
+// 1000 places are told, the rest is counted; what happens at one place again is counted there.
+START_TEST(places_beyond_the_limit) {
+  enum { PLACES = 1200, TOLD = 1000, AGAIN = 5000 };
+  machine m;
+  machine_init(&m);
+  tl_emu_site *sites = calloc(PLACES, sizeof *sites);
+  m.launch.sites = sites;
+  m.launch.num_sites = PLACES;
+  for (int i = 0; i < PLACES; i++) {
+    sites[i] = (tl_emu_site){.op = "x", .ordinal = (uint32_t)i + 1};
+    ck_assert(!tl_emu_touch(m.block.shared + 1, 4, 4, TL_EMU_READ, &sites[i]));
+  }
+  for (int i = 0; i < AGAIN; i++) ck_assert(!tl_emu_touch(m.block.shared + 1, 4, 4, TL_EMU_READ, &sites[7]));
+  tl_emu_findings findings = machine_end(&m);
+  ck_assert_uint_eq(findings.list.len, TOLD);
+  ck_assert_uint_eq(findings.list.items[7].count, 1 + AGAIN);
+  ck_assert_uint_eq(findings.untold, PLACES - TOLD);
+  tl_strbuf text = {0}, json = {0};
+  tl_emu_findings_print(&findings, 1, &text);
+  ck_assert(strstr(tl_strbuf_c(&text), "and 999 more\nand, at further places that are not told, 200 accesses\n") !=
+            NULL);
+  tl_emu_findings_print_json(&findings, &json);
+  ck_assert(strstr(tl_strbuf_c(&json), "\n], \"untold\": 200}\n") != NULL);
+  tl_strbuf_fini(&text);
+  tl_strbuf_fini(&json);
+  tl_emu_findings_fini(&findings);
+  free(sites);
 }
 END_TEST
 
@@ -284,6 +347,8 @@ int main(void) {
   tcase_add_test(cases, clocks_start_again);
   tcase_add_test(cases, order_is_transitive);
   tcase_add_test(cases, readers_count);
+  tcase_add_test(cases, no_reader_is_forgotten);
+  tcase_add_test(cases, places_beyond_the_limit);
   tcase_add_test(cases, copies_in_flight);
   tcase_add_test(cases, a_stage_is_reused_too_early);
   tcase_add_test(cases, proxy_fences);

@@ -23,11 +23,11 @@ static const struct {
 enum { NUM_CASES = sizeof cases / sizeof cases[0] };
 
 START_TEST(order) {
-  tl_emu_kernel *kernel = must_create(
-      "fences.ll", cases[_i].kernel,
-      (kernel_shape){.num_params = 2, .threads = THREADS, .checks = TL_EMU_CHECK_ALL});
+  tl_emu_kernel *kernel = must_create("fences.ll", cases[_i].kernel,
+                                      (kernel_shape){.num_params = 2, .threads = THREADS, .checks = TL_EMU_CHECK_ALL});
   for (uint32_t seed = 0; seed < 8; seed++) {
-    uint32_t *in = tl_emu_alloc(BUFFER_BYTES, 16), *out = tl_emu_alloc(BUFFER_BYTES, 16), grid[3] = {cases[_i].blocks, 1, 1};
+    uint32_t *in = tl_emu_alloc(BUFFER_BYTES, 16), *out = tl_emu_alloc(BUFFER_BYTES, 16),
+             grid[3] = {cases[_i].blocks, 1, 1};
     memset(in, 0, BUFFER_BYTES);
     memset(out, 0, BUFFER_BYTES);
     tl_emu_findings found = {0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Registers and variables of a thread that are read before they are written: what is told, word by word, and what is not.
+// Registers and variables of a thread that are read before they are written: what is told, word by word, and what is
+// not.
 #include "emulator/findings.h"
 #include "emulator_util.h"
 
@@ -10,10 +11,8 @@ static tl_debug_variable variables[] = {
     {.name = "f",
      .is_fragment = true,
      .rank = 1,
-     .layout = {.rank = 1,
-                .shape = {64},
-                .num_modes = 2,
-                .modes = {{TL_AXIS_REGISTER, 2, 0, 1}, {TL_AXIS_LANE, 32, 0, 2}}}},
+     .layout =
+         {.rank = 1, .shape = {64}, .num_modes = 2, .modes = {{TL_AXIS_REGISTER, 2, 0, 1}, {TL_AXIS_LANE, 32, 0, 2}}}},
     {.name = "w", .rank = 1, .dims = {4}},
     {.name = "n"},
 };
@@ -73,14 +72,13 @@ START_TEST(texts) {
   char *text = run(cases[_i].kernel, TL_EMU_CHECK_INIT, (tl_emu_options){.threads = 1});
   char wanted[600] = "";
   if (cases[_i].what) {
-    int len = snprintf(wanted, sizeof wanted,
-                       "emulator: kernel '%s': 1 finding\n"
-                       "%s: uninitialised read: %s of block (0, 0, 0) reads what nobody wrote, and %s, at %s, %s",
-                       cases[_i].kernel, cases[_i].kernel, cases[_i].agent, cases[_i].what, cases[_i].place,
-                       cases[_i].op);
+    int len =
+        snprintf(wanted, sizeof wanted,
+                 "emulator: kernel '%s': 1 finding\n"
+                 "%s: uninitialised read: %s of block (0, 0, 0) reads what nobody wrote, and %s, at %s, %s",
+                 cases[_i].kernel, cases[_i].kernel, cases[_i].agent, cases[_i].what, cases[_i].place, cases[_i].op);
     len += snprintf(wanted + len, sizeof wanted - (size_t)len, "\n  missing: a write of the element before the read");
-    if (cases[_i].count > 1)
-      snprintf(wanted + len, sizeof wanted - (size_t)len, "\n  %d times", cases[_i].count);
+    if (cases[_i].count > 1) snprintf(wanted + len, sizeof wanted - (size_t)len, "\n  %d times", cases[_i].count);
   }
   // Device ops are told with their number.
   char *call = strstr(text, " (call ");
