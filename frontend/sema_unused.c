@@ -136,6 +136,7 @@ static void scan_check(mentions *m, const tl_kernel_spec *kernel) {
   }
   scan_expr(m, kernel->bench.flops);
   scan_expr(m, kernel->bench.bytes);
+  scan_exprs(m, kernel->tune.where, kernel->tune.num_where);
 }
 
 static void warn(tl_diags *diags, const mentions *m, tl_diag_code code, tl_str name, tl_loc loc, const char *what) {

@@ -284,7 +284,7 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
   } else if (tl_str_is(key, "bench")) {
     tl_spec_read_bench(reader, value, entry->key->loc, &kernel->bench);
   } else if (tl_str_is(key, "tune")) {
-    tl_spec_check_tune(reader, value);
+    tl_spec_read_tune(reader, value, entry->key->loc, &kernel->tune);
   }
 }
 
@@ -321,6 +321,7 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
       tl_spec_read_section(reader, entry, kernel);
   }
   if (reader->diags->num_errors == errors_before) tl_spec_check_names(reader, kernel);
+  if (reader->diags->num_errors == errors_before) tl_spec_check_tune(reader, kernel);
   return kernel->name.len > 0;
 }
 

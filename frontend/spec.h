@@ -191,6 +191,27 @@ typedef struct tl_bench {
   uint32_t num_cases;
 } tl_bench;
 
+// A param (or `threads`, `fast_math`, …) and the values that it is tried with.
+typedef struct tl_tune_param {
+  tl_str name;
+  tl_loc loc;
+  tl_expr **values;
+  uint32_t num_values;
+} tl_tune_param;
+
+// The largest number of configurations that the lists may make.
+#define TL_TUNE_MAX_CONFIGURATIONS 65536u
+
+typedef struct tl_tune {
+  bool present;
+  tl_loc loc;
+  tl_tune_param *params;
+  uint32_t num_params;
+  tl_expr **where;  // conditions that every configuration meets
+  uint32_t num_where;
+  tl_expr *budget;  // how many configurations are tried; NULL: all
+} tl_tune;
+
 typedef struct tl_kernel_spec tl_kernel_spec;
 
 // A tensor that a chain keeps between its steps (`buffers:`): dense, undefined until a step writes it.
@@ -249,6 +270,7 @@ struct tl_kernel_spec {
   tl_chain_spec *chain;  // NULL: a kernel
   tl_check check;
   tl_bench bench;
+  tl_tune tune;
 };
 
 typedef struct tl_spec {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The sections check, bench and tune.
+// The sections check and bench.
 #include <string.h>
 
 #include "frontend/spec_internal.h"
@@ -335,21 +335,5 @@ void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc
     if (tl_str_is(key, "flops")) out->flops = tl_spec_read_expr(reader, entry->value, key);
     if (tl_str_is(key, "bytes")) out->bytes = tl_spec_read_expr(reader, entry->value, key);
     if (tl_str_is(key, "cases")) read_cases(reader, entry->value, &out->cases, &out->num_cases);
-  }
-}
-
-void tl_spec_check_tune(tl_spec_reader *reader, const tl_yaml_node *node) {
-  if (!tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("tune"))) return;
-  for (uint32_t i = 0; i < node->num_entries; i++) {
-    const tl_yaml_entry *entry = &node->entries[i];
-    tl_str key = entry->key->text.text, name;
-    bool is_where = tl_str_is(key, "where"), is_budget = tl_str_is(key, "budget");
-    if (!is_where && !is_budget && !tl_spec_read_name(reader, entry->key, &name)) continue;
-    if (is_budget || (is_where && entry->value->kind == TL_YAML_SCALAR)) {
-      tl_spec_read_expr(reader, entry->value, key);
-      continue;
-    }
-    if (!tl_spec_want(reader, entry->value, TL_YAML_SEQUENCE, key)) continue;
-    for (uint32_t k = 0; k < entry->value->num_items; k++) tl_spec_read_expr(reader, entry->value->items[k], key);
   }
 }

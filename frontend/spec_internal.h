@@ -71,14 +71,16 @@ void tl_spec_open_file(tl_spec_reader *reader, uint32_t source);
 void tl_macros_resolve(tl_spec_reader *reader, tl_spec *spec);
 // Then, in a spec without errors: gives every `use` of the kernels' bodies the statements that it stands for.
 void tl_macros_expand(tl_spec_reader *reader, tl_spec *spec);
-// Checks the form of `tune` and forgets it.
-void tl_spec_check_tune(tl_spec_reader *reader, const tl_yaml_node *node);
+void tl_spec_read_tune(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_tune *out);
+// The names in `tune` against the params; to be called when the document had no errors.
+void tl_spec_check_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel);
 
 // Printing, at an indentation of `indent` spaces.
 void tl_spec_print_macros(const tl_macro_list *macros, tl_strbuf *out);
 void tl_spec_print_body(const tl_stmt_list *body, int indent, tl_strbuf *out);
 void tl_spec_print_check(const tl_check *check, tl_strbuf *out);
 void tl_spec_print_bench(const tl_bench *bench, tl_strbuf *out);
+void tl_spec_print_tune(const tl_tune *tune, tl_strbuf *out);
 // `key: value` with the value quoted where plain YAML would read it otherwise; ends the line.
 void tl_spec_print_expr(const char *key, const tl_expr *value, int indent, tl_strbuf *out);
 void tl_spec_print_value(tl_str text, tl_strbuf *out);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The spec model as canonical spec YAML: reading it back and printing again gives the same text. Macros are printed
-// as written, those of included files among the file's; what is refused or ignored for now (`tune`) is not part of the
-// model and not printed.
+// as written, those of included files among the file's; what is refused for now is not part of the model.
 #include <string.h>
 
 #include "frontend/spec_internal.h"
@@ -208,6 +207,7 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   }
   if (kernel->check.present) tl_spec_print_check(&kernel->check, out);
   if (kernel->bench.present) tl_spec_print_bench(&kernel->bench, out);
+  if (kernel->tune.present) tl_spec_print_tune(&kernel->tune, out);
 }
 
 void tl_spec_print(const tl_spec *spec, tl_strbuf *out) {

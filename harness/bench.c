@@ -208,7 +208,7 @@ static tl_status race(tl_bench_case *c) {
       {.name = "peer, warm", .launch = tl_bench_peer_launch, .user = c, .num_sets = 1}};
   tl_bench_time *times[COUNT] = {&c->result->cold, &c->result->warm, &c->result->copy, &c->result->peer_cold,
                                  &c->result->peer_warm};
-  const bool runs[COUNT] = {true, true, c->copies.num > 0, c->peer != NULL, c->peer != NULL};
+  const bool runs[COUNT] = {true, !c->options->only_cold, c->copies.num > 0, c->peer != NULL, c->peer != NULL};
   tl_bench_contestant racing[COUNT];
   uint32_t len = 0;
   for (int i = 0; i < COUNT; i++) {
@@ -241,6 +241,7 @@ static tl_status run_case(tl_bench_case *c) {
                             c->machine->l2_bytes, free_bytes / 2));
   c->result->num_sets = c->sets.num_sets;
   c->result->is_partly_cold = c->sets.is_partly_cold;
+  if (c->options->only_cold) return race(c);
   uint64_t used = (uint64_t)c->sets.num_sets * c->sets.stride;
   TL_TRY(make_copies(c, free_bytes > used ? free_bytes - used : 0));
   report_progress(c, "choosing the peer", 0, 1);

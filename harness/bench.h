@@ -21,6 +21,7 @@ typedef struct tl_bench_options {
   uint32_t num_inputs;
   tl_cublaslt *cublaslt;  // Borrowed. The peer; NULL: none
   bool no_check;          // not even small cases
+  bool only_cold;         // neither warm launches nor copies nor the peer beside the cold ones
   tl_bench_plan plan;
   // Called with each result as it is known; it stays in the report.
   void (*done)(void *user, const tl_bench_result *result);

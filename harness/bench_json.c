@@ -41,7 +41,7 @@ static void write_stats(const char *key, const tl_bench_stats *stats, tl_strbuf 
   tl_strbuf_append_char(out, '}');
 }
 
-static void write_time(const char *key, const tl_bench_time *time, tl_strbuf *out) {
+void tl_bench_write_time(const char *key, const tl_bench_time *time, tl_strbuf *out) {
   if (time->burst.count == 0 && time->sustained.count == 0) return;
   tl_strbuf_appendf(out, "\n     \"%s\": {", key);
   write_stats("burst", &time->burst, out);
@@ -69,14 +69,14 @@ static void write_result(const tl_bench_result *r, tl_strbuf *out) {
   write_int("batch_launches", r->batch_launches, out);
   write_int("registers", r->registers, out);
   write_int("local_bytes", r->local_bytes, out);
-  write_time("cold", &r->cold, out);
-  write_time("warm", &r->warm, out);
+  tl_bench_write_time("cold", &r->cold, out);
+  tl_bench_write_time("warm", &r->warm, out);
   write_number("copy_bytes", r->copy_bytes, out);
-  write_time("copy", &r->copy, out);
+  tl_bench_write_time("copy", &r->copy, out);
   write_string("peer", r->peer, out);
   write_string("peer_note", r->peer_note, out);
-  write_time("peer_cold", &r->peer_cold, out);
-  write_time("peer_warm", &r->peer_warm, out);
+  tl_bench_write_time("peer_cold", &r->peer_cold, out);
+  tl_bench_write_time("peer_warm", &r->peer_warm, out);
   tl_strbuf_append_c(out, "\"checked\": ");
   tl_strbuf_append_json(out, tl_str_from(r->checked ? r->checked : ""));
   tl_strbuf_append_char(out, '}');

@@ -48,7 +48,7 @@ static void print_number(double value, tl_strbuf *out) {
 }
 
 // "312.4 / 318.0 us": burst and sustained, `scale` divided by the time, or the time itself times 1e6 where it is 0.
-static void print_pair(const tl_bench_time *time, double scale, const char *unit, tl_strbuf *out) {
+void tl_bench_print_pair(const tl_bench_time *time, double scale, const char *unit, tl_strbuf *out) {
   const tl_bench_stats *stats[] = {&time->burst, &time->sustained};
   for (int i = 0; i < 2; i++) {
     if (stats[i]->count == 0) continue;
@@ -61,11 +61,11 @@ static void print_pair(const tl_bench_time *time, double scale, const char *unit
 static void print_work(const tl_bench_result *r, tl_strbuf *out) {
   if (r->flops > 0) {
     tl_strbuf_append_c(out, ", ");
-    print_pair(&r->cold, r->flops / 1e12, " TFLOP/s", out);
+    tl_bench_print_pair(&r->cold, r->flops / 1e12, " TFLOP/s", out);
   }
   if (r->bytes > 0) {
     tl_strbuf_append_c(out, ", ");
-    print_pair(&r->cold, r->bytes / 1e9, r->bytes_from_args ? " GB/s of arguments" : " GB/s", out);
+    tl_bench_print_pair(&r->cold, r->bytes / 1e9, r->bytes_from_args ? " GB/s of arguments" : " GB/s", out);
   }
   if (r->roofline_s > 0) {
     tl_strbuf_append_c(out, ", ");
@@ -83,7 +83,7 @@ static void print_peer(const tl_bench_result *r, tl_strbuf *out) {
     return;
   }
   tl_strbuf_append_char(out, ' ');
-  print_pair(&r->peer_cold, 0, " us", out);
+  tl_bench_print_pair(&r->peer_cold, 0, " us", out);
   if (r->peer_cold.burst.count && r->cold.burst.median > 0) {
     tl_strbuf_appendf(out, ", x%.3f", r->peer_cold.burst.median / r->cold.burst.median);
   }
@@ -98,13 +98,13 @@ static void print_peer(const tl_bench_result *r, tl_strbuf *out) {
 void tl_bench_print_result(const tl_bench_result *r, tl_strbuf *out) {
   tl_strbuf_appendf(out, "%s %u/%u %s %s: %s ", r->kernel, r->number, r->total, r->bindings, r->target,
                     r->is_partly_cold ? "partly cold" : "cold");
-  print_pair(&r->cold, 0, " us", out);
+  tl_bench_print_pair(&r->cold, 0, " us", out);
   print_work(r, out);
   tl_strbuf_appendf(out, ", spread %.1f%%; warm ", 100 * tl_bench_spread(r->cold.burst));
-  print_pair(&r->warm, 0, " us", out);
+  tl_bench_print_pair(&r->warm, 0, " us", out);
   if (r->copy.burst.count) {
     tl_strbuf_append_c(out, "; copy ");
-    print_pair(&r->copy, r->copy_bytes / 1e9, " GB/s", out);
+    tl_bench_print_pair(&r->copy, r->copy_bytes / 1e9, " GB/s", out);
   }
   print_peer(r, out);
   if (r->local_bytes > 0) tl_strbuf_appendf(out, "; %d bytes of local memory", r->local_bytes);

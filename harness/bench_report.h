@@ -50,6 +50,11 @@ void tl_bench_print_machine(const tl_bench_machine *machine, tl_strbuf *out);
 // One line (without its end).
 void tl_bench_print_result(const tl_bench_result *result, tl_strbuf *out);
 
+// "12.3 / 12.5 us": burst and sustained; with `scale` that many over the time, in units of `unit`.
+void tl_bench_print_pair(const tl_bench_time *time, double scale, const char *unit, tl_strbuf *out);
+// `"key": {"burst": {…}, "sustained": {…}}, ` on a line of its own; nothing when nothing was measured.
+void tl_bench_write_time(const char *key, const tl_bench_time *time, tl_strbuf *out);
+
 void tl_bench_write_json(const tl_bench_report *report, tl_strbuf *out);
 // Reads what tl_bench_write_json wrote: names and times only. INVALID_ARGUMENT says where it is wrong.
 TL_MUST_USE tl_status tl_bench_read_json(tl_str text, tl_bench_report *out);

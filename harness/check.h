@@ -37,7 +37,7 @@ TL_MUST_USE tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_
                                    const tl_sources *sources, tl_diags *diags, tl_check_summary *out,
                                    tl_compiled *out_compiled);
 
-// Reports what is wrong with the sections check and bench as far as it shows without running: outputs without a
+// Reports what is wrong with the sections check, bench and tune as far as it shows without running: outputs without a
 // reference, generators, tolerances, index notation and figures, for the params of each case over `base`. Files are not
 // read. To be called when the spec has no errors so far.
 void tl_check_validate(const tl_kernel_spec *kernel, tl_bindings base, tl_diags *diags);

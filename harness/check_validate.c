@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What can be wrong with the sections check and bench, found without running anything: the compiler says it too.
+// What can be wrong with the sections check, bench and tune, found without running anything: the compiler says it too.
 #include <string.h>
 
+#include "frontend/sema_fold.h"
 #include "harness/check.h"
 #include "harness/generate.h"
 
@@ -143,6 +144,25 @@ static void check_number(const validation *v, const tl_expr *expr) {
   tl_diag_report(v->diags, TL_DIAG_CHECK_VALUE, expr->loc, "flops and bytes are numbers");
 }
 
+// The values, conditions and budget of `tune`, with the params as they stand.
+static void check_tune(const validation *v) {
+  const tl_tune *tune = &v->kernel->tune;
+  tl_const value;
+  bool truth;
+  for (uint32_t i = 0; i < tune->num_params; i++) {
+    // `threads` and its like may be `auto`, which is no value: the compiler says what is wrong with them.
+    bool is_param = tl_env_find(v->env, tune->params[i].name) != NULL;
+    for (uint32_t k = 0; is_param && k < tune->params[i].num_values; k++)
+      tl_env_eval(v->env, tune->params[i].values[k], v->diags, &value);
+  }
+  for (uint32_t i = 0; i < tune->num_where; i++)
+    if (tl_env_eval(v->env, tune->where[i], v->diags, &value) && !tl_const_truth(&value, &truth))
+      tl_diag_report(v->diags, TL_DIAG_TUNE, tune->where[i]->loc, "`where` takes conditions");
+  if (tune->budget && tl_env_eval(v->env, tune->budget, v->diags, &value) &&
+      (value.kind != TL_CONST_INT || value.i < 1))
+    tl_diag_report(v->diags, TL_DIAG_TUNE, tune->budget->loc, "`budget` is a number of configurations, at least 1");
+}
+
 void tl_check_validate(const tl_kernel_spec *kernel, tl_bindings base, tl_diags *diags) {
   tl_arena arena;
   tl_arena_init(&arena);
@@ -163,6 +183,12 @@ void tl_check_validate(const tl_kernel_spec *kernel, tl_bindings base, tl_diags 
     if (!case_env(&arena, &v, base, &env)) continue;
     check_number(&v, kernel->bench.flops);
     check_number(&v, kernel->bench.bytes);
+  }
+  if (kernel->tune.present && !tl_diags_has_errors(diags)) {
+    validation v = {.kernel = kernel, .diags = diags};
+    if (kernel->bench.num_cases) v.one_case = &kernel->bench.cases[0];
+    tl_env env;
+    if (case_env(&arena, &v, base, &env)) check_tune(&v);
   }
   tl_arena_fini(&arena);
 }

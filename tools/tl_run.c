@@ -29,8 +29,10 @@ static const char usage[] =
     "  --findings=FILE        what the checks found as JSON; - is standard output\n"
     "  --timeout=S            watchdog of one emulated launch in seconds (default 60)\n"
     "  --bench                time every case of the bench section on the GPU\n"
+    "  --tune                 try the configurations of the tune section: compile, check, and time them on a GPU\n"
+    "  --budget=N             with --tune: try at most N (default: the spec's budget, else all)\n"
     "  --json[=FILE] --compare=OLD.json --fail-below=RATIO --peer=cublaslt --cublaslt=PATH\n"
-    "  --rounds=N --no-check  with --bench: see docs/cli.md\n"
+    "  --rounds=N --no-check  with --bench, some also with --tune: see docs/cli.md\n"
     "  --dump-dir=DIR         with --check: write the arrays of failing cases there\n"
     "  --remarks[=json] --diagnostics=FORMAT --color=WHEN --explain CODE -W…\n"
     "  --version --help\n";
@@ -124,7 +126,8 @@ static void parse_option(tl_run_tool *t, int option) {
       t->dump_dir = optarg;
       break;
     default:
-      if (!tl_run_bench_option(t, option, optarg)) tl_cli_common_option(&t->cli, option, optarg);
+      if (!tl_run_bench_option(t, option, optarg) && !tl_run_tune_option(t, option, optarg))
+        tl_cli_common_option(&t->cli, option, optarg);
       break;
   }
 }
@@ -132,6 +135,7 @@ static void parse_option(tl_run_tool *t, int option) {
 static void parse_options(tl_run_tool *t, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
                                           TL_RUN_BENCH_OPTIONS,
+                                          TL_RUN_TUNE_OPTIONS,
                                           {"check", no_argument, NULL, OPT_CHECK},
                                           {"case", required_argument, NULL, OPT_CASE},
                                           {"device", required_argument, NULL, OPT_DEVICE},
@@ -163,12 +167,13 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
     tl_cli_take_input(&t->cli, argc, argv, "the spec or PTX file");
   }
   if (!t->cli.is_done && t->check && t->out.len > 0) tl_cli_usage_error(&t->cli, "--out goes without --check");
-  if (!t->cli.is_done && !t->check && !t->bench.wanted && t->cases.len > 0) {
-    tl_cli_usage_error(&t->cli, "--case goes with --check or --bench");
+  if (!t->cli.is_done && !t->check && !t->bench.wanted && !t->tune.wanted && t->cases.len > 0) {
+    tl_cli_usage_error(&t->cli, "--case goes with --check, --bench or --tune");
   }
   tl_run_bench_check_options(t);
+  tl_run_tune_check_options(t);
   t->emu.seed = (uint32_t)t->seed;
-  if (!t->has_checks) t->emu.checks = t->check ? TL_EMU_CHECK_ALL : 0;
+  if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted ? TL_EMU_CHECK_ALL : 0;
   t->emu.findings = &t->findings;
 }
 
@@ -280,6 +285,9 @@ static tl_status run(tl_run_tool *t) {
   if (is_ptx && t->bench.wanted) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--bench needs the spec: a PTX file has no bench section");
   }
+  if (is_ptx && t->tune.wanted) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--tune needs the spec: a PTX file has no tune section");
+  }
   if (is_ptx && t->check) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--check needs the spec: a PTX file has no reference");
   }
@@ -291,6 +299,7 @@ static tl_status run(tl_run_tool *t) {
   if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);
+  if (t->tune.wanted) return tl_run_tune(t);
   return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_specs(t);
 }
 

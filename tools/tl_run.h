@@ -24,6 +24,12 @@ typedef struct tl_run_bench_options {
   uint32_t rounds;  // of bursts; 0: the default
 } tl_run_bench_options;
 
+// Options of --tune; it shares --json, --rounds and --no-check with --bench.
+typedef struct tl_run_tune_options {
+  bool wanted;
+  uint32_t budget;  // 0: the spec's
+} tl_run_tune_options;
+
 typedef struct tl_run_tool {
   tl_cli cli;
   bool check, both_landings;
@@ -39,6 +45,7 @@ typedef struct tl_run_tool {
   TL_VEC(tl_named_expr) inputs;  // `in` as generators
   const char *dump_dir;
   tl_run_bench_options bench;
+  tl_run_tune_options tune;
   char *directory;     // Owned. Of the spec; NULL: the working directory.
   char **more_inputs;  // with --check: specs behind the first. Borrowed from the command line.
   int num_more_inputs;
@@ -56,7 +63,9 @@ enum {
   TL_RUN_OPT_PEER,
   TL_RUN_OPT_CUBLASLT,
   TL_RUN_OPT_ROUNDS,
-  TL_RUN_OPT_NO_CHECK
+  TL_RUN_OPT_NO_CHECK,
+  TL_RUN_OPT_TUNE,
+  TL_RUN_OPT_BUDGET
 };
 // Rows for the table of long options.
 #define TL_RUN_BENCH_OPTIONS                                                                                          \
@@ -75,6 +84,17 @@ void tl_run_bench_check_options(tl_run_tool *t);
 bool tl_run_bench_is_json_only(const tl_run_tool *t);
 // Benches the kernels of the spec.
 TL_MUST_USE tl_status tl_run_bench(tl_run_tool *t);
+
+// Rows for the table of long options.
+#define TL_RUN_TUNE_OPTIONS                              \
+  {"tune", no_argument, NULL, TL_RUN_OPT_TUNE}, {        \
+    "budget", required_argument, NULL, TL_RUN_OPT_BUDGET \
+  }
+// As those of --bench.
+bool tl_run_tune_option(tl_run_tool *t, int option, const char *argument);
+void tl_run_tune_check_options(tl_run_tool *t);
+// Tunes the kernels of the spec.
+TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
 
 // Parses the --in options.
 TL_MUST_USE tl_status tl_run_tool_inputs(tl_run_tool *t);

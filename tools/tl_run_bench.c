@@ -54,8 +54,10 @@ void tl_run_bench_check_options(tl_run_tool *t) {
   if (t->cli.is_done) return;
   bool has_others =
       b->json || b->compare_path || b->fail_below > 0 || b->cublaslt || b->cublaslt_path || b->rounds || b->no_check;
+  if (t->tune.wanted) return;
   if (!b->wanted) {
-    if (has_others) tl_cli_usage_error(&t->cli, "--json, --compare, --peer, --rounds and their like go with --bench");
+    if (has_others)
+      tl_cli_usage_error(&t->cli, "--json, --compare, --peer, --rounds and their like go with --bench (or --tune)");
     return;
   }
   if (t->check) tl_cli_usage_error(&t->cli, "--bench and --check are two runs");

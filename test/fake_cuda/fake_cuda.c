@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A driver library without a GPU, for tests of what is measured (TL_CUDA_DRIVER=libfake_cuda.so): every kernel takes
-// 10 us of a clock of its own and computes nothing. TL_FAKE_CUDA_SCALE multiplies that time.
+// 10 us of a clock of its own and computes nothing. TL_FAKE_CUDA_BLOCK_NS=N: N ns a block of the grid instead.
+// TL_FAKE_CUDA_SCALE multiplies that time.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,10 +121,11 @@ tl_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, tl_cu_func
 tl_cu_result cuLaunchKernel(tl_cu_function launched, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
                             unsigned int by, unsigned int bz, unsigned int shared, tl_cu_stream stream, void **params,
                             void **extra) {
-  (void)launched, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
+  (void)launched, (void)bx, (void)by, (void)bz;
   (void)shared, (void)stream, (void)params, (void)extra;
-  const char *scale = getenv("TL_FAKE_CUDA_SCALE");
-  fake_cuda_spend(1e-5 * (scale ? strtod(scale, NULL) : 1));
+  const char *scale = getenv("TL_FAKE_CUDA_SCALE"), *block_ns = getenv("TL_FAKE_CUDA_BLOCK_NS");
+  double seconds = block_ns ? 1e-9 * strtod(block_ns, NULL) * gx * gy * gz : 1e-5;
+  fake_cuda_spend(seconds * (scale ? strtod(scale, NULL) : 1));
   return 0;
 }
 tl_cu_result cuStreamCreate(tl_cu_stream *stream, unsigned int flags) {

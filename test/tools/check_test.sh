@@ -116,6 +116,25 @@ END
 expect 0 "$run" --check --device=emu "$work/ints.yaml"
 says 'C: bool\[100\], worst error 0'
 
+# Mistakes in `tune` are found by the compiler, as those in `check` and `bench` are.
+tuned() {
+  { sed '/^check:/,$d' "$work/ints.yaml"; printf 'tune:\n%s\n' "$1"; } >"$work/tuned.yaml"
+  expect "$2" "$bin/tl-llc" "$work/tuned.yaml" -o /dev/null
+}
+tuned '  N: [16, 32]
+  threads: [auto, 64]
+  where: N > 16 or N == 3
+  budget: N // 50' 0
+tuned '  N: [16, M]' 1
+says 'tuned.yaml:[0-9]*:11: error: unknown param or let `M`'
+tuned '  where: N' 0
+tuned '  where: f16' 1
+says '`where` takes conditions \[TL0706\]'
+tuned '  budget: N - 100' 1
+says '`budget` is a number of configurations, at least 1 \[TL0706\]'
+tuned '  budget: 0.5' 1
+says '`budget` is a number'
+
 # Several specs in one process: each has its own diagnostics, one that fails does not keep the others from running.
 sed 's/T\[i\] = T\[i - 1\] + 3/T[i] = T[i - 1] + 4/' "$work/ints.yaml" >"$work/wrong.yaml"
 sed 's/B\[i\] = T\[i\]$/B[i] = U[i]/' "$work/ints.yaml" >"$work/unknown.yaml"
