@@ -92,8 +92,7 @@ static void report_unknown(tl_spec_reader *reader, const tl_kernel_spec *kernel,
   names[count++] = TL_STR("where");
   names[count++] = TL_STR("budget");
   size_t nearest = tl_suggest_index(tuned->name, names, count);
-  if (nearest != SIZE_MAX)
-    tl_diag_add_hint(reader->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
+  if (nearest != SIZE_MAX) tl_diag_add_hint(reader->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
 }
 
 void tl_spec_check_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel) {

@@ -415,7 +415,8 @@ static tl_status run_finals(tuner *t) {
   for (int n = 0; n < NUM_FINALISTS; n++) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < len; i++)
-      if (!is_final[i] && isfinite(seconds_of(&rows[i])) && (best == SIZE_MAX || seconds_of(&rows[i]) < seconds_of(&rows[best])))
+      if (!is_final[i] && isfinite(seconds_of(&rows[i])) &&
+          (best == SIZE_MAX || seconds_of(&rows[i]) < seconds_of(&rows[best])))
         best = i;
     if (best != SIZE_MAX) is_final[best] = true;
   }

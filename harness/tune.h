@@ -38,20 +38,20 @@ typedef struct tl_tune_row {
 
 // One bench case of one kernel.
 typedef struct tl_tune_result {
-  char *kernel, *bindings;                  // Owned.
-  uint32_t number, total;                   // case `number` of `total`
-  uint64_t num_configurations;              // that the lists make
-  uint64_t num_excluded;                    // by `where`
-  uint64_t num_left_out;                    // by the budget
-  uint64_t counts[TL_TUNE_OUTCOME_COUNT];   // of `rows`
-  TL_VEC(tl_tune_row) rows;                 // Owned. The spec as written, then what was tried, in the order of the lists
-  uint32_t best;                            // of rows; UINT32_MAX when nothing was timed
+  char *kernel, *bindings;                 // Owned.
+  uint32_t number, total;                  // case `number` of `total`
+  uint64_t num_configurations;             // that the lists make
+  uint64_t num_excluded;                   // by `where`
+  uint64_t num_left_out;                   // by the budget
+  uint64_t counts[TL_TUNE_OUTCOME_COUNT];  // of `rows`
+  TL_VEC(tl_tune_row) rows;                // Owned. The spec as written, then what was tried, in the order of the lists
+  uint32_t best;                           // of rows; UINT32_MAX when nothing was timed
 } tl_tune_result;
 
 typedef struct tl_tune_report {
   char *device;  // Owned.
   bool is_timed;
-  tl_bench_machine machine;         // when timed
+  tl_bench_machine machine;          // when timed
   TL_VEC(tl_tune_result *) results;  // Owned.
 } tl_tune_report;
 

@@ -56,11 +56,11 @@ char *tl_tune_space_text(const tl_tune_space *space, uint64_t index, bool as_fla
     tl_strbuf_init(&value);
     tl_expr_print(values.items[i].value, &value);
     // A shell takes apart what is more than a word.
-    bool is_word = strspn(tl_strbuf_c(&value), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
-                   value.len;
+    bool is_word =
+        strspn(tl_strbuf_c(&value), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == value.len;
     const char *quote = as_flags && !is_word ? "'" : "";
-    tl_strbuf_appendf(&text, "%s%s%.*s=%s%s%s", i ? " " : "", as_flags ? "-D " : "",
-                      TL_STR_ARG(values.items[i].name), quote, tl_strbuf_c(&value), quote);
+    tl_strbuf_appendf(&text, "%s%s%.*s=%s%s%s", i ? " " : "", as_flags ? "-D " : "", TL_STR_ARG(values.items[i].name),
+                      quote, tl_strbuf_c(&value), quote);
     tl_strbuf_fini(&value);
   }
   tl_arena_fini(&arena);

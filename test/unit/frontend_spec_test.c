@@ -137,7 +137,8 @@ START_TEST(check_and_bench) {
   spec_fixture spec;
   const tl_kernel_spec *k =
       spec_init(&spec,
-                "kernel: k\nargs:\n  A: f32[4]\n  B: out f32[4]\n  C: inout f32[4]\n  D: f32[4]\ncheck:\n"
+                "kernel: k\nparams:\n  M: 1\nargs:\n  A: f32[4]\n  B: out f32[4]\n  C: inout f32[4]\n"
+                "  D: f32[4]\ncheck:\n"
                 "  inputs:\n    A: normal(0, 1)\n    B: [1, [2, 3]]\n    C: data/x-y.npy\n    D: zeros\n"
                 "  derive:\n    - m[i] = sum[j](A[i, j]) / N\n"
                 "  reference:\n    - W[n, k in 0:K] = A[n, k]\n"
@@ -173,6 +174,12 @@ START_TEST(check_and_bench) {
   assert_expr(c->cases[1].atol, "1");
   ck_assert_uint_eq(c->cases[1].num_inputs, 1);
   ck_assert_uint_eq(k->bench.num_cases, 1);
+  ck_assert_uint_eq(k->tune.num_params, 1);
+  ck_assert_uint_eq(k->tune.params[0].num_values, 2);
+  assert_expr(k->tune.params[0].values[1], "2");
+  ck_assert_uint_eq(k->tune.num_where, 1);
+  assert_expr(k->tune.where[0], "M > 1");
+  assert_expr(k->tune.budget, "3");
   assert_expr(k->bench.flops, "2 * M");
   spec_fini(&spec);
 }
