@@ -6,6 +6,7 @@
 #include "emulator/check.h"
 #include "emulator/elements.h"
 #include "emulator/ops.h"
+#include "emulator/tensormap.h"
 #include "support/dtype.h"
 
 // clang-format off
@@ -35,20 +36,9 @@
 #define TL_BULK_REDUCE_CLUSTER(text, op, type) \
     {"tl.cp.reduce.async.bulk.cluster." text, "(PpiP)", tl_emu_op_bulk_reduce_cluster, \
      TL_EMU_REDUCE_##op | TL_TENSORMAP_##type << TL_EMU_BULK_TYPE_SHIFT}
-
-#define MMA(name, signature, a, b, bits) \
-  {"llvm.nvvm.mma." name, signature, tl_emu_op_mma, TL_EMU_MMA_##a | TL_EMU_MMA_##b << 4 | (bits)}
-#define MMA_SIGNS(prefix, size, signature, s, u, bits) \
-    MMA(prefix ".s" size, signature, s, s, bits), MMA(prefix ".s" size ".u" size, signature, s, u, bits), \
-    MMA(prefix ".u" size ".s" size, signature, u, s, bits), MMA(prefix ".u" size, signature, u, u, bits)
-#define MMA_INTEGERS(shape, size, signature, s, u, bits) \
-    MMA_SIGNS(shape ".row.col", size, signature, s, u, bits), \
-    MMA_SIGNS(shape ".row.col.satfinite", size, signature, s, u, (bits) | TL_EMU_MMA_SATURATE)
-#define MMA_F8(shape, sum, signature, bits) \
-    MMA(shape ".row.col." sum ".e4m3.e4m3." sum, signature, E4M3, E4M3, bits), \
-    MMA(shape ".row.col." sum ".e4m3.e5m2." sum, signature, E4M3, E5M2, bits), \
-    MMA(shape ".row.col." sum ".e5m2.e4m3." sum, signature, E5M2, E4M3, bits), \
-    MMA(shape ".row.col." sum ".e5m2.e5m2." sum, signature, E5M2, E5M2, bits)
+#define TL_TENSORMAP_REPLACE(text, operands, field) \
+    {"llvm.nvvm.tensormap.replace." text ".p1", "(g" operands ")", tl_emu_op_tensormap_replace, TL_EMU_TENSORMAP_##field}, \
+    {"llvm.nvvm.tensormap.replace." text ".p3", "(p" operands ")", tl_emu_op_tensormap_replace, TL_EMU_TENSORMAP_##field}
 
 static const tl_emu_binding bindings[] = {
     // special registers
@@ -128,11 +118,24 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.barrier.cta.sync.all", "(i)", tl_emu_op_barrier, TL_EMU_BARRIER_ALONE},
     {"llvm.nvvm.barrier.cta.sync.count", "(ii)", tl_emu_op_barrier, TL_EMU_BARRIER_COUNT | TL_EMU_BARRIER_ALONE},
     {"llvm.nvvm.barrier.cta.arrive.count", "(ii)", tl_emu_op_barrier, TL_EMU_BARRIER_COUNT | TL_EMU_BARRIER_ARRIVE | TL_EMU_BARRIER_ALONE},
+    {"llvm.nvvm.barrier.cta.red.and.aligned.all", "b(ib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_AND},
+    {"llvm.nvvm.barrier.cta.red.and.aligned.count", "b(iib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_AND | TL_EMU_BARRIER_COUNT},
+    {"llvm.nvvm.barrier.cta.red.and.all", "b(ib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_AND | TL_EMU_BARRIER_ALONE},
+    {"llvm.nvvm.barrier.cta.red.and.count", "b(iib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_AND | TL_EMU_BARRIER_COUNT | TL_EMU_BARRIER_ALONE},
+    {"llvm.nvvm.barrier.cta.red.or.aligned.all", "b(ib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_OR},
+    {"llvm.nvvm.barrier.cta.red.or.aligned.count", "b(iib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_OR | TL_EMU_BARRIER_COUNT},
+    {"llvm.nvvm.barrier.cta.red.or.all", "b(ib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_OR | TL_EMU_BARRIER_ALONE},
+    {"llvm.nvvm.barrier.cta.red.or.count", "b(iib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_OR | TL_EMU_BARRIER_COUNT | TL_EMU_BARRIER_ALONE},
+    {"llvm.nvvm.barrier.cta.red.popc.aligned.all", "i(ib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_POPC},
+    {"llvm.nvvm.barrier.cta.red.popc.aligned.count", "i(iib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_POPC | TL_EMU_BARRIER_COUNT},
+    {"llvm.nvvm.barrier.cta.red.popc.all", "i(ib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_POPC | TL_EMU_BARRIER_ALONE},
+    {"llvm.nvvm.barrier.cta.red.popc.count", "i(iib)", tl_emu_op_barrier, TL_EMU_BARRIER_RED_POPC | TL_EMU_BARRIER_COUNT | TL_EMU_BARRIER_ALONE},
     {"llvm.nvvm.bar.warp.sync", "(i)", tl_emu_op_warp_sync, 0},
 
     // control
     {"llvm.trap", "()", tl_emu_op_trap, 0},
     {"llvm.debugtrap", "()", tl_emu_op_trap, 0},
+    {"llvm.nvvm.exit", "()", tl_emu_op_exit, 0},
     {"llvm.nvvm.nanosleep", "(i)", tl_emu_op_nanosleep, 0},
     {"llvm.nvvm.membar.cta", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE | TL_EMU_FENCE_RELEASE},
     {"llvm.nvvm.membar.gl", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE | TL_EMU_FENCE_RELEASE},
@@ -236,28 +239,7 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.wgmma.fence.sync.aligned", "()", tl_emu_op_wgmma_fence, 0},
     {"llvm.nvvm.wgmma.commit_group.sync.aligned", "()", tl_emu_op_wgmma_commit, 0},
     {"llvm.nvvm.wgmma.wait_group.sync.aligned", "(L)", tl_emu_op_wgmma_wait_group, 0},
-    MMA("m16n8k16.row.col.f32.f32", "ffff(EEEEEEffff)", F16, F16, 0),
-    MMA("m16n8k8.row.col.f32.f32", "ffff(EEEffff)", F16, F16, TL_EMU_MMA_HALF_K),
-    MMA("m16n8k16.row.col.f16.f16", "EE(EEEEEEEE)", F16, F16, TL_EMU_MMA_F16_SUMS),
-    MMA("m16n8k8.row.col.f16.f16", "EE(EEEEE)", F16, F16, TL_EMU_MMA_F16_SUMS | TL_EMU_MMA_HALF_K),
-    MMA("m16n8k16.row.col.bf16", "ffff(iiiiiiffff)", BF16, BF16, 0),
-    MMA("m16n8k8.row.col.bf16", "ffff(iiiffff)", BF16, BF16, TL_EMU_MMA_HALF_K),
-    MMA("m16n8k8.row.col.tf32", "ffff(iiiiiiffff)", TF32, TF32, 0),
-    MMA("m16n8k4.row.col.tf32", "ffff(iiiffff)", TF32, TF32, TL_EMU_MMA_HALF_K),
-    MMA_INTEGERS("m16n8k32", "8", "iiii(iiiiiiiiii)", S8, U8, 0),
-    MMA_INTEGERS("m16n8k16", "8", "iiii(iiiiiii)", S8, U8, TL_EMU_MMA_HALF_K),
-    MMA_INTEGERS("m8n8k16", "8", "ii(iiii)", S8, U8, TL_EMU_MMA_8_ROWS | TL_EMU_MMA_HALF_K),
-    MMA_INTEGERS("m16n8k64", "4", "iiii(iiiiiiiiii)", S4, U4, 0),
-    MMA_INTEGERS("m16n8k32", "4", "iiii(iiiiiii)", S4, U4, TL_EMU_MMA_HALF_K),
-    MMA_INTEGERS("m8n8k32", "4", "ii(iiii)", S4, U4, TL_EMU_MMA_8_ROWS | TL_EMU_MMA_HALF_K),
-    MMA_F8("m16n8k32", "f32", "ffff(iiiiiiffff)", 0),
-    MMA_F8("m16n8k16", "f32", "ffff(iiiffff)", TL_EMU_MMA_HALF_K),
-    MMA_F8("m16n8k32", "f16", "EE(iiiiiiEE)", TL_EMU_MMA_F16_SUMS),
-    MMA_F8("m16n8k16", "f16", "EE(iiiEE)", TL_EMU_MMA_F16_SUMS | TL_EMU_MMA_HALF_K),
-    {"llvm.nvvm.mma.m8n8k4.row.col.f64", "dd(dddd)", tl_emu_op_mma_f64, 8 * 32 + 4},
-    {"llvm.nvvm.mma.m16n8k4.row.col.f64", "dddd(ddddddd)", tl_emu_op_mma_f64, 16 * 32 + 4},
-    {"llvm.nvvm.mma.m16n8k8.row.col.f64", "dddd(dddddddddd)", tl_emu_op_mma_f64, 16 * 32 + 8},
-    {"llvm.nvvm.mma.m16n8k16.row.col.f64", "dddd(dddddddddddddddd)", tl_emu_op_mma_f64, 16 * 32 + 16},
+#include "emulator/bindings_mma.def"
 
     // conversions
     {"llvm.nvvm.ff2f16x2.rn", "E(ff)", tl_emu_op_cvt_pair, 0},
@@ -442,14 +424,24 @@ static const tl_emu_binding bindings[] = {
     TL_TMA_TILES("prefetch", "G", "lB", tl_emu_op_tma_prefetch, 0),
     TL_TMA_OFFSETS("prefetch", "G", "lB", tl_emu_op_tma_prefetch, 0),
     {"llvm.nvvm.prefetch.tensormap.p0", "(G)", tl_emu_op_tensormap_use, 0},
-    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.cta", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.cta", "(GI)", tl_emu_op_tensormap_acquire, 0},
     {"llvm.nvvm.fence.proxy.tensormap_generic.release.cta", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.cluster", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.cluster", "(GI)", tl_emu_op_tensormap_acquire, 0},
     {"llvm.nvvm.fence.proxy.tensormap_generic.release.cluster", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.gpu", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.gpu", "(GI)", tl_emu_op_tensormap_acquire, 0},
     {"llvm.nvvm.fence.proxy.tensormap_generic.release.gpu", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.sys", "(GI)", tl_emu_op_tensormap_use, 0},
+    {"llvm.nvvm.fence.proxy.tensormap_generic.acquire.sys", "(GI)", tl_emu_op_tensormap_acquire, 0},
     {"llvm.nvvm.fence.proxy.tensormap_generic.release.sys", "()", tl_emu_op_nothing, 0},
+    TL_TENSORMAP_REPLACE("global.address", "l", GLOBAL_ADDRESS),
+    TL_TENSORMAP_REPLACE("rank", "i", RANK),
+    TL_TENSORMAP_REPLACE("box.dim", "Ii", BOX_DIM),
+    TL_TENSORMAP_REPLACE("global.dim", "Ii", GLOBAL_DIM),
+    TL_TENSORMAP_REPLACE("global.stride", "Il", GLOBAL_STRIDE),
+    TL_TENSORMAP_REPLACE("element.stride", "Ii", ELEMENT_STRIDE),
+    TL_TENSORMAP_REPLACE("elemtype", "I", ELEMTYPE),
+    TL_TENSORMAP_REPLACE("interleave.layout", "I", INTERLEAVE_LAYOUT),
+    TL_TENSORMAP_REPLACE("swizzle.mode", "I", SWIZZLE_MODE),
+    TL_TENSORMAP_REPLACE("fill.mode", "I", FILL_MODE),
 
     // bulk copies
     {"llvm.nvvm.cp.async.bulk.global.to.shared.cluster", "(PpgislBB)", tl_emu_op_bulk_load, 0},
@@ -500,6 +492,7 @@ static const tl_emu_binding bindings[] = {
     TL_BULK_REDUCE_CLUSTER("or.b32", OR, U32),
     TL_BULK_REDUCE_CLUSTER("xor.b32", XOR, U32),
 };
+#undef TL_TENSORMAP_REPLACE
 #undef TL_BULK_REDUCE_CLUSTER
 #undef TL_BULK_REDUCE
 #undef TL_TMA_REDUCTION

@@ -80,6 +80,7 @@ static void start_block(tl_emu_worker *worker, tl_emu_block *block, const uint32
   memset(block->barriers, 0, sizeof block->barriers);
   tl_emu_wgmma_begin_block(block);
   block->num_mbarriers = 0;
+  tl_vec_clear(&block->acquired_maps);
   block->free_registers = 0;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     tl_emu_warp *warp = &block->warps[w];
@@ -172,6 +173,7 @@ void tl_emu_blocks_destroy(tl_emu_worker *worker) {
     free(block->fibers);
     tl_emu_wgmma_destroy(block);
     free(block->mbarriers);
+    tl_vec_fini(&block->acquired_maps);
   }
   for (uint32_t i = 0; i < worker->num_clusters && worker->clusters; i++)
     tl_emu_checker_destroy(worker->clusters[i].checker);

@@ -5,6 +5,7 @@
 #define TL_EMULATOR_BULK_OPS_H
 
 #include "emulator/bulk.h"
+#include "support/tensormap.h"
 
 // Gives the launch up: "<op> (call 3, line 12): <text>".
 void tl_emu_fail_at(const tl_emu_site *site, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
@@ -23,5 +24,8 @@ typedef struct tl_emu_target {
 // of `mask`, at the same offsets (room for TL_EMU_MAX_CLUSTER). Checks them and returns their number.
 uint32_t tl_emu_bulk_targets(uint8_t *to, void *mbarrier, uint32_t bytes, size_t align, bool is_multicast,
                              uint32_t mask, const tl_emu_site *site, tl_emu_target *out);
+
+// The parameters of the tensor map at `address`. Gives the launch up where there is none. ops_tensormap.c
+void tl_emu_tensormap_read(const void *address, tl_tensormap_params *out, const tl_emu_site *site);
 
 #endif

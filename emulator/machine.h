@@ -10,6 +10,7 @@
 
 #include "emulator/emulator.h"
 #include "support/strbuf.h"
+#include "support/vec.h"
 
 enum {
   TL_EMU_WARP = 32,
@@ -115,6 +116,7 @@ typedef struct tl_emu_fiber {
   bool gave_up;             // … and the last one came to it
   bool in_cluster_barrier;  // it has arrived there and not waited yet …
   uint32_t cluster_phase;   // … for this phase
+  uint32_t votes, voters;   // of the last barrier with a reduction
   const tl_emu_site *site;  // last collective or barrier it came to
 } tl_emu_fiber;
 
@@ -144,6 +146,8 @@ typedef struct tl_emu_warp {
 
 typedef struct tl_emu_barrier {
   uint32_t arrived, expected;  // threads, in whole warps
+  uint32_t reduction;          // TL_EMU_BARRIER_RED_… of those that arrived, or 0
+  uint32_t votes, voters;      // threads whose predicate is set, and all that there are
   const tl_emu_site *site;
   struct tl_emu_clock *clock;          // of those that arrived
   uint32_t waiting[TL_EMU_MAX_WARPS];  // lanes
@@ -185,6 +189,8 @@ struct tl_emu_block {
   tl_emu_wgmma *wgmma;         // Owned. NULL until a warpgroup uses it
   tl_emu_mbarrier *mbarriers;  // Owned.
   uint32_t num_mbarriers, mbarrier_capacity;
+  TL_VEC(const void *)
+  acquired_maps;            // tensor maps with a fence.proxy.tensormap::generic.acquire since their last change
   uint32_t free_registers;  // that its warps have given back
   uint32_t num_live;        // threads that have not exited
   uint32_t position[3];     // in the grid

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emulator/machine.h"
+
 // Operands of one warp. A word holds the neighbouring elements of a row that fit 32 bits, the first in its lowest bits.
 // `c` holds floats, or the bits of 32-bit integers.
 typedef struct tl_emu_mma_tiles {
@@ -20,6 +22,9 @@ void tl_emu_mma_multiply(tl_emu_mma_tiles *tiles, bool k8, bool bf16, bool porta
 
 // The same for all other types (mma_bytes.c); `param` as of tl_emu_op_mma.
 void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *tiles, int param);
+
+// Gives the launch up when the warp has fewer than 32 lanes.
+void tl_emu_mma_check_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting);
 
 // Whether the CPU has what TL_EMU_AVX2 functions need.
 bool tl_emu_have_avx2(void);

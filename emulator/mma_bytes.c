@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mma.sync of tf32, 8-bit and 4-bit integers and 8-bit floats: the words become rows of floats or integers, then plain
-// loops that the compiler turns into vector instructions where the CPU has them. Products are exact; integers wrap as
-// without .satfinite.
+// mma.sync of tf32, 8-bit and 4-bit integers, bits and 8-bit floats: the words become rows of floats or integers, then
+// plain loops that the compiler turns into vector instructions where the CPU has them. Products are exact; integers
+// wrap as without .satfinite.
 #include <pthread.h>
 #include <string.h>
 
@@ -120,6 +120,21 @@ static void multiply_floats(tl_emu_mma_tiles *t, uint32_t k, const float *a_tabl
   for (uint32_t i = 0; i < 16 * 8; i++) t->c[i / 8][i % 8] += sums[i / 8][i % 8];
 }
 
+// Of single bits: how many of a row and a column are set in both, or in one of the two.
+static void count_bits(tl_emu_mma_tiles *t, uint32_t words, bool exclusive) {
+  for (uint32_t m = 0; m < 16; m++) {
+    for (uint32_t n = 0; n < 8; n++) {
+      uint32_t sum;
+      memcpy(&sum, &t->c[m][n], sizeof sum);
+      for (uint32_t w = 0; w < words; w++) {
+        uint32_t a = t->a[m][w], b = t->b[n][w];
+        sum += (uint32_t)__builtin_popcount(exclusive ? a ^ b : a & b);
+      }
+      memcpy(&t->c[m][n], &sum, sizeof sum);
+    }
+  }
+}
+
 void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *t, int param) {
   tl_emu_mma_type a = (tl_emu_mma_type)(param & 15), b = (tl_emu_mma_type)(param >> 4 & 15);
   uint32_t bytes = param & TL_EMU_MMA_HALF_K ? 16 : 32;
@@ -139,6 +154,10 @@ void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *t, int param) {
     case TL_EMU_MMA_E5M2:
       multiply_floats(t, bytes, tl_emu_f8_values(a == TL_EMU_MMA_E5M2), tl_emu_f8_values(b == TL_EMU_MMA_E5M2),
                       param & TL_EMU_MMA_F16_SUMS);
+      return;
+    case TL_EMU_MMA_AND:
+    case TL_EMU_MMA_XOR:
+      count_bits(t, bytes / 4, a == TL_EMU_MMA_XOR);
       return;
     case TL_EMU_MMA_F16:
     case TL_EMU_MMA_BF16:

@@ -8,12 +8,20 @@
 // "llvm.nvvm.bar.warp.sync (call 3, line 12)"
 void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out);
 
-// `threads` of `warp` (in whole warps unless alone) arrive at barrier `id`. True: they go on; false: the lanes of
-// `mask` were parked until it is complete.
-bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, uint32_t id, uint32_t expected,
-                           bool wait, const tl_emu_site *site);
-// One thread arrives on its own (the forms without .aligned).
-void tl_emu_barrier_arrive_alone(uint32_t id, uint32_t expected, bool wait, const tl_emu_site *site);
+// One execution of an op of a barrier. `reduction`: TL_EMU_BARRIER_RED_… or 0; `votes`: how many of the threads that
+// arrive have their predicate set.
+typedef struct tl_emu_arrival_at_barrier {
+  uint32_t id, expected;  // threads
+  bool wait;
+  uint32_t reduction, votes;
+  const tl_emu_site *site;
+} tl_emu_arrival_at_barrier;
+// `threads` of `warp` (in whole warps unless alone) arrive. True: they go on; false: the lanes of `mask` were parked
+// until the barrier is complete. What a reduction gives is then in `votes` and `voters` of their fibers.
+bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads,
+                           const tl_emu_arrival_at_barrier *arrival);
+// The running thread arrives on its own (the forms without .aligned).
+void tl_emu_barrier_arrive_alone(const tl_emu_arrival_at_barrier *arrival);
 
 // Special registers, barriers, traps (ops_control.c). The parameters:
 typedef enum tl_emu_sreg {
@@ -31,10 +39,18 @@ typedef enum tl_emu_sreg {
   TL_EMU_SREG_ONE
 } tl_emu_sreg;
 tl_emu_op_fn tl_emu_op_sreg;
-enum { TL_EMU_BARRIER_COUNT = 1, TL_EMU_BARRIER_ARRIVE = 2, TL_EMU_BARRIER_ALONE = 4 };  // bits
+enum {  // bits
+  TL_EMU_BARRIER_COUNT = 1,
+  TL_EMU_BARRIER_ARRIVE = 2,
+  TL_EMU_BARRIER_ALONE = 4,
+  TL_EMU_BARRIER_RED_AND = 8,  // one of these three: all threads get what their predicates make together
+  TL_EMU_BARRIER_RED_OR = 16,
+  TL_EMU_BARRIER_RED_POPC = 32
+};
 tl_emu_op_fn tl_emu_op_barrier;
 tl_emu_op_fn tl_emu_op_warp_sync;
 tl_emu_op_fn tl_emu_op_trap;
+tl_emu_op_fn tl_emu_op_exit;
 tl_emu_op_fn tl_emu_op_nanosleep;
 tl_emu_op_fn tl_emu_op_nothing;  // hints
 tl_emu_op_fn tl_emu_op_fence;    // parameter: sides. Only the checker minds: the emulator is sequentially consistent
@@ -110,7 +126,8 @@ tl_emu_op_fn tl_emu_op_match_all;
 enum { TL_EMU_REDUX_MAX_F32 = 1, TL_EMU_REDUX_ABS = 2, TL_EMU_REDUX_NAN = 4 };  // bits
 tl_emu_op_fn tl_emu_op_redux_f32;
 
-// Matrix fragments (ops_matrix.c, mma.c). Parameter of ldmatrix and stmatrix: number of matrices, plus a bit.
+// Matrix fragments (ops_matrix.c, mma.c, mma_sparse.c). Parameter of ldmatrix and stmatrix: number of matrices, plus a
+// bit.
 enum { TL_EMU_MATRIX_TRANS = 8 };
 tl_emu_op_fn tl_emu_op_ldmatrix;
 tl_emu_op_fn tl_emu_op_stmatrix;
@@ -124,7 +141,9 @@ typedef enum tl_emu_mma_type {
   TL_EMU_MMA_S4,
   TL_EMU_MMA_U4,
   TL_EMU_MMA_E4M3,
-  TL_EMU_MMA_E5M2
+  TL_EMU_MMA_E5M2,
+  TL_EMU_MMA_AND,  // single bits: what joins the two of a product, which are counted
+  TL_EMU_MMA_XOR
 } tl_emu_mma_type;
 enum {
   TL_EMU_MMA_HALF_K = 256,     // rows of A and columns of B are 16 bytes, not 32
@@ -133,7 +152,16 @@ enum {
   TL_EMU_MMA_SATURATE = 2048
 };
 tl_emu_op_fn tl_emu_op_mma;
-tl_emu_op_fn tl_emu_op_mma_f64;  // parameter: rows × 32 + k
+tl_emu_op_fn tl_emu_op_mma_f64;     // parameter: rows × 32 + k
+tl_emu_op_fn tl_emu_op_mma_sparse;  // parameter as of mma; the rows of A that its lanes hold have 16 or 32 bytes
+// m8n8k4 of f16 (mma_quads.c). Parameter: bits.
+enum {
+  TL_EMU_QUADS_COL_A = 1,
+  TL_EMU_QUADS_ROW_B = 2,
+  TL_EMU_QUADS_F16_ADDED = 4,  // else f32
+  TL_EMU_QUADS_F16_SUMS = 8
+};
+tl_emu_op_fn tl_emu_op_mma_quads;
 
 // Asynchronous multiplications by a warpgroup (ops_wgmma.c).
 tl_emu_op_fn tl_emu_op_wgmma;
@@ -213,7 +241,11 @@ enum {
 tl_emu_op_fn tl_emu_op_tma_load;
 tl_emu_op_fn tl_emu_op_tma_store;
 tl_emu_op_fn tl_emu_op_tma_prefetch;
+
+// Tensor maps in memory (ops_tensormap.c).
 tl_emu_op_fn tl_emu_op_tensormap_use;
+tl_emu_op_fn tl_emu_op_tensormap_acquire;
+tl_emu_op_fn tl_emu_op_tensormap_replace;  // parameter: a tl_emu_tensormap_field
 
 // Bulk copies and the groups of all bulk operations (ops_bulk.c). Parameter of reductions: tl_emu_reduce_op, and the
 // tl_tensormap_type above the shift; of the wait: 1 if only reads are waited for.

@@ -17,12 +17,7 @@ typedef struct tensor_op {
 } tensor_op;
 
 static void read_map(const void *address, tensor_op *op, const tl_emu_site *site) {
-  if ((uintptr_t)address % TL_TENSORMAP_ALIGN)
-    tl_emu_fail_at(site, "the tensor map's address is no multiple of %d", TL_TENSORMAP_ALIGN);
-  tl_emu_access_begin(site, tl_emu_self->current->thread);
-  bool is_map = tl_emu_tensormap_decode(address, &op->map);
-  tl_emu_access_end();
-  if (!is_map) tl_emu_fail_at(site, "the %d bytes at %p are no tensor map", TL_TENSORMAP_BYTES, address);
+  tl_emu_tensormap_read(address, &op->map, site);
   uint32_t rank = (uint32_t)site->binding->param & TL_EMU_TMA_RANK;
   if (op->map.rank != rank)
     tl_emu_fail_at(site, "the op takes %u coordinates, the tensor map has %u dimensions", rank, op->map.rank);
@@ -33,8 +28,22 @@ static void read_map(const void *address, tensor_op *op, const tl_emu_site *site
   op->shared_bytes = tl_emu_tma_shared_bytes(&op->map);
 }
 
+// A column that is loaded starts at a pixel of the bounding box; outside of it the instruction is illegal (measured on
+// an H200).
+static void check_first_pixel(const tensor_op *op, const tl_emu_site *site) {
+  const tl_tensormap_params *map = &op->map;
+  for (uint32_t corner = 0; map->is_im2col && corner + 2 < map->rank; corner++) {
+    uint32_t i = tl_emu_tma_first_spatial(map) + corner;
+    int64_t last = (int64_t)map->dims[i] - 1 + map->upper[corner];
+    if (op->box.coords[i] < map->lower[corner] || op->box.coords[i] > last)
+      tl_emu_fail_at(site, "coordinate %u is %d, outside of the bounding box of %d to %lld", i, op->box.coords[i],
+                     map->lower[corner], (long long)last);
+  }
+}
+
 static void read_coordinates(tl_emu_args *args, tensor_op *op, const tl_emu_site *site) {
   for (uint32_t i = 0; i < op->map.rank; i++) op->box.coords[i] = (int32_t)tl_emu_args_i32(args);
+  if (op->map.interleave != TL_TENSORMAP_INTERLEAVE_NONE) return;  // it counts slices there
   int64_t first = (int64_t)op->box.coords[0] * tl_tensormap_type_bytes(op->map.type);
   if (first % COORDINATE_BYTES)
     tl_emu_fail_at(site, "coordinate 0 is %d, %lld bytes of %s: no multiple of %d", op->box.coords[0], (long long)first,
@@ -66,6 +75,7 @@ void tl_emu_op_tma_load(void *result, const void *operands, const tl_emu_site *s
   tensor_op op = {0};
   read_map(tl_emu_args_pointer(&args), &op, site);
   read_coordinates(&args, &op, site);
+  check_first_pixel(&op, site);
   for (uint32_t i = 0; op.map.is_im2col && i + 2 < op.map.rank; i++) op.box.offsets[i] = tl_emu_args_i16(&args);
   bool is_multicast = false;
   uint32_t mask = 0;
@@ -128,19 +138,5 @@ void tl_emu_op_tma_prefetch(void *result, const void *operands, const tl_emu_sit
   tensor_op op = {0};
   read_map(tl_emu_args_pointer(&args), &op, site);
   read_coordinates(&args, &op, site);
-}
-
-// prefetch.tensormap, fence.proxy.tensormap::generic.acquire. Values are sequentially consistent here: the fence only
-// has to name a map that is there.
-void tl_emu_op_tensormap_use(void *result, const void *operands, const tl_emu_site *site) {
-  (void)result;
-  tl_emu_args args = {operands, 0};
-  const void *address = tl_emu_args_pointer(&args);
-  if ((uintptr_t)address % TL_TENSORMAP_ALIGN)
-    tl_emu_fail_at(site, "the tensor map's address is no multiple of %d", TL_TENSORMAP_ALIGN);
-  tl_tensormap_params map;
-  tl_emu_access_begin(site, tl_emu_self->current->thread);
-  bool is_map = tl_emu_tensormap_decode(address, &map);
-  tl_emu_access_end();
-  if (!is_map) tl_emu_fail_at(site, "the %d bytes at %p are no tensor map", TL_TENSORMAP_BYTES, address);
+  check_first_pixel(&op, site);
 }

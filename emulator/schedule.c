@@ -389,6 +389,11 @@ static void release_barrier(tl_emu_worker *worker, tl_emu_barrier *barrier) {
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     if (barrier->clock) TL_EMU_FOR_LANES(lane, barrier->waiting[w])
     tl_emu_acquire(w * TL_EMU_WARP + lane, &barrier->clock);
+    if (barrier->reduction) TL_EMU_FOR_LANES(lane, barrier->waiting[w]) {
+        tl_emu_fiber *fiber = &block->fibers[w * TL_EMU_WARP + lane];
+        fiber->votes = barrier->votes;
+        fiber->voters = barrier->voters;
+      }
     block->warps[w].runnable |= barrier->waiting[w];
     barrier->waiting[w] = 0;
   }
@@ -396,38 +401,55 @@ static void release_barrier(tl_emu_worker *worker, tl_emu_barrier *barrier) {
   tl_emu_clock_reset(&barrier->clock);
 }
 
-bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, uint32_t id, uint32_t expected,
-                           bool wait, const tl_emu_site *site) {
+// Whether the arrival fits those that are there; gives the launch up if not.
+static void check_arrival(const tl_emu_barrier *barrier, uint32_t threads, const tl_emu_arrival_at_barrier *arrival) {
+  const char *op = arrival->site->op;
+  uint32_t id = arrival->id;
+  if (!arrival->expected || arrival->expected % TL_EMU_WARP)
+    tl_emu_fail("%s: the thread count %u of barrier %u is no multiple of 32", op, arrival->expected, id);
+  if (barrier->arrived && barrier->expected != arrival->expected)
+    tl_emu_fail("%s: barrier %u has threads waiting with count %u, this one says %u", op, id, barrier->expected,
+                arrival->expected);
+  // PTX ISA, barrier: reductions must not be intermixed with others on one active barrier.
+  if (barrier->arrived && barrier->reduction != arrival->reduction)
+    tl_emu_fail("%s: barrier %u has threads waiting at %s, which does not reduce in the same way", op, id,
+                barrier->site->op);
+  if (barrier->arrived + threads > arrival->expected)
+    tl_emu_fail("%s: %u threads arrived at barrier %u, which expects %u", op, barrier->arrived + threads, id,
+                arrival->expected);
+}
+
+bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads,
+                           const tl_emu_arrival_at_barrier *arrival) {
   tl_emu_worker *worker = tl_emu_self;
-  if (id >= TL_EMU_NUM_BARRIERS) tl_emu_fail("%s: there is no barrier %u, only 0 to 15", site->op, id);
-  if (!expected || expected % TL_EMU_WARP)
-    tl_emu_fail("%s: the thread count %u of barrier %u is no multiple of 32", site->op, expected, id);
-  tl_emu_barrier *barrier = &worker->block->barriers[id];
-  if (barrier->arrived && barrier->expected != expected)
-    tl_emu_fail("%s: barrier %u has threads waiting with count %u, this one says %u", site->op, id, barrier->expected,
-                expected);
-  barrier->expected = expected;
-  barrier->site = site;
+  if (arrival->id >= TL_EMU_NUM_BARRIERS)
+    tl_emu_fail("%s: there is no barrier %u, only 0 to 15", arrival->site->op, arrival->id);
+  tl_emu_barrier *barrier = &worker->block->barriers[arrival->id];
+  check_arrival(barrier, threads, arrival);
+  if (!barrier->arrived) barrier->votes = barrier->voters = 0;
+  barrier->expected = arrival->expected;
+  barrier->reduction = arrival->reduction;
+  barrier->votes += arrival->votes;
+  barrier->voters += (uint32_t)__builtin_popcount(mask);
+  barrier->site = arrival->site;
   barrier->arrived += threads;
-  if (barrier->arrived > expected)
-    tl_emu_fail("%s: %u threads arrived at barrier %u, which expects %u", site->op, barrier->arrived, id, expected);
   if (worker->block->cluster->checker) TL_EMU_FOR_LANES(lane, mask)
   tl_emu_release(warp->index * TL_EMU_WARP + lane, &barrier->clock);
-  if (wait) barrier->waiting[warp->index] |= mask;
-  if (barrier->arrived < expected) return !wait;
+  if (arrival->wait) barrier->waiting[warp->index] |= mask;
+  if (barrier->arrived < arrival->expected) return !arrival->wait;
   release_barrier(worker, barrier);
   return true;
 }
 
-void tl_emu_barrier_arrive_alone(uint32_t id, uint32_t expected, bool wait, const tl_emu_site *site) {
+void tl_emu_barrier_arrive_alone(const tl_emu_arrival_at_barrier *arrival) {
   tl_emu_worker *worker = tl_emu_self;
   tl_emu_fiber *me = worker->current;
   tl_emu_warp *warp = &me->block->warps[me->warp];
   uint32_t bit = 1u << me->lane, lanes = (uint32_t)__builtin_popcount(warp->exist);
-  me->site = site;
+  me->site = arrival->site;
   // Barriers count whole warps: the last lane of a smaller warp stands for the missing ones.
   uint32_t threads = me->lane + 1u == lanes ? TL_EMU_WARP - lanes + 1 : 1u;
-  if (tl_emu_barrier_arrive(warp, bit, threads, id, expected, wait, site)) return;
+  if (tl_emu_barrier_arrive(warp, bit, threads, arrival)) return;
   warp->runnable &= ~bit;
   wait_here(worker, me);
 }

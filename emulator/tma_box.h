@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which bytes of global memory a tensor copy moves to or from which bytes of shared memory. Pure address arithmetic:
-// PTX ISA, Tensors (tiled mode, im2col mode, interleave layout, swizzling modes).
+// PTX ISA, Tensors (tiled mode, im2col mode, interleave layout, swizzling modes). Of interleaved tensors (NC/8HWC8 with
+// 16 bytes, NC/16HWC16 with 32) dimension 0 is W and counts pixels of one slice of channels, whatever the type; H and D
+// follow, the last but one counts slices, the last is N. A box has pixels of one slice, im2col takes no more channels
+// than those (measured on an H200).
 #ifndef TL_EMULATOR_TMA_BOX_H
 #define TL_EMULATOR_TMA_BOX_H
 
@@ -22,10 +25,12 @@ typedef struct tl_emu_tma_box {
   uint32_t offsets[TL_TENSORMAP_MAX_RANK - 2];
 } tl_emu_tma_box;
 
+// The dimension that is W, to which the first corner and the first offset of im2col belong.
+uint32_t tl_emu_tma_first_spatial(const tl_tensormap_params *map);
 // Bytes of the elements of the whole box, inside the tensor or not: what complete_tx counts.
 uint32_t tl_emu_tma_box_bytes(const tl_tensormap_params *map);
-// Bytes of shared memory that the box lies in. With a swizzle, rows shorter than its span start a span apart
-// (measured).
+// Bytes of shared memory that the box lies in. With a swizzle, rows shorter than its span start a span apart, but not
+// of interleaved tensors (measured).
 uint32_t tl_emu_tma_shared_bytes(const tl_tensormap_params *map);
 // Where byte `shared` of an unswizzled box really lies.
 uintptr_t tl_emu_tma_swizzle(tl_tensormap_swizzle swizzle, uintptr_t shared);

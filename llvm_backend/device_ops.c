@@ -30,3 +30,7 @@ tl_device_op_id tl_device_op_find(tl_str name) {
 bool tl_device_op_is_ours(const tl_device_op *op) {
   return tl_str_starts_with(tl_str_from(op->name), "tl.");
 }
+
+bool tl_device_op_is_arch_specific(const tl_device_op *op) {
+  return op->family == TL_DEVICE_FAMILY_WGMMA || op->family == TL_DEVICE_FAMILY_REGISTERS;
+}

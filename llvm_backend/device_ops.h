@@ -24,6 +24,7 @@ typedef enum tl_device_family {
   TL_DEVICE_FAMILY_LDMATRIX,
   TL_DEVICE_FAMILY_MMA,
   TL_DEVICE_FAMILY_WGMMA,
+  TL_DEVICE_FAMILY_REGISTERS,
   TL_DEVICE_FAMILY_CVT,
   TL_DEVICE_FAMILY_APPROX,
   TL_DEVICE_FAMILY_INTEGER,
@@ -77,5 +78,7 @@ const tl_device_op *tl_device_op_of(tl_device_op_id id);
 tl_device_op_id tl_device_op_find(tl_str name);
 // Whether the op is one of ours, with a body that is filled in after optimisation.
 bool tl_device_op_is_ours(const tl_device_op *op);
+// Whether only the target with the features of one architecture has it (sm_90a, not sm_90 and what follows).
+bool tl_device_op_is_arch_specific(const tl_device_op *op);
 
 #endif

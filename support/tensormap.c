@@ -85,10 +85,11 @@ static tl_status check_memory(const tl_tensormap_params *p) {
 // `inner`: elements of the innermost dimension that are copied.
 static tl_status check_inner(const tl_tensormap_params *p, const char *name, uint32_t inner) {
   uint32_t bytes = inner * types[p->type].bytes, span = tl_tensormap_swizzle_span(p->swizzle);
-  if (p->interleave != TL_TENSORMAP_INTERLEAVE_NONE) return TL_OK;
+  // The driver asks this of interleaved tensors too, although their dimension 0 does not count elements (measured).
   if (bytes % 16)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "tensor map: %s is %u elements, %u bytes: not a multiple of 16",
                           name, inner, bytes);
+  if (p->interleave != TL_TENSORMAP_INTERLEAVE_NONE) return TL_OK;
   if (span && bytes > span)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
                           "tensor map: %s is %u elements, %u bytes: more than the swizzle's span of %u", name, inner,
@@ -106,13 +107,13 @@ static tl_status check_im2col(const tl_tensormap_params *p) {
   static const int32_t lowest[] = {-32768, -128, -16}, highest[] = {32767, 127, 15};
   static const char *const ranges[] = {"not -32768 to 32767 (rank 3)", "not -128 to 127 (rank 4)",
                                        "not -16 to 15 (rank 5)"};
-  uint32_t n = p->rank - 2;
+  uint32_t n = p->rank - 2, w = p->interleave == TL_TENSORMAP_INTERLEAVE_NONE ? 1 : 0;
   for (uint32_t i = 0; i < n; i++) {
     if (p->lower[i] < lowest[n - 1] || p->lower[i] > highest[n - 1])
       return invalid_at(ranges[n - 1], "lower", i, p->lower[i]);
     if (p->upper[i] < lowest[n - 1] || p->upper[i] > highest[n - 1])
       return invalid_at(ranges[n - 1], "upper", i, p->upper[i]);
-    if ((int64_t)p->dims[1 + i] + p->upper[i] <= p->lower[i])
+    if ((int64_t)p->dims[w + i] + p->upper[i] <= p->lower[i])
       return invalid_at("which leaves an empty box", "upper", i, p->upper[i]);
   }
   if (!p->channels_per_pixel || p->channels_per_pixel > 256)

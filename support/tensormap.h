@@ -66,7 +66,7 @@ typedef struct tl_tensormap_params {
   tl_tensormap_l2 l2;
   tl_tensormap_fill fill;
   uint32_t box[TL_TENSORMAP_MAX_RANK];  // tiled: elements that are walked over
-  bool is_im2col;                       // dimensions are channels, W, H, D (as many as there are) and N
+  bool is_im2col;  // dimensions are channels, W, H, D (as many as there are) and N; interleaved: W, H, D, slices and N
   int32_t lower[TL_TENSORMAP_MAX_RANK - 2], upper[TL_TENSORMAP_MAX_RANK - 2];  // corners of the box: W, H, D
   uint32_t channels_per_pixel, pixels_per_column;
 } tl_tensormap_params;

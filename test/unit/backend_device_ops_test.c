@@ -12,11 +12,11 @@
 #include "test/unit/backend_ptxas.h"
 
 static const tl_target *lowest_target(const tl_device_op *op) {
-  return tl_target_find(tl_str_from(op->family == TL_DEVICE_FAMILY_WGMMA ? "sm_90a"
-                                    : op->min_sm <= 80                   ? "sm_80"
-                                    : op->min_sm <= 86                   ? "sm_86"
-                                    : op->min_sm <= 89                   ? "sm_89"
-                                                                         : "sm_90"));
+  return tl_target_find(tl_str_from(tl_device_op_is_arch_specific(op) ? "sm_90a"
+                                    : op->min_sm <= 80                ? "sm_80"
+                                    : op->min_sm <= 86                ? "sm_86"
+                                    : op->min_sm <= 89                ? "sm_89"
+                                                                      : "sm_90"));
 }
 
 // Immediates that one value is not as good as another for.

@@ -15,7 +15,7 @@ typedef struct seen {
 // One assertion a piece: there are millions of elements.
 static void visit(void *user, const tl_emu_tma_piece *piece) {
   seen *s = user;
-  uint32_t bytes = tl_tensormap_type_bytes(s->c->map.type);
+  uint32_t bytes = s->c->map.interleave ? 16 : tl_tensormap_type_bytes(s->c->map.type);
   uintptr_t start = (uintptr_t)s->c->map.address;
   bool good = piece->bytes > 0 && piece->bytes % bytes == 0 && piece->bytes / bytes <= s->left;
   for (uint32_t done = 0; good && done < piece->bytes; done += bytes, s->at++, s->left--) {
@@ -100,9 +100,64 @@ START_TEST(swizzles_are_involutions_within_lines) {
 }
 END_TEST
 
+// Chunks of 16 bytes of an interleaved box: the pixels of one slice, row by row, plane by plane, image by image.
+static uint32_t slice_places(const tma_case *c) {
+  const tl_tensormap_params *map = &c->map;
+  uint32_t chunks = map->interleave, slices = map->rank - 2, n = 0, extent[5], at[5] = {0};
+  for (uint32_t i = 0; i < map->rank; i++) extent[i] = i == slices ? 1 : tma_extent(map, i);
+  for (uint32_t row = 0;; row++) {
+    for (at[0] = 0; at[0] < extent[0]; at[0]++) {
+      bool is_in = true;
+      int64_t global = 0;
+      for (uint32_t i = 0; i < map->rank; i++) {
+        int64_t index = c->coords[i] + (int64_t)at[i] * map->element_strides[i];
+        is_in = is_in && index >= 0 && index < (int64_t)map->dims[i];
+        global += index * (i ? (int64_t)map->strides[i - 1] : 16 * (int64_t)chunks);
+      }
+      for (uint32_t chunk = 0; chunk < chunks; chunk++, n++)
+        places[n] = (tma_place){tma_swizzled(map->swizzle, c->shared + 16 * n), is_in ? global + 16 * chunk : -1};
+    }
+    uint32_t i = 1;
+    while (i < map->rank && ++at[i] == extent[i]) at[i++] = 0;
+    if (i == map->rank) return n;
+  }
+}
+
+START_TEST(interleaved) {
+  for (int i = 0; i < 1000; i++) {
+    tma_case c = {.shared = 1024};
+    tl_tensormap_params *map = &c.map;
+    map->type = TL_TENSORMAP_F32;
+    map->rank = 3 + tma_random(3);
+    map->interleave = 1 + (tl_tensormap_interleave)tma_random(2);
+    map->swizzle = map->interleave == 2 ? TL_TENSORMAP_SWIZZLE_32B : (tl_tensormap_swizzle)tma_random(4);
+    map->address = (void *)0x10000000;
+    uint64_t stride = 16 * (uint64_t)map->interleave;
+    for (uint32_t d = 0; d < map->rank; d++) {
+      map->dims[d] = 1 + tma_random(12);
+      map->box[d] = d ? 1 + tma_random(4) : 4 + 4 * tma_random(3);
+      map->element_strides[d] = 1 + tma_random(3);
+      c.coords[d] = (int32_t)tma_random(16) - 4;
+      if (d) map->strides[d - 1] = stride;
+      stride *= map->dims[d];
+    }
+    expect_ok(tl_tensormap_check(map));
+    uint32_t n = slice_places(&c);
+    ck_assert_uint_eq(tl_emu_tma_box_bytes(map), 16 * n);
+    ck_assert_uint_eq(tl_emu_tma_shared_bytes(map), 16 * n);
+    tl_emu_tma_box box = {.map = map};
+    memcpy(box.coords, c.coords, sizeof box.coords);
+    seen s = {&c, places, n};
+    tl_emu_tma_walk(&box, c.shared, i % 2, visit, &s);
+    ck_assert_uint_eq(s.left, 0);
+  }
+}
+END_TEST
+
 static void add_tests(TCase *cases) {
   tcase_add_test(cases, random_tiles);
   tcase_add_test(cases, far_outside);
+  tcase_add_test(cases, interleaved);
   tcase_add_test(cases, random_columns);
   tcase_add_test(cases, swizzles_are_involutions_within_lines);
 }

@@ -130,6 +130,8 @@ START_TEST(maps) {
   g.c.map.pixels_per_column = 8;
   g.launch = tma_launch_of(&g.c, 1024, g.io);
   refused("g2s", 3, false, &g, "the tensor map is made for im2col");
+  g.launch.coords[1] = -1;
+  refused("g2s", 3, true, &g, "coordinate 1 is -1, outside of the bounding box of 0 to 31");
   finish(&g);
 }
 END_TEST

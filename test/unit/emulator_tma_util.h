@@ -149,7 +149,9 @@ static inline tma_case tma_random_columns(uint32_t rank, tl_tensormap_type type)
     map->upper[i] = (int32_t)tma_random(4) - 2;
     if ((int64_t)map->dims[i + 1] + map->upper[i] <= map->lower[i]) map->upper[i] = map->lower[i];
     c.offsets[i] = (uint16_t)tma_random(3);
-    c.coords[i + 1] = map->lower[i] + (int32_t)tma_random(2);
+    int64_t second = tma_random(2);  // pixel of the bounding box, where it has two
+    c.coords[i + 1] =
+        map->lower[i] + (second < (int64_t)map->dims[i + 1] + map->upper[i] - map->lower[i] ? (int32_t)second : 0);
   }
   c.coords[rank - 1] = (int32_t)tma_random(3);
   return c;

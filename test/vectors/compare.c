@@ -66,8 +66,12 @@ static const struct {
 
 // The types in the instruction's name: D.A.B.
 static void types_of(const tv_vector *v, char sum[8], char factor[8]) {
-  const char *at = strstr(v->ptx, "mma.sync.aligned") ? strstr(v->ptx, ".col") + 4 : strchr(v->name + 6, '.');
-  if (!strncmp(at, ".satfinite", 10)) at += 10;
+  const char *at = strchr(v->name + 6, '.');
+  if (strncmp(v->name, "wgmma.", 6)) {
+    at = strstr(v->ptx, ".aligned.m") + strlen(".aligned");
+    for (int skip = 0; skip < 3; skip++) at = strchr(at + 1, '.');  // shape and layouts
+    if (!strncmp(at, ".satfinite", 10)) at += 10;
+  }
   if (sscanf(at, ".%7[a-z0-9].%7[a-z0-9]", sum, factor) != 2) abort();
 }
 
@@ -116,8 +120,8 @@ static void clear_signs(uint8_t *bytes, size_t count, uint32_t mask) {
   }
 }
 
-// The sums of magnitudes, in the place of the results. Operands that are no floats (addresses, descriptors, predicates)
-// stay as they are.
+// The sums of magnitudes, in the place of the results. Operands that are no floats (addresses, descriptors, predicates,
+// the metadata of mma.sp) stay as they are.
 static bool magnitudes(const tv_vector *v, const rule *r, uint8_t *out) {
   static const char letters[] = "fEdi";
   tv_vector positive = *v;
@@ -130,13 +134,14 @@ static bool magnitudes(const tv_vector *v, const rule *r, uint8_t *out) {
   memcpy(in, v->in, v->in_bytes);
   uint8_t *at = in;
   int results = tv_results(v->signature), arguments = tv_arguments(v->signature);
+  int metadata = tv_setting(v, "selector", -1) >= 0 ? arguments - 1 : arguments;
   for (size_t thread = 0; thread < (size_t)v->threads * v->blocks; thread++) {
     for (int i = 0; i < arguments; i++) {
       char letter = tv_letter(v->signature, results + i);
       size_t bytes = (size_t)tv_letter_bytes(letter);
       if (letter == 'd')
         at[7] &= 0x7f;
-      else if (strchr(letters, letter))
+      else if (strchr(letters, letter) && i < metadata)
         clear_signs(at, bytes, letter == 'f' ? 0x80000000u : letter == 'E' ? 0x80008000u : r->sign_mask);
       at += bytes;
     }

@@ -11,7 +11,7 @@
 #include "emulator/tensormap.h"
 #include "vector.h"
 
-enum { NUM_PARAMS = 5 };
+enum { NUM_PARAMS = 6 };
 
 static struct {
   tl_strbuf text;
@@ -105,14 +105,15 @@ tl_status tv_execute(const tv_vector *v, const uint8_t *in, tv_result *result) {
   }
   uint32_t grid[3] = {v->blocks, 1, 1};
   tl_emu_options options = {.threads = 1, .landing = TL_LANDING_LATE};
-  void *params[NUM_PARAMS] = {&in_slots, &out_slots, &shared, &global, &map};
+  void *map_copy = tl_emu_alloc(sizeof map, 128);
+  void *params[NUM_PARAMS] = {&in_slots, &out_slots, &shared, &global, &map, &map_copy};
   if (!status) status = tl_emu_launch(kept.kernel, grid, params, &options, NULL);
   if (!status) {
     move_slots(v, 0, results, result->out, out_slots, true);
     memcpy(result->shared, shared, v->shared_bytes);
     memcpy(result->global, global, v->global_bytes);
   }
-  void *buffers[] = {in_slots, out_slots, packed, shared, global};
-  for (int i = 0; i < 5; i++) tl_emu_free(buffers[i]);
+  void *buffers[] = {in_slots, out_slots, packed, shared, global, map_copy};
+  for (int i = 0; i < 6; i++) tl_emu_free(buffers[i]);
   return status;
 }

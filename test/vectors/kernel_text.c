@@ -95,14 +95,25 @@ void tv_unpack(tv_writer *w, const char *result, const char *signature) {
 static void write_direct(tv_writer *w) {
   const tv_vector *v = w->vector;
   tl_strbuf arguments = {0};
+  char signature[TV_MAX_SIGNATURE];
   tl_strbuf_append_c(&arguments, "");
+  snprintf(signature, sizeof signature, "%s", v->signature);
   for (int i = 0; i < tv_arguments(v->signature); i++) tl_strbuf_appendf(&arguments, "%s%%a%d", i ? "," : "", i);
-  tv_call(w, "%result", v->name, v->signature, tl_strbuf_c(&arguments));
+  long selector = tv_setting(v, "selector", -1);  // the last operand of mma.sp
+  if (selector >= 0) {
+    strcpy(strchr(signature, ')'), "I)");
+    tl_strbuf_appendf(&arguments, ",%ld", selector);
+  }
+  tv_call(w, "%result", v->name, signature, tl_strbuf_c(&arguments));
   tl_strbuf_fini(&arguments);
   tv_unpack(w, "%result", v->signature);
   // Lanes with different member masks go on one group after the other.
   if (strstr(v->setting, "groups=")) tv_call(w, "", "llvm.nvvm.bar.warp.sync", "(i)", "-1");
   if (tv_setting_is(v, "then", "cp.async.wait.all")) tv_call(w, "", "llvm.nvvm.cp.async.wait.all", "()", "");
+  if (tv_setting_is(v, "then", "cp.async.wait.group")) {
+    tv_call(w, "", "llvm.nvvm.cp.async.commit.group", "()", "");
+    tv_call(w, "", "llvm.nvvm.cp.async.wait.group", "(I)", "0");
+  }
 }
 
 static void write_atomic(tv_writer *w) {
@@ -120,7 +131,8 @@ static bool write_op(tv_writer *w) {
   const char *name = w->vector->name;
   if (!strncmp(name, "llvm.", 5) || !strncmp(name, "tl.", 3)) return write_direct(w), true;
   if (!strncmp(name, "atomicrmw ", 10) || !strcmp(name, "cmpxchg")) return write_atomic(w), true;
-  return tv_write_wgmma(w) || tv_write_tma(w) || tv_write_bulk(w) || tv_write_cluster(w) || tv_write_script(w);
+  return tv_write_wgmma(w) || tv_write_tma(w) || tv_write_bulk(w) || tv_write_cluster(w) || tv_write_script(w) ||
+         tv_write_arrivals(w) || tv_write_block(w);
 }
 
 static void write_loads(tv_writer *w) {
@@ -172,7 +184,7 @@ static void write_move(tl_strbuf *out, const char *name, const char *from, const
 // What makes shared memory the same for all threads of the cluster and for asynchronous copies.
 static void write_meeting(tv_writer *w) {
   bool hopper = strncmp(w->vector->name, "llvm.", 5) || w->vector->blocks > 1;
-  if (hopper && w->vector->shared_bytes) tv_call(w, "", "llvm.nvvm.fence.proxy.async.shared_cta", "()", "");
+  if (hopper && w->vector->shared_bytes) tv_call(w, "", "llvm.nvvm.fence.proxy.async", "()", "");
   if (w->vector->blocks > 1) {
     tv_call(w, "", "llvm.nvvm.barrier.cluster.arrive.aligned", "()", "");
     tv_call(w, "", "llvm.nvvm.barrier.cluster.wait.aligned", "()", "");
@@ -203,11 +215,13 @@ bool tv_write_kernel(const tv_vector *v, tl_strbuf *out) {
   tl_strbuf_append(out, tl_strbuf_view(&w.declarations));
   tl_strbuf_appendf(out, "@buffer = internal addrspace(3) global [%zu x i8] undef, align 1024\n", shared ? shared : 16);
   tl_strbuf_append_c(out, "@bar = internal addrspace(3) global i64 undef, align 8\n");
+  tl_strbuf_append_c(out, "@shared_map = internal addrspace(3) global [128 x i8] undef, align 128\n");
   if (shared) write_move(out, "fill", "addrspace(1) %g", "addrspace(3) %s", shared, v->threads);
   if (shared) write_move(out, "dump", "addrspace(3) %s", "addrspace(1) %g", shared, v->threads);
   tl_strbuf_append_c(out,
                      "define ptx_kernel void @k(ptr addrspace(1) %in, ptr addrspace(1) %out, ptr addrspace(1) %all, "
-                     "ptr addrspace(1) %global, ptr byval([128 x i8]) align 64 %map) {\nentry:\n");
+                     "ptr addrspace(1) %global, ptr byval([128 x i8]) align 64 %map, ptr addrspace(1) %map_copy) {\n"
+                     "entry:\n");
   tl_strbuf_append(out, tl_strbuf_view(&w.body));
   tl_strbuf_append_c(out, " ret void\n}\n");
   tl_strbuf_fini(&w.declarations);

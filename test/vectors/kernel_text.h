@@ -22,11 +22,24 @@ void tv_call(tv_writer *writer, const char *result, const char *name, const char
 // %r0 … from a result of tv_call.
 void tv_unpack(tv_writer *writer, const char *result, const char *signature);
 
-// Families of which a vector is more than one op. False: not theirs. text_hopper.c
+// "br": what follows, up to the end of the if, only where the i1 `condition` is true. They do not nest.
+void tv_open_if(tv_writer *writer, const char *condition);
+void tv_close_if(tv_writer *writer);
+void tv_meet(tv_writer *writer);  // all threads of the cluster
+// @bar, for one phase of `bytes` that arrive; all threads of the cluster have met after it.
+void tv_put_expect(tv_writer *writer, const char *bytes);
+// %r0: whether @bar's first phase is complete within a number of tries.
+void tv_put_wait(tv_writer *writer);
+void tv_put_wait_of(tv_writer *writer, const char *op);  // by another form of the wait
+void tv_put_commit(tv_writer *writer);                   // a group of bulk stores, and the wait for it
+
+// Families of which a vector is more than one op. False: not theirs. text_hopper.c, text_tma.c, text_block.c
 bool tv_write_wgmma(tv_writer *writer);
 bool tv_write_tma(tv_writer *writer);
 bool tv_write_bulk(tv_writer *writer);
 bool tv_write_cluster(tv_writer *writer);
 bool tv_write_script(tv_writer *writer);
+bool tv_write_arrivals(tv_writer *writer);
+bool tv_write_block(tv_writer *writer);
 
 #endif

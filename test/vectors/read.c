@@ -63,6 +63,13 @@ static void read_map(char *text, tl_tensormap_params *map) {
   map->interleave = (tl_tensormap_interleave)strtoul(text, &text, 10);
   map->swizzle = (tl_tensormap_swizzle)strtoul(text, &text, 10);
   map->fill = (tl_tensormap_fill)strtoul(text, &text, 10);
+  map->is_im2col = !strncmp(text, " im2col", 7);
+  if (!map->is_im2col) return;
+  text += 7;
+  for (uint32_t i = 0; i + 2 < map->rank; i++) map->lower[i] = (int32_t)strtol(text, &text, 10);
+  for (uint32_t i = 0; i + 2 < map->rank; i++) map->upper[i] = (int32_t)strtol(text, &text, 10);
+  map->channels_per_pixel = (uint32_t)strtoul(text, &text, 10);
+  map->pixels_per_column = (uint32_t)strtoul(text, &text, 10);
 }
 
 static void read_op(char *rest, tv_vector *v) {

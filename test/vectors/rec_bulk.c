@@ -59,6 +59,15 @@ static void record_copies(void) {
            "@$5 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
            "[$1],[$2],$3,[bar],$4; " WAIT,
            2, (uint64_t[]){32, 64, 128, mask, 0}, REC_S32);
+  record("bulk.load.cta", "b(pgib)",
+         INIT EXPECT "@$4 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$1],[$2],$3,[bar]; " WAIT, 1,
+         (uint64_t[]){48, 128, 80, 0}, REC_S32);
+  record("bulk.store.read", "(gpib)",
+         "@$3 cp.async.bulk.global.shared::cta.bulk_group [$0],[$1],$2; cp.async.bulk.commit_group; "
+         "cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0;",
+         1, (uint64_t[]){96, 64, 128, 0}, REC_S32);
+  record("bulk.prefetch", "(gib)", "@$2 cp.async.bulk.prefetch.L2.global [$0],$1;", 1, (uint64_t[]){64, 256, 0},
+         REC_S32);
   // From one block to another: address in the own window, source, bytes, rank of the destination.
   for (uint64_t rank = 0; rank < 2; rank++)
     record("bulk.peer", "b(ppiib)",
@@ -66,6 +75,23 @@ static void record_copies(void) {
            "mapa.shared::cluster.u32 %t1,$1,$4; mov.u32 %t2,bar; mapa.shared::cluster.u32 %t2,%t2,$4; "
            "@$5 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%t1],[$2],$3,[%t2]; " WAIT,
            2, (uint64_t[]){256, 32, 96, rank, 0}, REC_S32);
+}
+
+// What arrives is joined with what is there; the mbarrier of the destination's block counts the bytes.
+static void record_reductions_to_cluster(void) {
+  static const char *const ops[] = {"add.u32", "add.s32", "add.u64", "min.u32", "min.s32", "max.u32",
+                                    "max.s32", "inc.u32", "dec.u32", "and.b32", "or.b32",  "xor.b32"};
+  char name[64], body[1024];
+  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    sprintf(name, "bulk.reduce.peer.%s", ops[i]);
+    sprintf(
+        body,
+        "%smapa.shared::cluster.u32 %%t1,$1,$4; mov.u32 %%t2,bar; mapa.shared::cluster.u32 %%t2,%%t2,$4; "
+        "@$5 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.%s [%%t1],[$2],$3,[%%t2]; "
+        "%s",
+        INIT EXPECT MEET, ops[i], WAIT);
+    record(name, "b(ppiib)", body, 2, (uint64_t[]){256, 32, 96, (uint64_t)i % 2, 0}, REC_S32);
+  }
 }
 
 static void record_reductions(void) {
@@ -92,7 +118,11 @@ static void record_clusters(void) {
   static const char *const registers[][2] = {
       {"cluster.ctarank", "cluster_ctarank"}, {"cluster.nctarank", "cluster_nctarank"},
       {"cluster.ctaid.x", "cluster_ctaid.x"}, {"cluster.nctaid.x", "cluster_nctaid.x"},
-      {"clusterid.x", "clusterid.x"},         {"nclusterid.x", "nclusterid.x"}};
+      {"clusterid.x", "clusterid.x"},         {"nclusterid.x", "nclusterid.x"},
+      {"clusterid.y", "clusterid.y"},         {"nclusterid.y", "nclusterid.y"},
+      {"clusterid.z", "clusterid.z"},         {"nclusterid.z", "nclusterid.z"},
+      {"cluster.ctaid.y", "cluster_ctaid.y"}, {"cluster.nctaid.y", "cluster_nctaid.y"},
+      {"cluster.ctaid.z", "cluster_ctaid.z"}, {"cluster.nctaid.z", "cluster_nctaid.z"}};
   char name[64], body[64];
   for (uint32_t blocks = 2; blocks <= 4; blocks *= 2) {
     for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++) {
@@ -120,8 +150,8 @@ static void record_clusters(void) {
   }
 }
 
-// What a letter of a script does to the barrier, its number for %u. Those with a result: t, s, p. States are numbered
-// as they arise.
+// What a letter of a script does to the barrier, its number for %u. Those with a result: t, s, p, y, r, w, S. Capitals
+// take a generic address. States are numbered as they arise.
 static const struct {
   char letter;
   const char *ptx;
@@ -136,8 +166,24 @@ static const struct {
     {'t', "mbarrier.test_wait.parity.shared::cta.b64 %%p1,[bar],%u; selp.u32 $result,1,0,%%p1; "},
     {'s', "mbarrier.test_wait.shared::cta.b64 %%p1,[bar],state%u; selp.u32 $result,1,0,%%p1; "},
     {'p', "mbarrier.pending_count.b64 $result,state%u; "},
+    {'v', "mbarrier.inval.shared::cta.b64 [bar]; "},
+    {'k', "mbarrier.arrive.shared::cta.b64 state,[bar]; "},
+    {'q', "mbarrier.arrive_drop.shared::cta.b64 state,[bar]; "},
+    {'m', "mbarrier.arrive_drop.noComplete.shared::cta.b64 state,[bar],%u; "},
+    {'w', "mbarrier.test_wait.shared::cta.b64 %%p1,[bar],state%u; selp.u32 $result,1,0,%%p1; "},
+    {'y', "mbarrier.try_wait.shared::cta.b64 %%p1,[bar],state%u; selp.u32 $result,1,0,%%p1; "},
+    {'r', "mbarrier.try_wait.parity.shared::cta.b64 %%p1,[bar],%u; selp.u32 $result,1,0,%%p1; "},
+    {'I', "mbarrier.init.b64 [%%w1],%u; "},
+    {'V', "mbarrier.inval.b64 [%%w1]; "},
+    {'A', "mbarrier.arrive.b64 state,[%%w1]; "},
+    {'N', "mbarrier.arrive.noComplete.b64 state,[%%w1],%u; "},
+    {'D', "mbarrier.arrive_drop.b64 state,[%%w1]; "},
+    {'M', "mbarrier.arrive_drop.noComplete.b64 state,[%%w1],%u; "},
+    {'S', "mbarrier.test_wait.b64 %%p1,[%%w1],state%u; selp.u32 $result,1,0,%%p1; "},
 };
+static const char results_of[] = "tspywrS";
 
+// try_wait is asked for complete phases only: a thread may execute a later arrival before its answer is there.
 static const char *const scripts[] = {
     "i1 t0 t1 a1 t0 t1 a1 t0 t1",
     "i3 a1 p0 t0 a1 p1 t0 a1 p2 t0 t1",
@@ -153,6 +199,14 @@ static const char *const scripts[] = {
     "i1 x16 x16 c32 t0 a1 t0",
     "i1048575 a1048574 p0 t0 a1 p1 t0 t1",
     "i7 a1 a1 a1 a1 a1 a1 p0 p1 p2 p3 p4 p5 t0 a1 p6 t0",
+    "i2 k1 w0 t0 k1 w0 w1 t0 v0 i1 t0 a1 t0",
+    "i3 q1 p0 w0 k1 k1 w2 t0 p2 k1 p3 k1 p4 t1",
+    "i4 m2 p0 w0 k1 p1 k1 w1 t0 k1 p3 k1 w4 t1",
+    "i1 a1 y0 r0 a1 y1 r1",
+    "i2 a1 a1 y0 y1 r0 a2 r1",
+    "I3 A1 p0 S0 N1 p1 A1 S1 p2 t0 t1",
+    "I2 D1 p0 S0 A1 S1 A1 p2 S2 t1 V1 I1 t0 A1 S3 t0",
+    "I4 M2 p0 S0 N1 A1 p2 S2 t0 A1 a1 p4 t1 V1",
 };
 
 static void add_step(char *body, const char *word, uint32_t *results, uint32_t *states) {
@@ -172,12 +226,13 @@ static void add_step(char *body, const char *word, uint32_t *results, uint32_t *
 }
 
 static void record_script(const char *script) {
-  char body[4096] = ".reg .b64 state<16>; ", words[128], signature[40] = "", setting[160];
+  char body[4096] = ".reg .b64 state<16>; mov.u64 %w1,bar; cvta.shared.u64 %w1,%w1; ", words[128], signature[40] = "",
+       setting[160];
   uint32_t results = 0, states = 0;
   strcpy(words, script);
   for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
     // The state that is asked for need not exist yet in a script that is wrong: PTX then refuses it.
-    if (strchr("tsp", word[0])) strcat(signature, "i");
+    if (strchr(results_of, word[0])) strcat(signature, "i");
     add_step(body, word, &results, &states);
   }
   strcat(signature, "()");
@@ -193,4 +248,5 @@ void rec_all_bulk(void) {
   rec_file("bulk");
   record_copies();
   record_reductions();
+  record_reductions_to_cluster();
 }

@@ -14,11 +14,12 @@ static const format formats[] = {
     [REC_F16] = {16, 5, 10, true, true},  [REC_BF16] = {16, 8, 7, true, true}, [REC_E4M3] = {8, 4, 3, true, true},
     [REC_E5M2] = {8, 5, 2, true, true},   [REC_S32] = {32, 0, 0, false, true}, [REC_S8] = {8, 0, 0, false, true},
     [REC_U8] = {8, 0, 0, false, false},   [REC_S4] = {4, 0, 0, false, true},   [REC_U4] = {4, 0, 0, false, false},
+    [REC_B1] = {1, 0, 0, false, false},
 };
 const char *const rec_type_names[] = {
-    [REC_F64] = "f64",   [REC_F32] = "f32",   [REC_TF32] = "tf32", [REC_F16] = "f16",
-    [REC_BF16] = "bf16", [REC_E4M3] = "e4m3", [REC_E5M2] = "e5m2", [REC_S32] = "s32",
-    [REC_S8] = "s8",     [REC_U8] = "u8",     [REC_S4] = "s4",     [REC_U4] = "u4",
+    [REC_F64] = "f64",   [REC_F32] = "f32",   [REC_TF32] = "tf32", [REC_F16] = "f16", [REC_BF16] = "bf16",
+    [REC_E4M3] = "e4m3", [REC_E5M2] = "e5m2", [REC_S32] = "s32",   [REC_S8] = "s8",   [REC_U8] = "u8",
+    [REC_S4] = "s4",     [REC_U4] = "u4",     [REC_B1] = "b1",
 };
 const char *const rec_set_names[] = {"small", "random", "special", "bits"};
 

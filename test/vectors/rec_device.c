@@ -23,6 +23,8 @@ static struct {
   int (*synchronize)(void);
   int (*encode_tiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
                       const uint32_t *, int, int, int, int);
+  int (*encode_im2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *, const int *,
+                       uint32_t, uint32_t, const uint32_t *, int, int, int, int);
 } cuda;
 
 enum { IN_MAX = 512 * REC_MAX_OPERANDS * 8, MODULES = 4096, LOG = 4096 };
@@ -65,7 +67,8 @@ static bool load_driver(void) {
                 {&cuda.to_host, "cuMemcpyDtoH_v2"},
                 {&cuda.launch, "cuLaunchKernel"},
                 {&cuda.synchronize, "cuCtxSynchronize"},
-                {&cuda.encode_tiled, "cuTensorMapEncodeTiled"}};
+                {&cuda.encode_tiled, "cuTensorMapEncodeTiled"},
+                {&cuda.encode_im2col, "cuTensorMapEncodeIm2col"}};
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     void *found = symbol(library, wanted[i].name);
     if (!found) return false;
@@ -129,6 +132,11 @@ static void write_ptx(const char *ptx) {
 
 static bool encode(const rec_map *map, void *out) {
   if (!map) return memset(out, 0, 128), true;
+  if (map->is_im2col)
+    return check(cuda.encode_im2col(out, (int)map->type, map->rank, (void *)(uintptr_t)global_at, map->dims,
+                                    map->strides, map->lower, map->upper, map->channels, map->pixels, map->steps,
+                                    (int)map->interleave, (int)map->swizzle, 0, (int)map->fill),
+                 "cuTensorMapEncodeIm2col");
   return check(cuda.encode_tiled(out, (int)map->type, map->rank, (void *)(uintptr_t)global_at, map->dims, map->strides,
                                  map->box, map->steps, (int)map->interleave, (int)map->swizzle, 0, (int)map->fill),
                "cuTensorMapEncodeTiled");

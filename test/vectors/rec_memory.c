@@ -45,14 +45,23 @@ static void record_matrix(bool load, int count, bool transposed) {
   }
 }
 
-static void record_cp_async(const char *cache, int bytes, bool with_size) {
-  char name[64], body[128];
+static void record_cp_async(const char *cache, int bytes, bool with_size, bool predicated) {
+  char name[64], signature[8], body[128];
   uint8_t shared[SHARED], global[GLOBAL];
-  sprintf(name, "llvm.nvvm.cp.async.%s.shared.global.%d%s", cache, bytes, with_size ? ".s" : "");
-  sprintf(body, "cp.async.%s.shared.global [$0],[$1],%d%s; cp.async.wait_all;", cache, bytes, with_size ? ",$2" : "");
+  if (predicated)
+    sprintf(name, "tl.cp.async.%s.%d%s.pred", cache, bytes, with_size ? ".zfill" : "");
+  else
+    sprintf(name, "llvm.nvvm.cp.async.%s.shared.global.%d%s", cache, bytes, with_size ? ".s" : "");
+  sprintf(signature, "(pg%s%s)", with_size ? "i" : "", predicated ? "b" : "");
+  sprintf(body, "%scp.async.%s.shared.global [$0],[$1],%d%s; %s",
+          !predicated ? ""
+          : with_size ? "@$3 "
+                      : "@$2 ",
+          cache, bytes, with_size ? ",$2" : "",
+          predicated ? "cp.async.commit_group; cp.async.wait_group 0;" : "cp.async.wait_all;");
   for (uint32_t repeat = 0; repeat < 2; repeat++) {
     rec_seed(name, repeat);
-    uint64_t in[32 * 3];
+    uint64_t in[32 * 4];
     uint32_t order[SHARED / 4], at = 0;
     permute(order, SHARED / (uint32_t)bytes);
     rec_fill(shared, SHARED, REC_S32, REC_BITS);
@@ -61,11 +70,12 @@ static void record_cp_async(const char *cache, int bytes, bool with_size) {
       in[at++] = (uint32_t)bytes * order[lane];
       in[at++] = (uint32_t)bytes * rec_below(GLOBAL / (uint32_t)bytes);
       if (with_size) in[at++] = (lane + repeat * 7) % (uint32_t)(bytes + 1);
+      if (predicated) in[at++] = rec_below(3) != 0;
     }
     rec_run(&(rec_vector){.name = name,
-                          .signature = with_size ? "(pgi)" : "(pg)",
+                          .signature = signature,
                           .body = body,
-                          .setting = "then=cp.async.wait.all",
+                          .setting = predicated ? "then=cp.async.wait.group" : "then=cp.async.wait.all",
                           .in = in,
                           .shared_bytes = SHARED,
                           .global_bytes = GLOBAL,
@@ -184,9 +194,9 @@ void rec_all_memory(void) {
   rec_file("memory");
   for (int count = 1; count <= 4; count *= 2)
     for (int form = 0; form < 4; form++) record_matrix(form & 1, count, form & 2);
-  for (int with_size = 0; with_size < 2; with_size++) {
-    for (int bytes = 4; bytes <= 16; bytes *= 2) record_cp_async("ca", bytes, with_size);
-    record_cp_async("cg", 16, with_size);
+  for (int form = 0; form < 4; form++) {
+    for (int bytes = 4; bytes <= 16; bytes *= 2) record_cp_async("ca", bytes, form & 1, form & 2);
+    record_cp_async("cg", 16, form & 1, form & 2);
   }
   for (size_t i = 0; i < sizeof accesses / sizeof accesses[0]; i++) {
     record_access(&accesses[i], REC_RANDOM);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mma.sync: every shape and type. How many registers an operand takes follows from its size alone.
+// mma.sync: every dense shape and type. How many registers an operand takes follows from its size alone.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,10 @@ typedef struct mma_op {
   uint32_t m, n, k;
   rec_type a, b, sum;
   bool saturate;
+  const char *layout;   // NULL: row.col
+  const char *combine;  // of b1: what joins two bits
+  uint32_t copies;      // multiplications by one warp, 0 for 1
+  bool adds_f16;        // to what is added, while the sum is f32
 } mma_op;
 
 static const mma_op ops[] = {
@@ -26,6 +30,24 @@ static const mma_op ops[] = {
     {"m16n8k4.row.col.f64", 16, 8, 4, REC_F64, REC_F64, REC_F64},
     {"m16n8k8.row.col.f64", 16, 8, 8, REC_F64, REC_F64, REC_F64},
     {"m16n8k16.row.col.f64", 16, 8, 16, REC_F64, REC_F64, REC_F64},
+#define VOLTA(LAYOUT)                                                                                                \
+  {"m8n8k4." LAYOUT ".f32.f32", 8, 8, 4, REC_F16, REC_F16, REC_F32, .layout = LAYOUT, .copies = 4},                  \
+      {"m8n8k4." LAYOUT ".f16.f16", 8, 8, 4, REC_F16, REC_F16, REC_F16, .layout = LAYOUT, .copies = 4}, {            \
+    "m8n8k4." LAYOUT ".f32.f16", 8, 8, 4, REC_F16, REC_F16, REC_F32, .layout = LAYOUT, .copies = 4, .adds_f16 = true \
+  }
+    VOLTA("row.col"),
+    VOLTA("row.row"),
+    VOLTA("col.col"),
+    VOLTA("col.row"),
+#undef VOLTA
+#define BITS(SHAPE, M, K)                                                                        \
+  {"and.popc." SHAPE ".row.col.b1", M, 8, K, REC_B1, REC_B1, REC_S32, .combine = ".and.popc"}, { \
+    "xor.popc." SHAPE ".row.col.b1", M, 8, K, REC_B1, REC_B1, REC_S32, .combine = ".xor.popc"    \
+  }
+    BITS("m8n8k128", 8, 128),
+    BITS("m16n8k128", 16, 128),
+    BITS("m16n8k256", 16, 256),
+#undef BITS
 #define FP8(A, B, NAME)                                                              \
   {"m16n8k32.row.col.f32." NAME ".f32", 16, 8, 32, REC_##A, REC_##B, REC_F32},       \
       {"m16n8k16.row.col.f32." NAME ".f32", 16, 8, 16, REC_##A, REC_##B, REC_F32},   \
@@ -73,26 +95,32 @@ static void append(char *text, uint32_t *operand, uint32_t count) {
   strcat(text, "}");
 }
 
-static void write_op(const mma_op *op, uint32_t counts[3], char *name, char *signature, char *body) {
+static rec_type added(const mma_op *op) {
+  return op->adds_f16 ? REC_F16 : op->sum;
+}
+
+// counts: registers of a, b, what is added, the sum.
+static void write_op(const mma_op *op, const uint32_t counts[4], char *name, char *signature, char *body) {
   sprintf(name, "llvm.nvvm.mma.%s", op->name);
   uint32_t at = 0, operand = 0;
-  for (uint32_t i = 0; i < counts[2]; i++) signature[at++] = letter(op->sum);
+  for (uint32_t i = 0; i < counts[3]; i++) signature[at++] = letter(op->sum);
   signature[at++] = '(';
   for (uint32_t i = 0; i < counts[0]; i++) signature[at++] = letter(op->a);
   for (uint32_t i = 0; i < counts[1]; i++) signature[at++] = letter(op->b);
-  for (uint32_t i = 0; i < counts[2]; i++) signature[at++] = letter(op->sum);
+  for (uint32_t i = 0; i < counts[2]; i++) signature[at++] = letter(added(op));
   strcpy(signature + at, ")");
-  const char *sum = rec_type_names[op->sum];
-  sprintf(body, "mma.sync.aligned.m%un%uk%u.row.col%s.%s.%s.%s.%s ", op->m, op->n, op->k,
-          op->saturate ? ".satfinite" : "", sum, rec_type_names[op->a], rec_type_names[op->b], sum);
-  append(body, &operand, counts[2]);
+  sprintf(body, "mma.sync.aligned.m%un%uk%u.%s%s.%s.%s.%s.%s%s ", op->m, op->n, op->k,
+          op->layout ? op->layout : "row.col", op->saturate ? ".satfinite" : "", rec_type_names[op->sum],
+          rec_type_names[op->a], rec_type_names[op->b], rec_type_names[added(op)], op->combine ? op->combine : "");
+  append(body, &operand, counts[3]);
   for (int i = 0; i < 3; i++) strcat(body, ","), append(body, &operand, counts[i]);
   strcat(body, ";");
 }
 
 static void record_set(const mma_op *op, rec_set set) {
-  uint32_t counts[] = {registers(op->m * op->k, op->a), registers(op->k * op->n, op->b),
-                       registers(op->m * op->n, op->sum)};
+  uint32_t copies = op->copies ? op->copies : 1;
+  uint32_t counts[] = {registers(copies * op->m * op->k, op->a), registers(copies * op->k * op->n, op->b),
+                       registers(copies * op->m * op->n, added(op)), registers(copies * op->m * op->n, op->sum)};
   char name[128], signature[64], body[512], setting[64];
   uint64_t in[32 * 64];
   write_op(op, counts, name, signature, body);
@@ -102,7 +130,7 @@ static void record_set(const mma_op *op, rec_set set) {
   for (int lane = 0; lane < 32; lane++) {
     for (uint32_t i = 0; i < counts[0]; i++) in[at++] = rec_word(op->a, set);
     for (uint32_t i = 0; i < counts[1]; i++) in[at++] = rec_word(op->b, set);
-    for (uint32_t i = 0; i < counts[2]; i++) in[at++] = rec_word(op->sum, set);
+    for (uint32_t i = 0; i < counts[2]; i++) in[at++] = rec_word(added(op), set);
   }
   rec_run(&(rec_vector){.name = name, .signature = signature, .body = body, .setting = setting, .in = in});
 }

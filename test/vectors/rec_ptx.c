@@ -133,12 +133,13 @@ static void put_body(text *t, const char *body) {
 
 static void put_header(text *t, const rec_vector *v) {
   put(t,
-      ".version 8.7\n.target sm_90a\n.address_size 64\n"
+      ".version 8.7\n.target sm_90a\n.address_size 64\n%s"
       ".visible .entry k(.param .u64 p_in, .param .u64 p_out, .param .u64 p_io, .param .u64 p_global,"
       " .param .align 64 .b8 p_map[128])\n.reqntid %u\n",
-      v->threads);
+      strstr(v->body, "map_copy") ? ".global .align 128 .b8 map_copy[128];\n" : "", v->threads);
   if (v->blocks > 1) put(t, ".explicitcluster\n.reqnctapercluster %u\n", v->blocks);
   put(t, "{\n .shared .align 8 .b64 bar;\n .shared .align 8 .b64 bar2;\n");
+  if (strstr(v->body, "shared_map")) put(t, " .shared .align 128 .b8 shared_map[128];\n");
   if (v->shared_bytes) put(t, " .shared .align 1024 .b8 buffer[%u];\n", v->shared_bytes);
   put(t, " .reg .b64 %%in, %%out, %%io, %%global, %%map, %%w<8>;\n .reg .b32 %%t<8>;\n .reg .pred %%p<8>, %%first;\n");
 }

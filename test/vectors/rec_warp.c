@@ -26,9 +26,10 @@ static uint32_t group_mask(grouping how, uint32_t lane) {
 }
 
 // Arguments: mask, value, b, c. Segments within groups, so that no lane reads one outside its mask.
-static void record_shuffle(const char *mode, bool predicate, grouping how, uint32_t variant) {
+static void record_shuffle(const char *mode, bool predicate, bool is_float, grouping how, uint32_t variant) {
   char name[64], body[128], setting[64];
-  snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.i32%s", mode, predicate ? "p" : "");
+  static const char *const signatures[] = {"i(iiii)", "ib(iiii)", "f(ifii)", "fb(ifii)"};
+  snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.%s32%s", mode, is_float ? "f" : "i", predicate ? "p" : "");
   if (predicate)
     snprintf(body, sizeof body, "shfl.sync.%s.b32 $0|$1,$3,$4,$5,$2;", mode);
   else
@@ -48,7 +49,7 @@ static void record_shuffle(const char *mode, bool predicate, grouping how, uint3
     if (variant == 3) slot[3] = rec_below(32) | (segment | (rec_below(32) & 0x1c)) << 8;
   }
   rec_run(&(rec_vector){
-      .name = name, .signature = predicate ? "ib(iiii)" : "i(iiii)", .body = body, .setting = setting, .in = in});
+      .name = name, .signature = signatures[2 * is_float + predicate], .body = body, .setting = setting, .in = in});
 }
 
 static void record_masked(const char *name, const char *signature, const char *body, bool mask_first, uint32_t kinds) {
@@ -120,7 +121,9 @@ void rec_all_warp(void) {
     for (int predicate = 0; predicate < 2; predicate++)
       for (uint32_t how = WHOLE; how <= QUARTERS; how++)
         for (uint32_t variant = 0; variant < 4; variant++)
-          record_shuffle(modes[mode], predicate, (grouping)how, variant);
+          record_shuffle(modes[mode], predicate, false, (grouping)how, variant);
+  for (int mode = 0; mode < 4; mode++)
+    for (int predicate = 0; predicate < 2; predicate++) record_shuffle(modes[mode], predicate, true, HALVES, 1);
   record_votes();
   record_redux();
   record_elect();

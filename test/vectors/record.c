@@ -77,7 +77,14 @@ static void put_map(const rec_map *m) {
   for (uint32_t i = 0; i + 1 < m->rank; i++) fprintf(file, " %llu", (unsigned long long)m->strides[i]);
   for (uint32_t i = 0; i < m->rank; i++) fprintf(file, " %u", m->box[i]);
   for (uint32_t i = 0; i < m->rank; i++) fprintf(file, " %u", m->steps[i]);
-  fprintf(file, " %u %u %u\n", m->interleave, m->swizzle, m->fill);
+  fprintf(file, " %u %u %u", m->interleave, m->swizzle, m->fill);
+  if (m->is_im2col) {
+    fputs(" im2col", file);
+    for (uint32_t i = 0; i + 2 < m->rank; i++) fprintf(file, " %d", m->lower[i]);
+    for (uint32_t i = 0; i + 2 < m->rank; i++) fprintf(file, " %d", m->upper[i]);
+    fprintf(file, " %u %u", m->channels, m->pixels);
+  }
+  fputc('\n', file);
 }
 
 static void put_vector(const rec_vector *v, const uint64_t *out, const uint8_t *shared, const uint8_t *global) {
@@ -146,11 +153,15 @@ int main(int argc, char **argv) {
   if (again) from = (unsigned)strtoul(argv[3], NULL, 10), refused = (unsigned)strtoul(argv[4], NULL, 10);
   if (!rec_device_open(text_only ? directory : NULL)) return 1;
   rec_all_mma();
+  rec_all_mma_sparse();
   rec_all_warp();
+  rec_all_block();
+  rec_all_mbarrier();
   rec_all_math();
   rec_all_memory();
   rec_all_wgmma();
   rec_all_tma();
+  rec_all_tma_forms();
   rec_all_bulk();
   close_file();
   printf("record: %u vectors, %u of them refused\n", number, refused);

@@ -12,23 +12,28 @@
 enum {
   REC_MAX_OPERANDS = 272,
   REC_MAX_RANK = 5,
-  REC_SHARED_MAX = 48 * 1024 - 64,  // static shared memory, less the barriers of the kernels
+  REC_SHARED_MAX = 48 * 1024 - 512,  // static shared memory, less barriers and map of the kernels
   REC_GLOBAL_MAX = 64 * 1024
 };
 
-// The arguments of cuTensorMapEncodeTiled, by the numbers of cuda.h. Strides in bytes, of dimensions 1 and up.
+// The arguments of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col, by the numbers of cuda.h. Strides in bytes, of
+// dimensions 1 and up.
 typedef struct rec_map {
   uint32_t type, rank;
   uint64_t dims[REC_MAX_RANK], strides[REC_MAX_RANK];
   uint32_t box[REC_MAX_RANK], steps[REC_MAX_RANK];
   uint32_t interleave, swizzle, fill;
+  bool is_im2col;  // takes the corners, of dimensions 1 to rank - 2, and the counts instead of the box
+  int32_t lower[REC_MAX_RANK - 2], upper[REC_MAX_RANK - 2];
+  uint32_t channels, pixels;
 } rec_map;
 
 // One execution. `name` and `signature` as in llvm_backend/device_ops.def, `body` PTX with $0, $1, … for results and
 // then arguments; it may use the predicate %first (thread 0 of its block), the barrier objects `bar` and `bar2`, the
-// buffer `buffer` and the tensor map [%map]. `setting`: immediates that are not in the name, as "key=value …".
-// Arguments are slots of 8 bytes, thread by thread; a pointer is an offset into `shared` or `global`. Blocks of one
-// launch form one cluster; each has its own part of `shared`.
+// buffer `buffer`, the tensor map [%map], and for a copy of it `map_copy` in global and `shared_map` in shared memory.
+// `setting`: immediates that are not in the name, as "key=value …". Arguments are slots of 8 bytes, thread by thread; a
+// pointer is an offset into `shared` or `global`. Blocks of one launch form one cluster; each has its own part of
+// `shared`.
 typedef struct rec_vector {
   const char *name, *signature, *body, *setting;
   uint32_t threads, blocks;  // 0: 32 and 1
@@ -70,7 +75,8 @@ typedef enum rec_type {
   REC_S8,
   REC_U8,
   REC_S4,
-  REC_U4
+  REC_U4,
+  REC_B1
 } rec_type;
 typedef enum rec_set {
   REC_SMALL,    // whole numbers of -3 … 3 (unsigned: 0 … 3): sums are exact in every accumulator
@@ -90,11 +96,15 @@ void rec_fill(void *bytes, size_t count, rec_type type, rec_set set);
 
 // The instructions, each into files of its own.
 void rec_all_mma(void);
+void rec_all_mma_sparse(void);
 void rec_all_warp(void);
+void rec_all_block(void);
+void rec_all_mbarrier(void);
 void rec_all_math(void);
 void rec_all_memory(void);
 void rec_all_wgmma(void);
 void rec_all_tma(void);
+void rec_all_tma_forms(void);
 void rec_all_bulk(void);
 
 #endif

@@ -11,6 +11,8 @@
 #include "support/strbuf.h"
 #include "support/tensormap.h"
 
+enum { TV_MAX_SIGNATURE = 320 };
+
 // Strings and bytes lie in the file's buffer.
 typedef struct tv_vector {
   const char *name, *signature, *ptx, *setting;
