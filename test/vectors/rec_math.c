@@ -54,6 +54,10 @@ static const math_op ops[] = {
     {"llvm.nvvm.div.full", "f(ff)", "div.full.f32 $0,$1,$2;", REC_F32},
     {"llvm.nvvm.div.full.ftz", "f(ff)", "div.full.ftz.f32 $0,$1,$2;", REC_F32},
     {"tl.tanh.approx.f32", "f(f)", "tanh.approx.f32 $0,$1;", REC_F32},
+    {"llvm.nvvm.idp4a.s.s", "i(iii)", "dp4a.s32.s32 $0,$1,$2,$3;", REC_S8},
+    {"llvm.nvvm.idp4a.s.u", "i(iii)", "dp4a.s32.u32 $0,$1,$2,$3;", REC_S8},
+    {"llvm.nvvm.idp4a.u.s", "i(iii)", "dp4a.u32.s32 $0,$1,$2,$3;", REC_S8},
+    {"llvm.nvvm.idp4a.u.u", "i(iii)", "dp4a.u32.u32 $0,$1,$2,$3;", REC_S8},
     {"llvm.nvvm.ex2.approx.v2f16", "E(E)", "ex2.approx.f16x2 $0,$1;", REC_F16},
     {"llvm.nvvm.ex2.approx.ftz.v2bf16", "Y(Y)", "ex2.approx.ftz.bf16x2 $0,$1;", REC_BF16},
     {"tl.tanh.approx.f16x2", "E(E)", "tanh.approx.f16x2 $0,$1;", REC_F16},
@@ -65,7 +69,7 @@ enum { THREADS = 96 };
 static void record(const math_op *op, rec_set set) {
   char setting[64];
   int arguments = rec_arguments(op->signature);
-  uint64_t in[THREADS * 2];
+  uint64_t in[THREADS * 3];
   snprintf(setting, sizeof setting, "data=%s", rec_set_names[set]);
   rec_seed(op->name, set);
   for (int i = 0; i < THREADS * arguments; i++) in[i] = rec_word(op->type, set);
