@@ -69,33 +69,38 @@ tl_layout tl_mma_inst_a_layout(const tl_mma_inst *inst, const int32_t *shape, in
   return layout;
 }
 
-tl_layout tl_mma_swapped_acc_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t warps_m, int32_t warps_n,
-                                    int32_t warps) {
-  tl_layout layout = {.rank = 2, .shape = {shape[0], shape[1]}};
-  int32_t tiles_m = ceil_div(shape[0], 8 * warps_m), tiles_n = ceil_div(shape[1], inst->m * warps_n);
-  add_mode(&layout, TL_AXIS_REGISTER, 2, 0, 1);
-  add_mode(&layout, TL_AXIS_REGISTER, inst->m / 8, 1, 8);
-  add_mode(&layout, TL_AXIS_LANE, 4, 0, 2);
-  add_mode(&layout, TL_AXIS_LANE, 8, 1, 1);
-  add_mode(&layout, TL_AXIS_REGISTER, tiles_m, 0, 8);
-  add_mode(&layout, TL_AXIS_REGISTER, tiles_n, 1, inst->m);
-  add_mode(&layout, TL_AXIS_WARP, warps_m, 0, 8 * tiles_m);
-  add_mode(&layout, TL_AXIS_WARP, warps_n, 1, inst->m * tiles_n);
-  add_mode(&layout, TL_AXIS_WARP, warps / (warps_m * warps_n), TL_DIM_NONE, 0);
+tl_layout tl_mma_swapped_acc_layout(const tl_mma_inst *inst, const int32_t *shape, tl_mma_warps warps) {
+  // Dims of rows and columns of the sums: behind the one that counts the warps along K.
+  int32_t m = warps.k > 1 ? 1 : 0, n = m + 1;
+  tl_layout layout = {.rank = n + 1};
+  for (int32_t d = 0; d <= n; d++) layout.shape[d] = shape[d];
+  int32_t tiles_m = ceil_div(shape[m], 8 * warps.m), tiles_n = ceil_div(shape[n], inst->m * warps.n);
+  add_mode(&layout, TL_AXIS_REGISTER, 2, m, 1);
+  add_mode(&layout, TL_AXIS_REGISTER, inst->m / 8, n, 8);
+  add_mode(&layout, TL_AXIS_LANE, 4, m, 2);
+  add_mode(&layout, TL_AXIS_LANE, 8, n, 1);
+  add_mode(&layout, TL_AXIS_REGISTER, tiles_m, m, 8);
+  add_mode(&layout, TL_AXIS_REGISTER, tiles_n, n, inst->m);
+  add_mode(&layout, TL_AXIS_WARP, warps.m, m, 8 * tiles_m);
+  add_mode(&layout, TL_AXIS_WARP, warps.n, n, inst->m * tiles_n);
+  add_mode(&layout, TL_AXIS_WARP, warps.k, 0, 1);
+  add_mode(&layout, TL_AXIS_WARP, warps.all / (warps.m * warps.n * warps.k), TL_DIM_NONE, 0);
   return layout;
 }
 
-tl_layout tl_mma_b_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t k_dim, int32_t run, int32_t warps_m,
-                          int32_t warps_n, int32_t warps) {
+tl_layout tl_mma_b_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t k_dim, int32_t run,
+                          tl_mma_warps warps) {
   tl_layout layout = {.rank = 2, .shape = {shape[0], shape[1]}};
-  int32_t n_dim = 1 - k_dim, tiles_n = ceil_div(shape[n_dim], inst->m * warps_n);
+  int32_t n_dim = 1 - k_dim, tiles_n = ceil_div(shape[n_dim], inst->m * warps.n);
+  int32_t runs = ceil_div(shape[k_dim], 4 * run * warps.k);
   add_mode(&layout, TL_AXIS_REGISTER, run, k_dim, 1);
   add_mode(&layout, TL_AXIS_LANE, 4, k_dim, run);
   add_mode(&layout, TL_AXIS_LANE, 8, n_dim, 1);
-  add_mode(&layout, TL_AXIS_REGISTER, ceil_div(shape[k_dim], 4 * run), k_dim, 4 * run);
+  add_mode(&layout, TL_AXIS_REGISTER, runs, k_dim, 4 * run);
   add_mode(&layout, TL_AXIS_REGISTER, tiles_n * (inst->m / 8), n_dim, 8);
-  add_mode(&layout, TL_AXIS_WARP, warps_m, TL_DIM_NONE, 0);
-  add_mode(&layout, TL_AXIS_WARP, warps_n, n_dim, inst->m * tiles_n);
-  add_mode(&layout, TL_AXIS_WARP, warps / (warps_m * warps_n), TL_DIM_NONE, 0);
+  add_mode(&layout, TL_AXIS_WARP, warps.m, TL_DIM_NONE, 0);
+  add_mode(&layout, TL_AXIS_WARP, warps.n, n_dim, inst->m * tiles_n);
+  add_mode(&layout, TL_AXIS_WARP, warps.k, k_dim, 4 * run * runs);
+  add_mode(&layout, TL_AXIS_WARP, warps.all / (warps.m * warps.n * warps.k), TL_DIM_NONE, 0);
   return layout;
 }

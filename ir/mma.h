@@ -47,12 +47,17 @@ tl_layout tl_mma_inst_a_layout(const tl_mma_inst *inst, const int32_t *shape, in
 // products along K in another order, in which A has to follow: word w of k-step s is elements (2 s + w) * pack … of
 // every lane's run, with s counted from the start of the 4 * run elements.
 
-// Layout of the accumulator (shape M by N) of such a product.
-tl_layout tl_mma_swapped_acc_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t warps_m, int32_t warps_n,
-                                    int32_t warps);
-// Layout of B in registers (K along dim `k_dim` of `shape`, N along the other): every warp of a column of warps holds
-// the same part.
-tl_layout tl_mma_b_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t k_dim, int32_t run, int32_t warps_m,
-                          int32_t warps_n, int32_t warps);
+// Such a product may share K out, too: warp w has place w / (m n) % k along K, and a sum of its own for every element
+// that it handles.
+typedef struct tl_mma_warps {
+  int32_t m, n, k;
+  int32_t all;  // warps of the block; m * n * k divides it, and the others repeat the same work
+} tl_mma_warps;
+
+// Layout of the accumulator (shape M by N) of such a product; with warps.k > 1 of the sums, shape warps.k by M by N.
+tl_layout tl_mma_swapped_acc_layout(const tl_mma_inst *inst, const int32_t *shape, tl_mma_warps warps);
+// Layout of B in registers (K along dim `k_dim` of `shape`, N along the other): warps along M hold the same part.
+tl_layout tl_mma_b_layout(const tl_mma_inst *inst, const int32_t *shape, int32_t k_dim, int32_t run,
+                          tl_mma_warps warps);
 
 #endif

@@ -177,6 +177,12 @@ static bool is_matrix(const tl_type *type) {
   return (type->kind == TL_TYPE_BUFFER || type->kind == TL_TYPE_TILE) && type->rank == 2;
 }
 
+// The accumulator of `warps_k` warps, each with its own sum.
+static bool is_sums(const tl_type *type, int64_t warps_k) {
+  bool tile = type->kind == TL_TYPE_BUFFER || type->kind == TL_TYPE_TILE;
+  return tile && type->rank == 3 && warps_k > 1 && type->dims[0] == warps_k;
+}
+
 // Pairs of different dtypes that the language lets multiply.
 static bool is_mixed_pair(tl_dtype a, tl_dtype b) {
   bool fp8 = (a == TL_DTYPE_F8E4M3 || a == TL_DTYPE_F8E5M2) && (b == TL_DTYPE_F8E4M3 || b == TL_DTYPE_F8E5M2);
@@ -210,17 +216,21 @@ static void verify_gemm_b(tl_verifier *verifier, const tl_op *op, const tl_type 
 static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   const tl_type *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type;
-  if (!is_matrix(acc) || !is_matrix(a) || !is_matrix(b)) {
+  const tl_attr *inst = tl_op_attr(op, TL_ATTR_INST), *warps = tl_op_attr(op, TL_ATTR_WARPS);
+  // Warps that share K out have a sum each: the first dim of the accumulator.
+  bool shares_k = warps && warps->v.ints.len == 3;
+  if ((shares_k ? !is_sums(acc, warps->v.ints.items[2]) : !is_matrix(acc)) || !is_matrix(a) || !is_matrix(b)) {
     tl_verify_fail(verifier, op, "'gemm' takes tiles of rank 2");
     return;
   }
   verify_gemm_acc(verifier, op, acc);
+  const int64_t *sums = acc->dims + (shares_k ? 1 : 0);
   bool trans_a = tl_op_has(op, TL_ATTR_TRANS_A), trans_b = tl_op_has(op, TL_ATTR_TRANS_B);
   int64_t m = a->dims[trans_a ? 1 : 0], k = a->dims[trans_a ? 0 : 1];
   int64_t k_of_b = b->dims[trans_b ? 1 : 0], n = b->dims[trans_b ? 0 : 1];
-  if (m != acc->dims[0] || n != acc->dims[1] || k != k_of_b) {
+  if (m != sums[0] || n != sums[1] || k != k_of_b) {
     tl_verify_fail(verifier, op, "a is %lld by %lld, b %lld by %lld, the accumulator %lld by %lld", (long long)m,
-                   (long long)k, (long long)k_of_b, (long long)n, (long long)acc->dims[0], (long long)acc->dims[1]);
+                   (long long)k, (long long)k_of_b, (long long)n, (long long)sums[0], (long long)sums[1]);
   }
   if (a->dtype != b->dtype && !is_mixed_pair(a->dtype, b->dtype)) {
     tl_verify_fail(verifier, op, "multiplies %s with %s", tl_dtype_name(a->dtype), tl_dtype_name(b->dtype));
@@ -229,9 +239,11 @@ static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "'a' is neither shared nor a fragment");
   }
   verify_gemm_b(verifier, op, a, b, k);
-  const tl_attr *inst = tl_op_attr(op, TL_ATTR_INST), *warps = tl_op_attr(op, TL_ATTR_WARPS);
   if (inst && inst->v.ints.len != 3) tl_verify_fail(verifier, op, "'inst' is m, n and k");
-  if (warps && warps->v.ints.len != 2) tl_verify_fail(verifier, op, "'warps' has two entries");
+  if (warps && warps->v.ints.len != 2 && !shares_k) tl_verify_fail(verifier, op, "'warps' has two or three entries");
+  int64_t run = tl_op_int(op, TL_ATTR_B_RUN, 0);
+  if (shares_k && (run <= 0 || k % (4 * run * warps->v.ints.items[2]) != 0))
+    tl_verify_fail(verifier, op, "warps share K out in whole runs of 'b_run'");
 }
 
 // ---- tile values

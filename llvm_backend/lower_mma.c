@@ -65,7 +65,7 @@ static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragme
   }
   const tl_layout *layout = tl_op_arg(mma->op, TL_GROUP_GEMM_acc)->type->layout;
   int32_t rows = buffer->rank - 2, columns = buffer->rank - 1;
-  int32_t acc_dim = is_a ? mma->row_dim : 1 - mma->row_dim;
+  int32_t acc_dim = is_a ? mma->row_dim : mma->column_dim;
   int32_t bits = tl_dtype_bits(buffer->dtype);
   fragment->dtype = buffer->dtype;
   fragment->k_rows = k_rows;
@@ -83,7 +83,9 @@ static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragme
   tl_lower_access_init(l, &fragment->elements, mma->op, buffer);
   LLVMValueRef group = LLVMBuildLShr(l->entry, l->lane, tl_session_i32(l->session, 2), "");
   fragment->elements.var[fragment->outer] = LLVMBuildNUWAdd(l->entry, group, offset, "");
-  fragment->elements.var[fragment->inner] = entry_bits(l, l->lane, 0, 3, mma->b_tile ? mma->run : mma->pack);
+  LLVMValueRef along_k = entry_bits(l, l->lane, 0, 3, mma->b_tile ? mma->run : mma->pack);
+  if (mma->first_k) along_k = LLVMBuildNUWAdd(l->entry, along_k, mma->first_k, "");
+  fragment->elements.var[fragment->inner] = along_k;
 }
 
 // Pointer for the box at (outer, k). Rows past the tile feed only padding of the accumulator, but the addresses must be
@@ -298,7 +300,7 @@ static void multiply(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLV
 
 // Finds the accumulator registers of every tile of a warp and checks that lanes hold what the instruction gives them.
 static bool map_accumulator(tl_lower *l, tl_mma_gemm *mma, const tl_layout *layout) {
-  int32_t row = mma->row_dim, column = 1 - row;
+  int32_t row = mma->row_dim, column = mma->column_dim;
   for (int32_t lane = 0; lane < 32; lane++) {
     int32_t at[TL_MAX_DIMS];
     tl_layout_axis_coord(layout, TL_AXIS_LANE, lane, at);
@@ -317,7 +319,7 @@ static bool map_accumulator(tl_lower *l, tl_mma_gemm *mma, const tl_layout *layo
   for (int32_t tm = 0; tm < mma->tiles_m; tm++)
     for (int32_t tn = 0; tn < mma->tiles_n; tn++)
       for (int32_t i = 0; i < each; i++) {
-        int32_t coord[2];
+        int32_t coord[TL_MAX_DIMS] = {0};
         coord[row] = tm * m + i / 2 * 8;
         coord[column] = tn * 8 + i % 2;
         int32_t reg = tl_lower_tile_register(layout, coord);
@@ -396,18 +398,23 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
   const tl_layout *layout = acc->type->layout;
   tl_mma_gemm *mma = TL_NEW(&l->arena, tl_mma_gemm);
   mma->op = op;
-  if (b->type->kind == TL_TYPE_TILE) {
-    mma->b_tile = b;
-    mma->row_dim = 1;
-  }
-  mma->inst = mma->b_tile ? tl_mma_inst_find(b->type->dtype, a->type->dtype, acc->type->dtype)
-                          : tl_mma_inst_find(a->type->dtype, b->type->dtype, acc->type->dtype);
+  bool swapped = b->type->kind == TL_TYPE_TILE;
+  int32_t rank = acc->type->rank;
+  mma->b_tile = swapped ? b : NULL;
+  mma->row_dim = swapped ? rank - 1 : rank - 2;
+  mma->column_dim = swapped ? rank - 2 : rank - 1;
+  mma->inst = swapped ? tl_mma_inst_find(b->type->dtype, a->type->dtype, acc->type->dtype)
+                      : tl_mma_inst_find(a->type->dtype, b->type->dtype, acc->type->dtype);
   if (!mma->inst || mma->inst->min_sm > l->session->target->sm) {
     tl_lower_internal(l, op, "no mma.sync for these dtypes on this target");
     return;
   }
   mma->pack = tl_mma_inst_pack(mma->inst);
   mma->k = (int32_t)a->type->dims[a->type->rank - (tl_op_has(op, TL_ATTR_TRANS_A) ? 2 : 1)];
+  if (layout && rank == 3) {  // the first dim counts the warps along K
+    mma->k /= (int32_t)acc->type->dims[0];
+    mma->first_k = LLVMBuildNUWMul(l->entry, warp_offset(l, layout, 0), tl_session_i32(l->session, mma->k), "");
+  }
   if (!layout || !map_accumulator(l, mma, layout)) {
     tl_lower_internal(l, op, "the accumulator's layout is not that of the instruction");
     return;

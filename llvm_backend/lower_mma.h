@@ -32,9 +32,11 @@ typedef struct tl_mma_gemm {
   // What follows is seen from the instruction. With the gemm's B in registers (b_tile) its A is that, its rows are the
   // gemm's columns, and its B is the gemm's A: see ir/mma.h.
   const tl_mma_inst *inst;
-  int32_t pack;              // elements of one operand register
-  int32_t k;                 // of the tiles
-  int32_t row_dim;           // dim of the accumulator along the instruction's rows
+  int32_t pack;     // elements of one operand register
+  int32_t k;        // of the tiles; a warp's share where warps share K out
+  int32_t row_dim;  // dim of the accumulator along the instruction's rows, and along its columns
+  int32_t column_dim;
+  LLVMValueRef first_k;      // of this warp's share; NULL: 0
   int32_t tiles_m, tiles_n;  // of a warp
   tl_mma_fragment a, b;
   tl_value *a_tile;      // A in registers; NULL: in shared memory

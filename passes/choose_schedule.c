@@ -235,13 +235,14 @@ static void apply_gemm(tl_pass_context *context, tl_op *gemm, const tl_gemm_shap
   tl_op_set_int(context->module, gemm, TL_ATTR_MMA, plan->family);
   tl_op_set_ints(context->module, gemm, TL_ATTR_INST, inst, 3);
   if (plan->family == TL_MMA_MMA) {
-    int64_t warps[2] = {plan->warps_m, plan->warps_n};
-    tl_op_set_ints(context->module, gemm, TL_ATTR_WARPS, warps, 2);
+    int64_t warps[3] = {plan->warps_m, plan->warps_n, plan->warps_k};
+    tl_op_set_ints(context->module, gemm, TL_ATTR_WARPS, warps, plan->warps_k > 1 ? 3 : 2);
     warn_padding(context, gemm, shape, plan);
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc,
-                   "mma.m%dn%dk%d on %d by %d warps, warp tile %d by %d, %d accumulator registers a thread: "
+                   "mma.m%dn%dk%d on %d by %d warps%s, warp tile %d by %d, %d accumulator registers a thread: "
                    "%.0f tensor clocks, %.0f shared memory clocks a tile",
                    plan->inst[0], plan->inst[1], plan->inst[2], plan->warps_m, plan->warps_n,
+                   plan->warps_k > 1 ? tl_arena_printf(&context->scratch, ", %d of them along K", plan->warps_k) : "",
                    plan->padded_m / plan->warps_m, plan->padded_n / plan->warps_n, plan->acc_registers,
                    plan->math_clocks, plan->shared_clocks);
   } else {
@@ -285,17 +286,20 @@ static void write_dict(tl_schedule_problem *problem, const tl_plan *plan) {
   if (plan->panel) entries[len++] = (tl_dict_entry){.name = "panel", .kind = TL_ATTRKIND_INT, .i = plan->panel};
   for (int32_t g = 0; g < plan->num_gemms; g++) {
     const tl_gemm_plan *gemm = &plan->gemms[g];
-    int64_t *items = TL_NEW_ARRAY(arena, int64_t, 5);
+    int64_t *items = TL_NEW_ARRAY(arena, int64_t, 6);
     items[0] = gemm->inst[0];
     items[1] = gemm->inst[1];
     items[2] = gemm->inst[2];
     items[3] = gemm->warps_m;
     items[4] = gemm->warps_n;
+    items[5] = gemm->warps_k;
     entries[len++] = (tl_dict_entry){.name = tl_arena_printf(arena, "gemm%d", g),
                                      .kind = TL_ATTRKIND_STR,
                                      .s = gemm->family == TL_MMA_MMA ? "mma" : "fma"};
-    entries[len++] = (tl_dict_entry){
-        .name = tl_arena_printf(arena, "gemm%d_inst_warps", g), .kind = TL_ATTRKIND_INTS, .items = items, .len = 5};
+    entries[len++] = (tl_dict_entry){.name = tl_arena_printf(arena, "gemm%d_inst_warps", g),
+                                     .kind = TL_ATTRKIND_INTS,
+                                     .items = items,
+                                     .len = gemm->warps_k > 1 ? 6 : 5};
   }
   for (int32_t l = 0; l < plan->num_loops; l++) {
     entries[len++] = (tl_dict_entry){

@@ -51,6 +51,8 @@ typedef struct tl_schedule_problem {
   int64_t shared_bytes;       // of all shared tiles, one copy each
   int64_t parallel_elements;  // of the largest parallel
   int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
+  tl_gemm_plan
+      swapped[TL_PLAN_MAX_GEMMS];  // of gemms with such an operand, which fixes their partition; else inst is 0
 } tl_schedule_problem;
 
 // Fills `plan` for `threads` threads a block: partitions, stages, registers, residency and the cost.
@@ -61,9 +63,13 @@ tl_plan tl_schedule_best(const tl_schedule_problem *problem);
 // Bytes of one copy of a shared tile.
 int64_t tl_schedule_alloc_bytes(const tl_op *alloc);
 
-// Turns shared tiles that a parallel fills and only gemms read as their B into fragments, where the plan's partition
-// lets every warp compute its own part. Returns whether there were any: the plan's registers and shared bytes change.
+// Turns shared tiles that a parallel fills and only gemms read as their B into fragments, where every warp can compute
+// its own part, and chooses the partition of those gemms. Returns whether there were any: the plan changes.
 bool tl_schedule_operands(tl_schedule_problem *problem, const tl_plan *plan);
+// Whether warps may share out K of the gemm: it adds to a fragment that nothing else touches in the loop around it.
+bool tl_schedule_can_split(const tl_op *gemm);
+// Gives each of `warps_k` warps a sum of its own, which are added up and to the gemm's accumulator after the loop.
+void tl_schedule_split(tl_module *module, tl_op *gemm, int32_t warps_k);
 // Turns shared tiles whose elements never change threads into fragments.
 void tl_schedule_registers(tl_schedule_problem *problem, int32_t threads);
 

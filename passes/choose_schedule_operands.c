@@ -7,7 +7,8 @@
 //   → the same with a fragment B_s, and gemm … {b_run = 16, trans_b}
 //
 // A lane takes long runs along K, so that it reads its packed bytes with wide loads. That is another order of the
-// products along K than the instruction's own, and A is read in the same one.
+// products along K than the instruction's own, and A is read in the same one. Warps stand side by side along N, or
+// along K with a sum each: the more along K, the less often A is read, but the more rows of B a warp has.
 #include "passes/choose_schedule.h"
 #include "passes/memory_access.h"
 
@@ -20,7 +21,10 @@ typedef struct operand_tile {
   tl_value *buffer;
   tl_op *parallel, *store;  // what writes it
   int32_t k_dim;            // dim of the tile that runs along K
+  int32_t num_gemms;
+  tl_op *gemm;  // one of them
   int32_t run;
+  int32_t warps_n, warps_k;
 } operand_tile;
 
 static int32_t gemm_number(const tl_plan *plan, const tl_op *gemm) {
@@ -35,17 +39,13 @@ static bool gemm_allows(const tl_schedule_problem *problem, const tl_plan *plan,
   int32_t g = gemm_number(plan, gemm);
   if (g < 0 || plan->gemms[g].family != TL_MMA_MMA || plan->gemms[g].warps_m != 1) return false;
   const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
-  const tl_mma_inst *inst = problem->shapes[g].inst;
-  // The instruction's rows are columns of B: see ir/mma.h.
-  if (problem->shapes[g].n % (inst->m * plan->gemms[g].warps_n) != 0) return false;
-  int bits = tl_dtype_bits(inst->a);
-  bool narrow_float = bits == 8 && tl_dtype_is_float(inst->a);
+  int bits = tl_dtype_bits(problem->shapes[g].inst->a);
+  bool narrow_float = bits == 8 && tl_dtype_is_float(problem->shapes[g].inst->a);
   return a->scope == TL_SCOPE_SHARED && !tl_op_has(gemm, TL_ATTR_TRANS_A) && (bits == 16 || bits == 8) && !narrow_float;
 }
 
 // The one parallel that writes the whole tile, element by element and in every iteration, and the gemms right after it.
 static bool find_uses(const tl_schedule_problem *problem, const tl_plan *plan, operand_tile *tile) {
-  tl_op *first = NULL;
   for (const tl_use *use = tile->buffer->uses; use; use = use->next) {
     tl_op *op = use->owner;
     if (op->code == TL_OP_STORE) {
@@ -56,15 +56,15 @@ static bool find_uses(const tl_schedule_problem *problem, const tl_plan *plan, o
     } else if (op->code == TL_OP_GEMM && tl_op_arg(op, TL_GROUP_GEMM_b) == tile->buffer) {
       if (tl_op_arg(op, TL_GROUP_GEMM_a) == tile->buffer || !gemm_allows(problem, plan, op)) return false;
       int32_t k_dim = tl_op_has(op, TL_ATTR_TRANS_B) ? 1 : 0;
-      int32_t warps_n = plan->gemms[gemm_number(plan, op)].warps_n;
-      if (first && (k_dim != tile->k_dim || plan->gemms[gemm_number(plan, first)].warps_n != warps_n)) return false;
-      first = op;
+      if (tile->gemm && k_dim != tile->k_dim) return false;
+      tile->gemm = op;
+      tile->num_gemms++;
       tile->k_dim = k_dim;
     } else {
       return false;
     }
   }
-  if (!tile->store || !first) return false;
+  if (!tile->store || !tile->gemm) return false;
   for (const tl_use *use = tile->buffer->uses; use; use = use->next) {
     const tl_op *op = tile->parallel;
     while (op && op != use->owner) op = op->next;
@@ -120,23 +120,38 @@ static bool body_fits(const operand_tile *tile) {
   return true;
 }
 
-static bool choose_run(operand_tile *tile) {
-  const tl_type *type = tile->buffer->type;
-  static const int32_t bytes[] = {LONG_RUN_BYTES, SHORT_RUN_BYTES};
-  for (int i = 0; i < 2; i++) {
-    tile->run = bytes[i] * 8 / tl_dtype_bits(type->dtype);
-    if (type->dims[tile->k_dim] % (4 * tile->run) == 0 && body_fits(tile)) return true;
+// A partition in which every warp has whole instructions and a lane whole runs; false when there is none. Warps share
+// K out where there are too few columns for all: with columns enough that was never faster, although A is read less
+// often (H200, 16 by 64 by 128 on 4 warps: 4 by 1 51.9 us, 2 by 2 52.7 us, 1 by 4 55.2 us), as the sums have to be
+// brought together and each warp loads for more rows.
+static bool choose_partition(const tl_schedule_problem *problem, const tl_plan *plan, operand_tile *tile) {
+  static const int32_t run_bytes[] = {LONG_RUN_BYTES, SHORT_RUN_BYTES};
+  const tl_gemm_shape *shape = &problem->shapes[gemm_number(plan, tile->gemm)];
+  int32_t warps = plan->threads / 32;
+  bool can_split = tile->num_gemms == 1 && tl_schedule_can_split(tile->gemm);
+  for (tile->warps_k = 1; tile->warps_k <= (can_split ? warps : 1); tile->warps_k++) {
+    if (warps % tile->warps_k != 0) continue;
+    tile->warps_n = warps / tile->warps_k;
+    if (shape->n % (shape->inst->m * tile->warps_n) != 0) continue;
+    for (int i = 0; i < 2; i++) {
+      tile->run = run_bytes[i] * 8 / tl_dtype_bits(tile->buffer->type->dtype);
+      if (shape->k % (4 * tile->run * tile->warps_k) == 0 && body_fits(tile)) return true;
+    }
   }
   return false;
 }
 
-static void keep_in_registers(tl_schedule_problem *problem, const operand_tile *tile) {
+static void keep_in_registers(tl_schedule_problem *problem, const tl_plan *plan, const operand_tile *tile) {
   tl_module *module = problem->context->module;
   const tl_type *type = tile->buffer->type;
   tile->buffer->type = tl_type_buffer(module, TL_SCOPE_FRAGMENT, type->dtype, type->dims, type->rank);
   for (const tl_use *use = tile->buffer->uses; use; use = use->next) {
-    if (use->owner->code == TL_OP_GEMM) tl_op_set_int(module, use->owner, TL_ATTR_B_RUN, tile->run);
+    if (use->owner->code != TL_OP_GEMM) continue;
+    int32_t g = gemm_number(plan, use->owner);
+    tl_op_set_int(module, use->owner, TL_ATTR_B_RUN, tile->run);
+    tl_cost_swapped_mma(&problem->shapes[g], tile->warps_n, tile->warps_k, &problem->swapped[g]);
   }
+  if (tile->warps_k > 1) tl_schedule_split(module, tile->gemm, tile->warps_k);
   tl_diag_report(problem->context->diags, TL_DIAG_REMARK_SCHEDULE, tile->alloc->loc,
                  "'%s' stays in registers: every lane computes what its part of the matrix product takes, %d elements "
                  "along K at a time",
@@ -153,8 +168,8 @@ bool tl_schedule_operands(tl_schedule_problem *problem, const tl_plan *plan) {
     int64_t bits = tl_type_num_elements(type) * tl_dtype_bits(type->dtype);
     int64_t registers = (bits / 32 + plan->threads - 1) / plan->threads;
     if (registers > MAX_REGISTERS || !find_uses(problem, plan, &tile) || !stores_by_indices(&tile)) continue;
-    if (!choose_run(&tile)) continue;
-    keep_in_registers(problem, &tile);
+    if (!choose_partition(problem, plan, &tile)) continue;
+    keep_in_registers(problem, plan, &tile);
     problem->operand_registers += (int32_t)registers;
     problem->shared_bytes -= tl_schedule_alloc_bytes(op);
     changed = true;

@@ -11,7 +11,9 @@ static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
   for (int32_t g = 0; g < problem->num_gemms; g++) {
     tl_gemm_plan *gemm = &plan->gemms[g];
     plan->gemm_ops[g] = problem->gemms[g];
-    if (problem->use_mma[g]) {
+    if (problem->swapped[g].inst[0] != 0) {
+      *gemm = problem->swapped[g];
+    } else if (problem->use_mma[g]) {
       *gemm = tl_cost_best_mma(&problem->shapes[g], plan->threads / 32);
     } else {
       tl_cost_fma(&problem->shapes[g], plan->threads, gemm);

@@ -24,7 +24,7 @@ void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, i
   int32_t tile_m = ceil_div(shape->m, inst->m * warps_m) * inst->m;
   int32_t tile_n = ceil_div(shape->n, 8 * warps_n) * 8;
   int32_t active = warps_m * warps_n;
-  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .warps_m = warps_m, .warps_n = warps_n};
+  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .warps_m = warps_m, .warps_n = warps_n, .warps_k = 1};
   plan->inst[0] = inst->m;
   plan->inst[1] = inst->n;
   plan->inst[2] = inst->k;
@@ -42,8 +42,28 @@ void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, i
   plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
 }
 
+void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t warps_k, tl_gemm_plan *plan) {
+  const tl_mma_inst *inst = shape->inst;
+  int32_t tile_m = ceil_div(shape->m, 8) * 8, tile_n = ceil_div(shape->n, inst->m * warps_n) * inst->m;
+  int32_t warps = warps_n * warps_k;
+  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .warps_m = 1, .warps_n = warps_n, .warps_k = warps_k, .replicas = 1};
+  plan->inst[0] = inst->m;
+  plan->inst[1] = inst->n;
+  plan->inst[2] = inst->k;
+  plan->padded_m = tile_m;
+  plan->padded_n = tile_n * warps_n;
+  plan->acc_registers = tile_m * tile_n / 32 / (inst->acc == TL_DTYPE_F16 ? 2 : 1);
+  plan->operand_registers = (tile_m / 8 + tile_n / 8) * 2;
+  double work = (double)plan->padded_m * plan->padded_n * shape->k;
+  plan->math_clocks = work / inst->rate * partitions / (warps < partitions ? warps : partitions);
+  // B comes out of registers; every column of warps reads all of A.
+  plan->shared_clocks = (double)tile_m * shape->k * shape->operand_bits / 8 * warps_n / shared_rate;
+  plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
+}
+
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan) {
-  *plan = (tl_gemm_plan){.family = TL_MMA_FMA, .inst = {1, 1, 1}, .warps_m = 1, .warps_n = 1, .replicas = 1};
+  *plan =
+      (tl_gemm_plan){.family = TL_MMA_FMA, .inst = {1, 1, 1}, .warps_m = 1, .warps_n = 1, .warps_k = 1, .replicas = 1};
   plan->padded_m = shape->m;
   plan->padded_n = shape->n;
   plan->acc_registers = ceil_div(shape->m * shape->n, threads);

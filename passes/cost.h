@@ -13,6 +13,7 @@ typedef struct tl_gemm_plan {
   int family;                  // tl_mma: MMA or FMA
   int32_t inst[3];             // instruction m, n, k
   int32_t warps_m, warps_n;    // partition of the accumulator; MMA only
+  int32_t warps_k;             // warps that share K out, each with a sum of its own
   int32_t replicas;            // groups of warps that repeat the same work (idle warps)
   int32_t padded_m, padded_n;  // accumulator with padding
   int32_t acc_registers;       // 32-bit accumulator registers a thread
@@ -32,6 +33,9 @@ typedef struct tl_gemm_shape {
 
 // Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
 void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan);
+// The same for a gemm whose B is computed in registers (ir/mma.h), with all rows in every warp: `warps_n` by `warps_k`
+// warps.
+void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t warps_k, tl_gemm_plan *plan);
 // Cost of FMA instructions on `threads` threads.
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan);
 // The cheapest partition of `num_warps` warps that the policy allows. Ties go to the more square warp tile.

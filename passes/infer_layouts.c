@@ -111,34 +111,42 @@ static const tl_mma_inst *instruction_of(const tl_op *gemm) {
                           tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type->dtype);
 }
 
+static tl_mma_warps warps_of(const tl_layout_graph *graph, const tl_op *gemm) {
+  int32_t len = 0;
+  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, &len);
+  return (tl_mma_warps){.m = warps ? (int32_t)warps[0] : 1,
+                        .n = warps ? (int32_t)warps[1] : 1,
+                        .k = len > 2 ? (int32_t)warps[2] : 1,
+                        .all = graph->threads / 32};
+}
+
+static void shape_of(const tl_value *tile, int32_t *out) {
+  for (int32_t d = 0; d < tile->type->rank; d++) out[d] = (int32_t)tile->type->dims[d];
+}
+
 static tl_layout accumulator_layout(const tl_layout_graph *graph, const tl_op *gemm) {
-  const tl_type *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type;
-  int32_t shape[2] = {(int32_t)acc->dims[0], (int32_t)acc->dims[1]};
+  int32_t shape[TL_MAX_RANK];
+  shape_of(tl_op_arg(gemm, TL_GROUP_GEMM_acc), shape);
   if (tl_op_int(gemm, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_MMA) return tl_layout_fma_acc(shape, graph->threads);
-  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
-  int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
-  bool swapped = is_tile(tl_op_arg(gemm, TL_GROUP_GEMM_b));
-  return (swapped ? tl_mma_swapped_acc_layout : tl_mma_inst_acc_layout)(instruction_of(gemm), shape, warps_m, warps_n,
-                                                                        graph->threads / 32);
+  tl_mma_warps warps = warps_of(graph, gemm);
+  if (is_tile(tl_op_arg(gemm, TL_GROUP_GEMM_b))) return tl_mma_swapped_acc_layout(instruction_of(gemm), shape, warps);
+  return tl_mma_inst_acc_layout(instruction_of(gemm), shape, warps.m, warps.n, warps.all);
 }
 
 // The layout that the operand A in registers has.
 static tl_layout operand_layout(const tl_layout_graph *graph, const tl_op *gemm) {
-  const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
-  int32_t shape[2] = {(int32_t)a->dims[0], (int32_t)a->dims[1]};
-  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
-  int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
-  return tl_mma_inst_a_layout(instruction_of(gemm), shape, warps_m, warps_n, graph->threads / 32);
+  int32_t shape[TL_MAX_RANK];
+  shape_of(tl_op_arg(gemm, TL_GROUP_GEMM_a), shape);
+  tl_mma_warps warps = warps_of(graph, gemm);
+  return tl_mma_inst_a_layout(instruction_of(gemm), shape, warps.m, warps.n, warps.all);
 }
 
 // The layout that the operand B in registers has.
 static tl_layout second_operand_layout(const tl_layout_graph *graph, const tl_op *gemm) {
-  const tl_type *b = tl_op_arg(gemm, TL_GROUP_GEMM_b)->type;
-  int32_t shape[2] = {(int32_t)b->dims[0], (int32_t)b->dims[1]};
-  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
-  int32_t warps_m = warps ? (int32_t)warps[0] : 1, warps_n = warps ? (int32_t)warps[1] : 1;
+  int32_t shape[TL_MAX_RANK];
+  shape_of(tl_op_arg(gemm, TL_GROUP_GEMM_b), shape);
   int32_t k_dim = tl_op_has(gemm, TL_ATTR_TRANS_B) ? 1 : 0, run = (int32_t)tl_op_int(gemm, TL_ATTR_B_RUN, 0);
-  return tl_mma_b_layout(instruction_of(gemm), shape, k_dim, run, warps_m, warps_n, graph->threads / 32);
+  return tl_mma_b_layout(instruction_of(gemm), shape, k_dim, run, warps_of(graph, gemm));
 }
 
 // A tile that nothing else fixes takes the layout in which a gemm wants it.

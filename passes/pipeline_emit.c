@@ -412,6 +412,14 @@ static void emit_body(emitter *self) {
   if (starts_copies_late(self)) move_ops(before_producers->next, marker, release);
 }
 
+// Where the first copies start: before a wait for other copies that stands directly before the loop, so that all of
+// them are on their way together.
+static tl_op *before_waits(tl_op *loop) {
+  tl_op *at = loop;
+  while (at->prev && (at->prev->code == TL_OP_ASYNC_WAIT || at->prev->code == TL_OP_BARRIER)) at = at->prev;
+  return at;
+}
+
 void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
   emitter self = {.context = context,
                   .module = context->module,
@@ -419,7 +427,7 @@ void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence,
                   .loop = dependence->loop,
                   .stages = stages};
   tl_builder builder;
-  tl_builder_before(&builder, self.module, self.loop);
+  tl_builder_before(&builder, self.module, before_waits(self.loop));
   builder.loc = self.loop->loc;
   self.trips = trip_count(self.loop, &builder);
   declare(&self);
@@ -428,6 +436,8 @@ void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence,
       emit_producers(&self, &builder, (int)g, tl_build_index(&builder, p));
     }
   }
+  tl_builder_before(&builder, self.module, self.loop);
+  builder.loc = self.loop->loc;
   build_loop(&self, &builder);
   emit_body(&self);
   erase_hoisted(&self, self.fresh->regions[0]);

@@ -9,7 +9,8 @@
 // block-wide steps in so many registers that only one block fits on a multiprocessor: nothing is in flight then while
 // the block computes. Such a tile is read anew from the stage, and computed anew, for each op that needs it.
 //
-// Needs promote-fragments (tiles are values). Kernels with gemms and pipelined loops plan their own copies: left alone.
+// Needs promote-fragments (tiles are values). Kernels with gemms and pipelined loops plan their own copies: of those
+// only single elements are staged (stage_reads_elements.c).
 #include "passes/stage_reads.h"
 
 #include <string.h>
@@ -208,7 +209,7 @@ static bool is_held_dearly(const staging *self, const tl_staged_region *region) 
 
 // ---- rewriting
 
-static tl_value *build_sum(tl_builder *builder, const tl_affine *form, int64_t constant) {
+tl_value *tl_stage_build_sum(tl_builder *builder, const tl_affine *form, int64_t constant) {
   tl_value *sum = NULL;
   for (int32_t t = 0; t < form->num_terms; t++) {
     tl_value *term = form->terms[t].symbol;
@@ -221,30 +222,30 @@ static tl_value *build_sum(tl_builder *builder, const tl_affine *form, int64_t c
   return sum ? tl_index_add(builder, sum, rest) : rest;
 }
 
-static tl_value *build_stage(staging *self, const tl_staged_region *region, tl_loc loc) {
+tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region) {
   tl_builder builder;
-  tl_builder_before(&builder, self->context->module, self->kernel->regions[0]->first);
-  builder.loc = loc;
+  tl_builder_before(&builder, context->module, kernel->regions[0]->first);
+  builder.loc = region->loads.items[0]->loc;
   int32_t rank = region->tensor->type->rank;
   int64_t dims[TL_MAX_RANK];
   for (int32_t d = 0; d < rank; d++) dims[d] = region->hi[d] - region->lo[d] + 1;
-  const tl_type *type = tl_type_buffer(self->context->module, TL_SCOPE_SHARED, region->tensor->type->dtype, dims, rank);
+  const tl_type *type = tl_type_buffer(context->module, TL_SCOPE_SHARED, region->tensor->type->dtype, dims, rank);
   tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
-  const char *name = tl_arena_printf(&self->context->scratch, "%s_stage", tl_buffer_name(region->tensor));
-  tl_op_set_str(self->context->module, alloc, TL_ATTR_NAME, tl_str_from(name));
+  const char *name = tl_arena_printf(&context->scratch, "%s_stage", tl_buffer_name(region->tensor));
+  tl_op_set_str(context->module, alloc, TL_ATTR_NAME, tl_str_from(name));
   return tl_op_result(alloc, 0);
 }
 
-static void build_copy(staging *self, const tl_staged_region *region, tl_value *stage, tl_op *before) {
-  tl_module *module = self->context->module;
+void tl_stage_build_copy(tl_pass_context *context, const tl_staged_region *region, tl_value *stage, tl_op *before) {
+  tl_module *module = context->module;
   tl_builder builder;
   tl_builder_before(&builder, module, before);
   builder.loc = region->loads.items[0]->loc;
   int32_t rank = stage->type->rank;
   tl_value *from[TL_MAX_RANK], *zeros[TL_MAX_RANK];
-  int64_t dims[TL_MAX_RANK], checks[TL_MAX_RANK] = {0};
+  int64_t dims[TL_MAX_RANK], inside[TL_MAX_RANK] = {0};
   for (int32_t d = 0; d < rank; d++) {
-    from[d] = build_sum(&builder, &region->base[d], region->lo[d]);
+    from[d] = tl_stage_build_sum(&builder, &region->base[d], region->lo[d]);
     zeros[d] = tl_build_index(&builder, 0);
     dims[d] = d;
   }
@@ -255,21 +256,19 @@ static void build_copy(staging *self, const tl_staged_region *region, tl_value *
   tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, stage->type->dims, rank);
   tl_op_set_ints(module, copy, TL_ATTR_SRC_DIMS, dims, rank);
   tl_op_set_ints(module, copy, TL_ATTR_DST_DIMS, dims, rank);
-  tl_op_set_ints(module, copy, TL_ATTR_SRC_CHECK, checks, rank);
-  tl_op_set_ints(module, copy, TL_ATTR_DST_CHECK, checks, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_SRC_CHECK, region->checks, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_DST_CHECK, inside, rank);
   tl_op_set_int(module, copy, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
   tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
   tl_value *result = tl_op_result(copy, 0);
   tl_build(&builder, TL_OP_ASYNC_COMMIT, (tl_group[]){TL_GROUP_OF(result)}, NULL, 0);
 }
 
-// With the barrier that lets every thread see what the others copied: left to place-barriers it would stand in the loop
-// that reads first, and run in each iteration.
-static void build_wait(staging *self, tl_op *before) {
+void tl_stage_build_wait(tl_pass_context *context, tl_op *before) {
   tl_builder builder;
-  tl_builder_before(&builder, self->context->module, before);
+  tl_builder_before(&builder, context->module, before);
   tl_op *wait = tl_build(&builder, TL_OP_ASYNC_WAIT, NULL, NULL, 0);
-  tl_op_set_int(self->context->module, wait, TL_ATTR_PENDING, 0);
+  tl_op_set_int(context->module, wait, TL_ATTR_PENDING, 0);
   tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
@@ -282,7 +281,7 @@ static void redirect(staging *self, const tl_staged_region *region, tl_value *st
   for (int32_t d = 0; d < box.buffer_rank; d++) {
     tl_affine form = tl_affine_of(tl_box_offset(&box, d));
     form = tl_affine_sub(&form, &region->base[d]);
-    offsets[d] = build_sum(&builder, &form, form.constant - region->lo[d]);
+    offsets[d] = tl_stage_build_sum(&builder, &form, form.constant - region->lo[d]);
   }
   tl_op_set_group(self->context->module, load, TL_GROUP_TILE_LOAD_src, &stage, 1);
   tl_op_set_group(self->context->module, load, TL_GROUP_TILE_LOAD_src_offsets, offsets, (uint32_t)box.buffer_rank);
@@ -296,8 +295,8 @@ static tl_op *statement_of(tl_op *op, const tl_op *kernel) {
 
 static void stage_region(staging *self, tl_staged_region *region, bool recompute) {
   tl_op *first = statement_of(region->loads.items[0], self->kernel);
-  tl_value *stage = build_stage(self, region, region->loads.items[0]->loc);
-  build_copy(self, region, stage, first);
+  tl_value *stage = tl_stage_build_tile(self->context, self->kernel, region);
+  tl_stage_build_copy(self->context, region, stage, first);
   for (size_t i = 0; i < region->loads.len; i++) redirect(self, region, stage, region->loads.items[i]);
   tl_diag_report(self->context->diags, TL_DIAG_REMARK_COPY, region->loads.items[0]->loc,
                  "'%s' comes to shared memory once, %lld bytes a block: %s", tl_buffer_name(region->tensor),
@@ -305,7 +304,7 @@ static void stage_region(staging *self, tl_staged_region *region, bool recompute
                  recompute ? "in registers it would leave room for one block on a multiprocessor"
                            : "the block reads it more than once");
   if (recompute) first = tl_recompute(self->context->module, region->loads.items[0]);
-  build_wait(self, first);
+  tl_stage_build_wait(self->context, first);
   self->shared_bytes += region->bytes;
 }
 
@@ -321,7 +320,9 @@ static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
   staging self = {.context = context, .kernel = kernel};
   self.threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128);
   tl_walk(kernel, look_at, &self);
-  if (!self.has_own_copies && (context->target->features & TL_FEATURE_CP_ASYNC)) tl_walk(kernel, collect_load, &self);
+  bool has_cp_async = (context->target->features & TL_FEATURE_CP_ASYNC) != 0;
+  if (!self.has_own_copies && has_cp_async) tl_walk(kernel, collect_load, &self);
+  if (self.has_own_copies && has_cp_async) tl_stage_elements(context, kernel);
   bool staged = false, recomputes = false;
   for (size_t r = 0; r < self.regions.len; r++) {
     tl_staged_region *region = &self.regions.items[r];

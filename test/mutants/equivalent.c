@@ -21,9 +21,17 @@ static const char columns[] =
 // that of V.
 static const char staged[] = "the staged tile lies where tiles lay whose last read is before the loop's last barrier";
 
+// The scales are copied before the first tiles, and groups land in order: the wait and the barrier with which every
+// iteration begins, the first one too, are for groups behind that of the scales.
+static const char older[] = "the loop's own first wait and barrier are for younger copies";
+
 static const argument arguments[] = {
     {"matmul.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
     {"matmul_splitk.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
+    {"matmul_w4a16.yaml", TL_MUTANT_DROP_WAIT, "async_wait {pending = 2}", older},
+    {"matmul_w4a16.yaml", TL_MUTANT_WEAKEN_WAIT, "async_wait {pending = 2}", older},
+    {"matmul_w4a16.yaml", TL_MUTANT_DROP_BARRIER, "for lower(", older},
+    {"matmul_w4a16.yaml", TL_MUTANT_DROP_COMMIT, "async_commit %4", older},
     {"flash_attention.yaml", TL_MUTANT_DROP_BARRIER, "before tile_store", staged},
 };
 

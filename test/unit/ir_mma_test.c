@@ -45,10 +45,11 @@ START_TEST(swapped_layouts_are_the_transposed_product) {
   const tl_mma_inst *inst = tl_mma_inst_of(TL_MMA_INST_F16);
   for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
     for (int32_t warps_n = 1; warps_n <= 4; warps_n *= 2) {
+      tl_mma_warps warps = {.m = 1, .n = warps_n, .k = 1, .all = 4};
       int32_t shape[2] = {sizes[s][0], sizes[s][1]}, transposed[2] = {shape[1], shape[0]}, b_shape[2] = {shape[1], 64};
-      tl_layout acc = tl_mma_swapped_acc_layout(inst, shape, 1, warps_n, 4);
+      tl_layout acc = tl_mma_swapped_acc_layout(inst, shape, warps);
       tl_layout plain = tl_mma_inst_acc_layout(inst, transposed, warps_n, 1, 4);
-      tl_layout b = tl_mma_b_layout(inst, b_shape, 1, 8, 1, warps_n, 4);
+      tl_layout b = tl_mma_b_layout(inst, b_shape, 1, 8, warps);
       ck_assert_ptr_null(tl_layout_check(&acc, 128));
       ck_assert_ptr_null(tl_layout_check(&b, 128));
       ck_assert_int_eq(tl_layout_num_registers(&acc), tl_layout_num_registers(&plain));
@@ -63,6 +64,32 @@ START_TEST(swapped_layouts_are_the_transposed_product) {
             tl_layout_coord(&b, 0, lane, w, other);
             if (r == 0) ck_assert_int_eq(at[1], other[0]);
           }
+    }
+}
+END_TEST
+
+// Warps that share K out: each has its own sum of every element, and its own part of B.
+START_TEST(warps_along_k_have_sums_of_their_own) {
+  const tl_mma_inst *inst = tl_mma_inst_of(TL_MMA_INST_F16);
+  for (int32_t k = 2; k <= 4; k *= 2)
+    for (int32_t replicas = 1; replicas <= 2; replicas++) {
+      tl_mma_warps warps = {.m = 1, .n = 2, .k = k, .all = 2 * k * replicas};
+      int32_t sums[3] = {k, 16, 64}, plain[2] = {16, 64}, b_shape[2] = {64, 128};
+      tl_layout acc = tl_mma_swapped_acc_layout(inst, sums, warps), b = tl_mma_b_layout(inst, b_shape, 1, 8, warps);
+      tl_layout one = tl_mma_swapped_acc_layout(inst, plain, (tl_mma_warps){.m = 1, .n = 2, .k = 1, .all = 2});
+      ck_assert_ptr_null(tl_layout_check(&acc, warps.all * 32));
+      ck_assert_ptr_null(tl_layout_check(&b, warps.all * 32));
+      for (int32_t w = 0; w < warps.all; w++)
+        for (int32_t r = 0; r < tl_layout_num_registers(&acc); r++) {
+          int32_t at[TL_MAX_RANK], other[TL_MAX_RANK];
+          tl_layout_coord(&acc, r, 5, w, at);
+          tl_layout_coord(&one, r, 5, w % 2, other);
+          ck_assert_int_eq(at[0], w / 2 % k);
+          ck_assert_int_eq(at[1], other[0]);
+          ck_assert_int_eq(at[2], other[1]);
+          tl_layout_coord(&b, r, 0, w, other);
+          ck_assert_int_eq(other[1] / (128 / k), w / 2 % k);
+        }
     }
 }
 END_TEST
@@ -104,6 +131,7 @@ int main(void) {
   TCase *cases = tcase_create("mma");
   tcase_add_loop_test(cases, layouts_are_well_formed, 0, TL_MMA_INST_COUNT);
   tcase_add_test(cases, swapped_layouts_are_the_transposed_product);
+  tcase_add_test(cases, warps_along_k_have_sums_of_their_own);
   tcase_add_test(cases, operands_of_bytes_lie_as_the_manual_says);
   tcase_add_test(cases, sixteen_bit_products_are_operands_as_they_are);
   tcase_add_test(cases, instructions_are_found_by_dtype);
