@@ -201,11 +201,11 @@ static bool is_known_binding(const env_builder *b, tl_str name) {
   for (uint32_t i = 0; i < b->kernel->num_params; ++i) {
     if (tl_str_equal(b->kernel->params[i].name, name)) return true;
   }
-  return tl_str_is(name, "threads") || tl_str_is(name, "fast_math");
+  return tl_str_is(name, "threads") || tl_str_is(name, "persistent") || tl_str_is(name, "fast_math");
 }
 
 static void report_unknown_binding(env_builder *b, const tl_binding *binding) {
-  if (tl_str_is(binding->name, "cluster") || tl_str_is(binding->name, "persistent")) {
+  if (tl_str_is(binding->name, "cluster")) {
     tl_diag_report(b->diags, TL_DIAG_NOT_SUPPORTED_YET, binding->loc, "`%.*s` is not supported yet",
                    TL_STR_ARG(binding->name));
     return;
@@ -219,9 +219,10 @@ static void report_unknown_binding(env_builder *b, const tl_binding *binding) {
     return;
   }
   uint32_t count = b->kernel->num_params;
-  tl_str *names = tl_xcalloc(count + 2, sizeof(*names));
+  tl_str *names = tl_xcalloc(count + 3, sizeof(*names));
   for (uint32_t i = 0; i < count; ++i) names[i] = b->kernel->params[i].name;
   names[count++] = TL_STR("threads");
+  names[count++] = TL_STR("persistent");
   names[count++] = TL_STR("fast_math");
   size_t nearest = tl_suggest_index(binding->name, names, count);
   if (nearest != SIZE_MAX) tl_diag_add_hint(b->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
@@ -309,13 +310,21 @@ static void add_let(env_builder *b, const tl_named_expr *let) {
   add_entry(b, let->name, value, false, status != FOLD_FAILED);
 }
 
+// What a binding of this name says, or else the document.
+static const tl_expr *bound_key(const env_builder *b, tl_str name, const tl_expr *declared) {
+  const tl_binding *binding = find_binding(b, name);
+  if (tl_env_find(b->env, name)) binding = NULL;  // a param of that name took it
+  return binding ? binding->value : declared;
+}
+
+static bool is_auto(const env_builder *b, const tl_expr *expr) {
+  return !expr || (expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "auto") && !tl_env_find(b->env, expr->text));
+}
+
 static void set_threads(env_builder *b) {
   enum { WARP = 32, MAX_THREADS = 1024 };
-  const tl_binding *binding = find_binding(b, TL_STR("threads"));
-  if (tl_env_find(b->env, TL_STR("threads"))) binding = NULL;  // a param of that name took it
-  const tl_expr *expr = binding ? binding->value : b->kernel->threads;
-  if (!expr || (expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "auto") && !tl_env_find(b->env, expr->text)))
-    return;
+  const tl_expr *expr = bound_key(b, TL_STR("threads"), b->kernel->threads);
+  if (is_auto(b, expr)) return;
   folder f = folder_of(b);
   tl_const value;
   fold_status status = fold(&f, expr, &value);
@@ -334,19 +343,27 @@ static void set_threads(env_builder *b) {
   tl_strbuf_fini(&text);
 }
 
-static void set_fast_math(env_builder *b) {
-  const tl_binding *binding = find_binding(b, TL_STR("fast_math"));
-  if (tl_env_find(b->env, TL_STR("fast_math"))) binding = NULL;
-  const tl_expr *expr = binding ? binding->value : b->kernel->fast_math;
-  if (!expr) return;
+// The truth of a key's expression; reports `message` when it has none.
+static bool key_truth(env_builder *b, const tl_expr *expr, const char *message, bool *out) {
   folder f = folder_of(b);
   tl_const value;
   fold_status status = fold(&f, expr, &value);
-  if (status == FOLDED && tl_const_truth(&value, &b->env->fast_math)) return;
+  if (status == FOLDED && tl_const_truth(&value, out)) return true;
   b->ok = false;
-  if (status != FOLD_FAILED) {
-    tl_diag_report(b->diags, TL_DIAG_CONDITION, expr->loc, "fast_math is true or false");
-  }
+  if (status != FOLD_FAILED) tl_diag_report(b->diags, TL_DIAG_CONDITION, expr->loc, "%s", message);
+  return false;
+}
+
+static void set_persistent(env_builder *b) {
+  const tl_expr *expr = bound_key(b, TL_STR("persistent"), b->kernel->persistent);
+  bool is_on;
+  if (is_auto(b, expr) || !key_truth(b, expr, "persistent is true, false or auto", &is_on)) return;
+  b->env->persistent = is_on ? TL_SWITCH_ON : TL_SWITCH_OFF;
+}
+
+static void set_fast_math(env_builder *b) {
+  const tl_expr *expr = bound_key(b, TL_STR("fast_math"), b->kernel->fast_math);
+  if (expr) key_truth(b, expr, "fast_math is true or false", &b->env->fast_math);
 }
 
 bool tl_sema_env_create(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings bindings, bool bind_dynamic,
@@ -370,6 +387,7 @@ bool tl_sema_env_create(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindin
   for (uint32_t i = 0; i < kernel->num_params; ++i) add_param(&b, &kernel->params[i]);
   for (uint32_t i = 0; i < kernel->num_lets; ++i) add_let(&b, &kernel->lets[i]);
   set_threads(&b);
+  set_persistent(&b);
   set_fast_math(&b);
   tl_strmap_fini(&b.index);
   return b.ok;

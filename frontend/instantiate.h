@@ -37,6 +37,7 @@ typedef struct tl_env {
   tl_env_entry *entries;
   uint32_t len;
   int64_t threads;  // 0: auto
+  tl_ir_enum_SWITCH persistent;
   bool fast_math;
 } tl_env;
 

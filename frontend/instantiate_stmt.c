@@ -160,8 +160,8 @@ static void set_pipeline_options(tl_sema *sema, const tl_stmt *stmt, tl_op *op) 
       tl_op_set_int(sema->module, op, TL_ATTR_STAGES, stages);
     }
   }
-  int specialize = tl_instantiate_enum_option(sema, stmt, "specialize", TL_IR_ENUM_SPECIALIZE, TL_SPECIALIZE_AUTO);
-  if (specialize > TL_SPECIALIZE_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_SPECIALIZE, specialize);
+  int specialize = tl_instantiate_enum_option(sema, stmt, "specialize", TL_IR_ENUM_SWITCH, TL_SWITCH_AUTO);
+  if (specialize > TL_SWITCH_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_SPECIALIZE, specialize);
   option = tl_instantiate_option(stmt, "overlap");
   if (!option) return;
   const tl_expr *value = option->value;

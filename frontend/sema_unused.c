@@ -108,6 +108,7 @@ static void scan_document(mentions *m, const tl_kernel_spec *kernel) {
   scan_exprs(m, kernel->requires_, kernel->num_requires);
   scan_named(m, kernel->grid, kernel->num_grid);
   scan_expr(m, kernel->threads);
+  scan_expr(m, kernel->persistent);
   scan_expr(m, kernel->fast_math);
   scan_expr(m, kernel->raster_panel);
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) {

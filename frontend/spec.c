@@ -263,6 +263,8 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
     tl_spec_read_named(reader, value, key, &kernel->grid, &kernel->num_grid);
   } else if (tl_str_is(key, "threads")) {
     kernel->threads = tl_spec_read_expr(reader, value, key);
+  } else if (tl_str_is(key, "persistent")) {
+    kernel->persistent = tl_spec_read_expr(reader, value, key);
   } else if (tl_str_is(key, "fast_math")) {
     kernel->fast_math = tl_spec_read_expr(reader, value, key);
   } else if (tl_str_is(key, "rasterize")) {

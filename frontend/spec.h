@@ -141,7 +141,7 @@ typedef struct tl_macro_list {
 // A param override of a check or bench case. `value` may also be a dtype name or a bool.
 typedef struct tl_case {
   tl_loc loc;
-  tl_named_expr *overrides;  // params, or threads, fast_math, …
+  tl_named_expr *overrides;  // params, or threads, persistent, fast_math, …
   uint32_t num_overrides;
   tl_named_expr *inputs;  // a case's own generators
   uint32_t num_inputs;
@@ -260,6 +260,7 @@ struct tl_kernel_spec {
   tl_named_expr *grid;
   uint32_t num_grid;
   tl_expr *threads;       // NULL or the NAME auto: the compiler's choice
+  tl_expr *persistent;    // NULL: auto
   tl_expr *fast_math;     // NULL: false
   tl_expr *raster_panel;  // NULL: the compiler's choice
   tl_str raster_order;    // "row" (default) or "column"

@@ -248,8 +248,8 @@ static void read_case(tl_spec_reader *reader, const tl_yaml_node *node, tl_case 
       read_tolerance_of(reader, entry->value, &out->rtol, &out->atol);
     } else if (tl_str_is(key, "inputs")) {
       read_inputs(reader, entry->value, &out->inputs, &out->num_inputs);
-    } else if (tl_str_is(key, "cluster") || tl_str_is(key, "persistent")) {
-      tl_spec_refuse_later(reader, entry->key->loc, tl_str_is(key, "cluster") ? "cluster" : "persistent");
+    } else if (tl_str_is(key, "cluster")) {
+      tl_spec_refuse_later(reader, entry->key->loc, "cluster");
     } else {
       tl_named_expr override = {.loc = entry->key->loc};
       bool ok = tl_spec_read_name(reader, entry->key, &override.name);

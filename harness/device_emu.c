@@ -7,8 +7,9 @@
 #include "runtime/chain.h"
 #include "support/vec.h"
 
-// What grids and workspaces that depend on the device see.
-enum { EMU_NUM_SMS = 4, EMU_RESIDENT_BLOCKS = 8 };
+// What grids and workspaces that depend on the device see, unless the options say how many blocks are resident: few
+// blocks, so that those of a persistent kernel have several tiles.
+enum { EMU_NUM_SMS = 3, EMU_RESIDENT_BLOCKS = 3 };
 
 static void emu_close(tl_run_device *device) {
   (void)device;
@@ -72,8 +73,16 @@ static void mark_outputs(const tl_manifest_kernel *info, const tl_launch_plan *p
   }
 }
 
+static tl_emu_options options_of(const tl_run_kernel *kernel, const tl_manifest_kernel *info) {
+  tl_emu_options options = kernel->device->emu;
+  // The blocks of a persistent kernel may wait for each other, as on a GPU where all of them fit.
+  if (info->persistent && options.resident == 0) options.resident = EMU_RESIDENT_BLOCKS;
+  return options;
+}
+
 static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan *plan) {
   const tl_manifest_kernel *info = &kernel->manifest.kernels[index];
+  const tl_emu_options options = options_of(kernel, info);
   TL_VEC(void *) workspaces = {0};
   for (uint32_t i = 0; i < info->num_params; i++) {
     if (plan->workspace_bytes[i] < 0) continue;
@@ -86,7 +95,7 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
   tl_emu_stats stats = {0};
   tl_status status = TL_OK;
   if (!plan->is_empty)
-    status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &kernel->device->emu, &stats);
+    status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
   for (size_t i = 0; i < workspaces.len; i++) tl_emu_free(workspaces.items[i]);
   tl_vec_fini(&workspaces);
   return status;
@@ -132,7 +141,9 @@ static tl_status launch_chain(tl_run_kernel *kernel, const tl_argument *argument
 }
 
 static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
-  const tl_launch_facts facts = {.num_sms = EMU_NUM_SMS, .resident_blocks = EMU_RESIDENT_BLOCKS};
+  int resident = kernel->device->emu.resident;
+  const tl_launch_facts facts = {.num_sms = EMU_NUM_SMS,
+                                 .resident_blocks = resident > 0 ? resident : EMU_RESIDENT_BLOCKS};
   if (kernel->chain) return launch_chain(kernel, arguments, num_arguments, &facts);
   tl_launch_plan plan;
   TL_TRY(tl_launch_plan_create(kernel->info, arguments, num_arguments, &facts, &plan));

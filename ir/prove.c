@@ -56,7 +56,8 @@ static bool symbol_bound(tl_query *query, tl_value *symbol, side which, tl_affin
     const tl_op *around = symbol->block ? symbol->block->parent : NULL;
     return around && around->code == TL_OP_FOR && symbol->index == 0 && loop_bound(query, around, which, out);
   }
-  if (op->code == TL_OP_GRID && which == SIDE_UPPER && symbol->index < op->num_operands) {
+  bool is_place = op->code == TL_OP_GRID || op->code == TL_OP_TILE_INDEX;
+  if (is_place && which == SIDE_UPPER && symbol->index < op->num_results) {
     tl_affine extent = tl_query_affine(query, op->operands[symbol->index].value);
     *out = plus(query, &extent, -1);
     return true;

@@ -180,11 +180,16 @@ static tl_range op_range(tl_query *query, const tl_op *op, uint32_t result) {
       int64_t divisor = max_of(1, tl_op_int(op, TL_ATTR_DIVISOR, 1));
       return (tl_range){0, INT32_MAX / divisor * divisor};
     }
-    case TL_OP_GRID: {
-      if (result >= op->num_operands) return TL_RANGE_ALL;
+    case TL_OP_GRID:
+    case TL_OP_TILE_INDEX: {
+      if (result >= op->num_results) return TL_RANGE_ALL;
       tl_range extent = tl_query_range(query, op->operands[result].value);
       return (tl_range){0, is_bounded_above(extent) ? max_of(0, extent.hi - 1) : INT64_MAX};
     }
+    case TL_OP_BLOCK_ID:
+      return (tl_range){0, INT32_MAX - 1};
+    case TL_OP_NUM_BLOCKS:
+      return (tl_range){1, INT32_MAX};
     case TL_OP_THREAD_ID:
       return (tl_range){0, block_threads(op) - 1};
     case TL_OP_LANE_ID:

@@ -118,6 +118,8 @@ static void verify_launch_op(tl_verifier *verifier, const tl_op *op) {
       verify_result_is_index(verifier, op);
       if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
       break;
+    case TL_OP_BLOCK_ID:
+    case TL_OP_NUM_BLOCKS:
     case TL_OP_THREAD_ID:
     case TL_OP_LANE_ID:
     case TL_OP_WARP_ID:
@@ -127,6 +129,13 @@ static void verify_launch_op(tl_verifier *verifier, const tl_op *op) {
       verify_result_is_index(verifier, op);
       if (op->num_results != op->num_operands) {
         tl_verify_fail(verifier, op, "%u extents, but %u results", op->num_operands, op->num_results);
+      }
+      break;
+    case TL_OP_TILE_INDEX:
+      verify_result_is_index(verifier, op);
+      if (op->num_results != tl_op_group_len(op, TL_GROUP_TILE_INDEX_extents)) {
+        tl_verify_fail(verifier, op, "%u extents, but %u results", tl_op_group_len(op, TL_GROUP_TILE_INDEX_extents),
+                       op->num_results);
       }
       break;
     case TL_OP_SCALAR_ARG:

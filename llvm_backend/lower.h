@@ -92,6 +92,7 @@ typedef struct tl_lower {
   tl_arena arena;
   tl_status status;  // first failure; lowering goes on to a safe point
   bool reported;     // diagnostics were reported
+  bool persistent;
   bool fast_math;
   int32_t threads;
   LLVMValueRef function;

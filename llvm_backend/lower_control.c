@@ -150,29 +150,30 @@ static bool fits_i32(tl_range range) {
 }
 
 // Whether the loop goes on, asked at its head.
-static LLVMValueRef another_turn(tl_lower *l, const tl_op *op, const tl_loop *loop, int64_t step, LLVMValueRef end) {
+static LLVMValueRef another_turn(tl_lower *l, const tl_op *op, const tl_loop *loop, bool ascends, LLVMValueRef end) {
   int64_t bound;
   bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
   bool endless = tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_upper), &bound) && bound == TL_FOR_ENDLESS;
   if (ends_itself && endless) return loop->phis[0];
-  LLVMValueRef inside = LLVMBuildICmp(l->builder, step > 0 ? LLVMIntSLT : LLVMIntSGT, loop->induction, end, "");
+  LLVMValueRef inside = LLVMBuildICmp(l->builder, ascends ? LLVMIntSLT : LLVMIntSGT, loop->induction, end, "");
   return ends_itself ? LLVMBuildAnd(l->builder, loop->phis[0], inside, "") : inside;
 }
 
 void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
   tl_value *step_value = tl_op_arg(op, TL_GROUP_FOR_step), *index = op->regions[0]->args[0];
-  int64_t step = 1;
-  if (!tl_value_const_int(step_value, &step) || step == 0) {
-    tl_lower_internal(l, op, "the step is not a constant");
+  tl_range steps = tl_value_range(step_value);
+  if (steps.lo < 1 && (steps.lo != steps.hi || steps.lo == 0)) {
+    tl_lower_internal(l, op, "the sign of the step is not known");
     return;
   }
   // The index may pass the upper bound by one step before the loop ends.
-  bool narrow = fits_i32(tl_value_range(lower)) && fits_i32(tl_value_range(upper)) && step < INT32_MAX / 2 &&
-                step > -(INT32_MAX / 2);
+  bool narrow = fits_i32(tl_value_range(lower)) && fits_i32(tl_value_range(upper)) && steps.hi < INT32_MAX / 2 &&
+                steps.lo > -(INT32_MAX / 2);
   LLVMTypeRef type = narrow ? l->session->i32 : l->session->i64;
   LLVMValueRef start = tl_lower_index_as(l, l->builder, tl_lower_get(l, lower, 0), type);
   LLVMValueRef end = tl_lower_index_as(l, l->builder, tl_lower_get(l, upper, 0), type);
+  LLVMValueRef step = tl_lower_index_as(l, l->builder, tl_lower_get(l, step_value, 0), type);
   tl_loop loop = {tl_lower_new_block(l), tl_lower_new_block(l), tl_lower_new_block(l), NULL, NULL, 0};
   LLVMBasicBlockRef entry = LLVMGetInsertBlock(l->builder);
   LLVMBuildBr(l->builder, loop.head);
@@ -181,13 +182,13 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   LLVMAddIncoming(loop.induction, &start, &entry, 1);
   add_phis(l, op, &loop, entry);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);
-  LLVMValueRef more = another_turn(l, op, &loop, step, end);
+  LLVMValueRef more = another_turn(l, op, &loop, steps.lo > 0, end);
   LLVMBuildCondBr(l->builder, more, loop.body, loop.after);
   LLVMPositionBuilderAtEnd(l->builder, loop.body);
   tl_lower_set_one(l, index, tl_lower_index_as(l, l->builder, loop.induction, tl_lower_value_type(l, index)));
   tl_lower_block(l, op->regions[0]);
   if (tl_lower_failed(l)) return;
-  close_loop(l, op, &loop, LLVMConstInt(type, (unsigned long long)step, 1));
+  close_loop(l, op, &loop, step);
   LLVMPositionBuilderAtEnd(l->builder, loop.after);
   LLVMValueRef *phi = loop.phis;
   for (uint32_t i = 0; i < op->num_results; i++) {

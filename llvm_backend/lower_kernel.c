@@ -124,6 +124,7 @@ static void make_entry(tl_lower *l) {
 
 void tl_lower_kernel(tl_lower *l) {
   l->threads = (int32_t)tl_op_int(l->kernel, TL_ATTR_THREADS, 128);
+  l->persistent = tl_op_int(l->kernel, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON;
   l->fast_math = tl_op_has(l->kernel, TL_ATTR_FAST_MATH);
   l->builder = LLVMCreateBuilderInContext(l->session->context);
   l->entry = LLVMCreateBuilderInContext(l->session->context);
@@ -168,18 +169,18 @@ bool tl_grid_folds(const tl_op *grid) {
   return false;
 }
 
-static LLVMValueRef extent(tl_lower *l, const tl_op *op, uint32_t d) {
-  LLVMValueRef value = tl_lower_get(l, tl_op_group_at(op, TL_GROUP_GRID_extents, d), 0);
-  return tl_lower_index_as(l, l->builder, value, l->session->i32);
+static LLVMValueRef extent(tl_lower *l, const tl_op *op, uint32_t d, LLVMTypeRef type) {
+  return tl_lower_index_as(l, l->builder, tl_lower_get(l, tl_op_operand(op, d), 0), type);
 }
 
 // Panels of `panel` rows (order row) or columns: inside one, the rows vary fastest, so that blocks that run together
 // share both operands in L2. `at` counts the blocks of the first two dims; rows are dim 1, columns dim 0.
 static void rasterize(tl_lower *l, const tl_op *op, LLVMValueRef at, LLVMValueRef *index) {
   LLVMBuilderRef b = l->builder;
+  LLVMTypeRef type = LLVMTypeOf(at);
   bool by_column = tl_op_int(op, TL_ATTR_ORDER, TL_ORDER_ROW) == TL_ORDER_COLUMN;
-  LLVMValueRef across = extent(l, op, by_column ? 1 : 0), along = extent(l, op, by_column ? 0 : 1);
-  LLVMValueRef panel = tl_session_i32(l->session, tl_op_int(op, TL_ATTR_PANEL, 1));
+  LLVMValueRef across = extent(l, op, by_column ? 1 : 0, type), along = extent(l, op, by_column ? 0 : 1, type);
+  LLVMValueRef panel = LLVMConstInt(type, (unsigned long long)tl_op_int(op, TL_ATTR_PANEL, 1), 0);
   LLVMValueRef per_panel = LLVMBuildNUWMul(b, across, panel, "");
   LLVMValueRef first = LLVMBuildNUWMul(b, LLVMBuildUDiv(b, at, per_panel, ""), panel, "");
   LLVMValueRef within = LLVMBuildURem(b, at, per_panel, "");
@@ -188,14 +189,16 @@ static void rasterize(tl_lower *l, const tl_op *op, LLVMValueRef at, LLVMValueRe
   index[by_column ? 1 : 0] = LLVMBuildUDiv(b, within, rows, "");
 }
 
-static void folded_grid(tl_lower *l, tl_op *op, LLVMValueRef *index) {
+// The indices of block or tile number `rest` of a GRID or TILE_INDEX op, whose first operands are the extents.
+static void unfold_grid(tl_lower *l, tl_op *op, LLVMValueRef rest, LLVMValueRef *index) {
   LLVMBuilderRef b = l->builder;
-  uint32_t rank = tl_op_group_len(op, TL_GROUP_GRID_extents), d = 0;
-  LLVMValueRef rest = tl_session_call_device(l->session, b, TL_DEVOP_CTAID_X, NULL, 0);
+  LLVMTypeRef type = LLVMTypeOf(rest);
+  uint32_t rank = op->num_results, d = 0;
   if (rank > 1 && tl_op_has(op, TL_ATTR_PANEL)) {
     LLVMValueRef at = rest;
     if (rank > 2) {
-      LLVMValueRef plane = LLVMBuildNUWMul(b, extent(l, op, 0), extent(l, op, 1), "");
+      LLVMValueRef width = extent(l, op, 0, type), height = extent(l, op, 1, type);
+      LLVMValueRef plane = LLVMBuildNUWMul(b, width, height, "");
       at = LLVMBuildURem(b, rest, plane, "");
       rest = LLVMBuildUDiv(b, rest, plane, "");
     }
@@ -207,37 +210,51 @@ static void folded_grid(tl_lower *l, tl_op *op, LLVMValueRef *index) {
       index[d] = rest;
       break;
     }
-    index[d] = LLVMBuildURem(b, rest, extent(l, op, d), "");
-    rest = LLVMBuildUDiv(b, rest, extent(l, op, d), "");
+    LLVMValueRef size = extent(l, op, d, type);
+    index[d] = LLVMBuildURem(b, rest, size, "");
+    rest = LLVMBuildUDiv(b, rest, size, "");
   }
 }
 
+// The hardware counts blocks in x with 31 bits; a persistent kernel counts its tiles with 62.
 static void check_grid_limit(tl_lower *l, tl_op *op) {
-  int64_t blocks = 1, extent_value;
-  bool folds = tl_grid_folds(op);
+  int64_t blocks = 1, extent_value, limit = l->persistent ? TL_GRID_MAX_TILES : TL_GRID_MAX_X;
+  bool folds = l->persistent || tl_grid_folds(op);
   for (uint32_t d = 0; d < tl_op_group_len(op, TL_GROUP_GRID_extents); d++) {
     if (!tl_value_const_int(tl_op_group_at(op, TL_GROUP_GRID_extents, d), &extent_value)) continue;
     if (!folds && d > 0) continue;
     if (__builtin_mul_overflow(blocks, extent_value, &blocks)) blocks = INT64_MAX;
   }
-  if (blocks <= TL_GRID_MAX_X) return;
+  if (blocks <= limit) return;
   l->reported = true;
-  tl_diag_report(l->diags, TL_DIAG_GRID_LIMIT, op->loc, "the grid has %lld blocks, the limit is %d", (long long)blocks,
-                 TL_GRID_MAX_X);
+  tl_diag *diag = tl_diag_report(l->diags, TL_DIAG_GRID_LIMIT, op->loc, "the grid has %lld %s, the limit is %lld",
+                                 (long long)blocks, l->persistent ? "tiles" : "blocks", (long long)limit);
+  if (!l->persistent) tl_diag_add_hint(l->diags, diag, "with `persistent: true` blocks loop over more");
+}
+
+static void set_indices(tl_lower *l, tl_op *op, LLVMValueRef *index) {
+  for (uint32_t d = 0; d < op->num_results; d++) {
+    tl_value *result = tl_op_result(op, d);
+    tl_lower_set_one(l, result, tl_lower_index_as(l, l->builder, index[d], tl_lower_value_type(l, result)));
+  }
 }
 
 void tl_lower_op_GRID(tl_lower *l, tl_op *op) {
   static const tl_device_op_id ids[] = {TL_DEVOP_CTAID_X, TL_DEVOP_CTAID_Y, TL_DEVOP_CTAID_Z};
   check_grid_limit(l, op);
+  if (l->persistent) return;  // nothing uses the results
   uint32_t rank = tl_op_group_len(op, TL_GROUP_GRID_extents);
   LLVMValueRef *index = TL_NEW_ARRAY(&l->arena, LLVMValueRef, rank + 1);
   if (tl_grid_folds(op))
-    folded_grid(l, op, index);
+    unfold_grid(l, op, tl_session_call_device(l->session, l->builder, TL_DEVOP_CTAID_X, NULL, 0), index);
   else
     for (uint32_t d = 0; d < rank && d < 3; d++)
       index[d] = tl_session_call_device(l->session, l->builder, ids[d], NULL, 0);
-  for (uint32_t d = 0; d < rank; d++) {
-    tl_value *result = tl_op_result(op, d);
-    tl_lower_set_one(l, result, tl_lower_index_as(l, l->builder, index[d], tl_lower_value_type(l, result)));
-  }
+  set_indices(l, op, index);
+}
+
+void tl_lower_op_TILE_INDEX(tl_lower *l, tl_op *op) {
+  LLVMValueRef *index = TL_NEW_ARRAY(&l->arena, LLVMValueRef, op->num_results + 1);
+  unfold_grid(l, op, tl_lower_get(l, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile), 0), index);
+  set_indices(l, op, index);
 }

@@ -222,10 +222,27 @@ static tl_status folded_extent(tl_backend *backend, tl_lower *l, tl_op *grid, co
   return status;
 }
 
+// Blocks of a persistent kernel: as many as fit, not more than there are tiles.
+static tl_status resident_extent(tl_backend *backend, const tl_mexpr *tiles, const tl_mexpr **out) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_strbuf_append_c(&text, "min(");
+  tl_mexpr_print(tiles, &text);
+  tl_strbuf_append_c(&text, ", resident_blocks)");
+  tl_status status = tl_mexpr_parse(&backend->arena, tl_strbuf_view(&text), out);
+  tl_strbuf_fini(&text);
+  return status;
+}
+
 static tl_status make_grid(tl_backend *backend, tl_lower *l, tl_manifest_kernel *kernel) {
   for (int i = 0; i < 3; i++) kernel->grid[i] = tl_mexpr_int(&backend->arena, 1);
   for (tl_op *op = l->kernel->regions[0]->first; op; op = op->next) {
     if (op->code != TL_OP_GRID) continue;
+    if (kernel->persistent) {
+      const tl_mexpr *tiles = NULL;
+      TL_TRY(folded_extent(backend, l, op, &tiles));
+      return resident_extent(backend, tiles, &kernel->grid[0]);
+    }
     if (tl_grid_folds(op)) return folded_extent(backend, l, op, &kernel->grid[0]);
     for (uint32_t d = 0; d < tl_op_group_len(op, TL_GROUP_GRID_extents); d++)
       TL_TRY(to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_GRID_extents, d), &kernel->grid[d]));
@@ -247,6 +264,7 @@ tl_status tl_backend_make_manifest(tl_backend *backend, tl_lower *l) {
   kernel->name = copied(backend, name);
   kernel->doc = "";
   kernel->block_threads = kernel->math_threads = l->threads;
+  kernel->persistent = l->persistent;
   kernel->dynamic_shared_bytes = tl_op_int(l->kernel, TL_ATTR_SHARED_BYTES, 0);
   for (int i = 0; i < 3; i++) kernel->cluster[i] = 1;
   TL_TRY(make_params(backend, l, kernel));

@@ -247,6 +247,20 @@ static void take_back(placement *self, size_t mark) {
   self->placed.len = mark;
 }
 
+// Takes what happened in global memory out of `state`.
+static void forget_global(hazard_state *state) {
+  for (int s = 0; s < NUM_SETS; s++) {
+    access_set *set = &sets_of(state)[s];
+    size_t kept = 0;
+    for (size_t i = 0; i < set->len; i++) {
+      const tl_type *type = set->items[i].root->type;
+      bool is_global = type->kind == TL_TYPE_BUFFER && type->scope == TL_SCOPE_GLOBAL;  // rings are no buffers
+      if (!is_global) set->items[kept++] = set->items[i];
+    }
+    set->len = kept;
+  }
+}
+
 static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_place) {
   // What may have happened when an iteration starts: before the loop, or since the last barrier of the iteration
   // before.
@@ -256,6 +270,8 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
     take_back(self, mark);
     hazard_state body = copy_state(&entry);
     place_block(self, op->regions[0], &body, may_place);
+    // Between the tiles of a grid, as between its blocks, nothing is ordered in global memory.
+    if (tl_op_has(op, TL_ATTR_TILES)) forget_global(&body);
     changed = merge(&entry, &body);
     // The loop may not run at all: what was before it stays possible after it.
     if (!changed) merge(state, &body);

@@ -2,10 +2,14 @@
 // plan-shared: where every shared tile lies in the block's shared memory.
 //
 // Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping life
-// occupies. A life is counted in statements of the kernel's body, a loop being one statement; two tiles may share
-// memory when one's last statement comes before the other's first with a barrier between them. When the block does not
-// fit otherwise, barriers are added where a tile's life begins after another's end. A staged tile takes one copy per
-// stage.
+// occupies. A life is counted in statements of the kernel's body (of its loop over tiles when it is persistent), a loop
+// being one statement; two tiles may share memory when one's last statement comes before the other's first with a
+// barrier between them. When the block does not fit otherwise, barriers are added where a tile's life begins after
+// another's end. A staged tile takes one copy per stage.
+//
+// In a loop over tiles the tile whose life comes first is used again after the other's end, in the next turn. Nothing
+// is kept from turn to turn, so that only a barrier is needed: the loop begins with one when memory is shared and none
+// stands after the last life and before the first of the next turn.
 //
 // Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the
 // tiles.
@@ -32,6 +36,8 @@ typedef struct shared_tile {
 typedef struct shared_plan {
   tl_pass_context *context;
   tl_op *kernel;
+  tl_block *body;              // the statements by which lives are counted
+  bool is_loop;                // whether they run again and again
   TL_VEC(shared_tile) tiles;   // order of declaration
   TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
   TL_VEC(int32_t) barriers;    // positions in the kernel's body
@@ -76,6 +82,14 @@ static void extend(shared_tile *tile, int32_t position) {
   if (position > tile->last) tile->last = position;
 }
 
+// The loop over the tiles of a persistent kernel.
+static tl_op *find_tile_loop(const tl_op *kernel) {
+  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+    if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_TILES)) return op;
+  }
+  return NULL;
+}
+
 // Lives, and where barriers stand. A copy in flight keeps its tile until the next wait of the body.
 static void find_lives(shared_plan *plan) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
@@ -87,7 +101,7 @@ static void find_lives(shared_plan *plan) {
   TL_VEC(shared_tile *) in_flight = {0};
   tl_effect_list effects = {0};
   int32_t position = 0;
-  for (tl_op *op = plan->kernel->regions[0]->first; op; op = op->next, position++) {
+  for (tl_op *op = plan->body->first; op; op = op->next, position++) {
     if (op->code == TL_OP_BARRIER) tl_vec_push(&plan->barriers, position);
     if (op->code == TL_OP_ASYNC_WAIT) {
       for (size_t i = 0; i < in_flight.len; i++) extend(in_flight.items[i], position);
@@ -170,7 +184,7 @@ static void place_tiles(shared_plan *plan) {
 static bool add_barriers(shared_plan *plan) {
   bool changed = false;
   int32_t position = 0;
-  for (tl_op *op = plan->kernel->regions[0]->first; op; op = op->next, position++) {
+  for (tl_op *op = plan->body->first; op; op = op->next, position++) {
     bool begins = false;
     for (size_t i = 0; i < plan->tiles.len && !begins; i++) {
       const shared_tile *tile = &plan->tiles.items[i];
@@ -187,6 +201,30 @@ static bool add_barriers(shared_plan *plan) {
     changed = true;
   }
   return changed;
+}
+
+static bool overlaps(const shared_tile *a, const shared_tile *b) {
+  return a->is_placed && b->is_placed && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+// Whether two tiles share memory, and no barrier ends the turn of the one before the next turn of the other.
+static bool needs_barrier_between_turns(const shared_plan *plan) {
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    for (size_t j = 0; j < plan->tiles.len; j++) {
+      const shared_tile *early = &plan->tiles.items[i], *late = &plan->tiles.items[j];
+      if (i == j || early->last >= late->first || !overlaps(early, late)) continue;
+      bool ends = barrier_between(plan, late->last, INT32_MAX), begins = barrier_between(plan, -1, early->first);
+      if (!ends && !begins) return true;
+    }
+  }
+  return false;
+}
+
+static void begin_with_barrier(shared_plan *plan) {
+  tl_builder builder;
+  tl_builder_before(&builder, plan->context->module, plan->body->first);
+  builder.loc = plan->body->parent->loc;
+  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
 static void report_limit(shared_plan *plan, const tl_target *target) {
@@ -232,7 +270,11 @@ static void finish(shared_plan *plan) {
 }
 
 static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
-  shared_plan plan = {.context = context, .kernel = kernel};
+  tl_op *loop = find_tile_loop(kernel);
+  shared_plan plan = {.context = context,
+                      .kernel = kernel,
+                      .body = loop ? loop->regions[0] : kernel->regions[0],
+                      .is_loop = loop != NULL};
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
     if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
     tl_vec_push(&plan.tiles, measure(op));
@@ -244,6 +286,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
     find_lives(&plan);
     place_tiles(&plan);
   }
+  if (plan.is_loop && needs_barrier_between_turns(&plan)) begin_with_barrier(&plan);
   finish(&plan);
   if (target && plan.total > target->shared_max_bytes) report_limit(&plan, target);
   tl_vec_fini(&plan.tiles);

@@ -7,6 +7,7 @@
 // checks, and understands rings as well as what lower-rings and plan-shared make of them.
 //
 // The work is bounded: when the budget of statements is spent, what was explored has to do.
+#include "ir/affine.h"
 #include "passes/passes.h"
 #include "passes/verify_barriers_internal.h"
 #include "support/status.h"
@@ -15,6 +16,7 @@ enum {
   STATEMENT_BUDGET = 400000,
   MAX_DEPTH = 16,  // stages of a ring
   NUM_SEEDS = 6,
+  MAX_TILES = 3,  // of a persistent kernel: every pair of neighbours, and one that has both
   WHOLE_LOOP_TRIPS = 48  // longer loops jump over a multiple of every ring's depth in their middle
 };
 
@@ -50,6 +52,7 @@ typedef struct verifier {
   int64_t period;  // product-free common multiple of all depths
   int64_t max_depth;
   int64_t budget;
+  TL_VEC(int64_t) least_trips;  // of the loops whose bounds are fixed
   tl_status status;
 } verifier;
 
@@ -333,6 +336,27 @@ static void run_if(verifier *self, const tl_op *op) {
   }
 }
 
+// Ends a tile of a persistent kernel: between tiles, as between blocks, nothing is ordered in global memory.
+static void end_tile(verifier *self) {
+  size_t kept = 0;
+  for (size_t i = 0; i < self->records.len; i++) {
+    const access_record record = self->records.items[i];
+    if (self->roots.items[record.root]->code != TL_OP_TENSOR) self->records.items[kept++] = record;
+  }
+  self->records.len = kept;
+}
+
+// The first tiles of the one block that is run.
+static void run_tiles(verifier *self, const tl_op *op) {
+  int64_t tiles = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_FOR_upper));
+  if (tiles > MAX_TILES) tiles = MAX_TILES;
+  for (int64_t i = 0; i < tiles && !self->status && self->budget > 0; i++) {
+    tl_run_env_set(&self->env, op->regions[0]->args[0], i);
+    run_block(self, op->regions[0]);
+    end_tile(self);
+  }
+}
+
 static void run_for(verifier *self, const tl_op *op) {
   int64_t lower = tl_run_env_number(&self->env, tl_op_operand(op, 0));
   int64_t upper = tl_run_env_number(&self->env, tl_op_operand(op, 1));
@@ -398,7 +422,10 @@ static void run_statement(verifier *self, const tl_op *op) {
     case TL_OP_TENSOR:
       return;  // known before the run
     case TL_OP_FOR:
-      run_for(self, op);
+      if (tl_op_has(op, TL_ATTR_TILES))
+        run_tiles(self, op);
+      else
+        run_for(self, op);
       return;
     case TL_OP_IF:
       run_if(self, op);
@@ -407,6 +434,12 @@ static void run_statement(verifier *self, const tl_op *op) {
       for (uint32_t i = 0; i < op->num_results; i++)
         tl_run_env_set(&self->env, &op->results[i], (int64_t)(self->env.seed % 3));
       return;
+    case TL_OP_TILE_INDEX: {
+      int64_t tile = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile));
+      for (uint32_t i = 0; i < op->num_results; i++)
+        tl_run_env_set(&self->env, &op->results[i], (tile + (int64_t)self->env.seed) % 3);
+      return;
+    }
     default:
       break;
   }
@@ -452,6 +485,15 @@ static bool depends_on_fixed(const tl_run_env *env, const tl_value *value, int d
   return false;
 }
 
+// Trips that a loop certainly makes: pipeline starts copies of that many without asking.
+static int64_t least_trips(const tl_op *loop) {
+  tl_value *lower = tl_op_operand(loop, 0), *upper = tl_op_operand(loop, 1);
+  int64_t step, trips = 0;
+  if (!tl_value_const_int(tl_op_operand(loop, 2), &step) || step != 1 || tl_op_has(loop, TL_ATTR_WHILE)) return 0;
+  while (trips < MAX_DEPTH && tl_prove_lt_offset(lower, trips, upper)) trips++;
+  return trips;
+}
+
 static void look_at(tl_op *op, void *user) {
   shape *found = user;
   verifier *self = found->self;
@@ -467,6 +509,7 @@ static void look_at(tl_op *op, void *user) {
   if (tl_value_const_int(upper, &constant) || depends_on_fixed(&self->env, upper, 32)) return;
   tl_vec_push(&self->env.fixed_keys, upper);
   tl_vec_push(&self->env.fixed_values, 0);
+  tl_vec_push(&self->least_trips, tl_op_has(op, TL_ATTR_TILES) ? 0 : least_trips(op));
 }
 
 static void run_seeds(verifier *self, bool has_branch) {
@@ -474,21 +517,25 @@ static void run_seeds(verifier *self, bool has_branch) {
     run_once(self, seed);
 }
 
-// Trip counts 0 … S + 2 of every dynamic loop: all combinations for up to two loops, else one loop at a time.
+// Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on: all combinations for up to two loops,
+// else one loop at a time.
 static void explore(verifier *self, bool has_branch) {
-  int64_t most = self->max_depth + 2;
   size_t loops = self->env.fixed_keys.len;
-  int64_t *trips = self->env.fixed_values.items;
+  int64_t *trips = self->env.fixed_values.items, *least = self->least_trips.items;
+  int64_t most = self->max_depth + 2;
+  for (size_t i = 0; i < loops; i++) {
+    if (least[i] + 2 > most) most = least[i] + 2;
+  }
   if (loops == 0) {
     run_seeds(self, has_branch);
     return;
   }
   for (size_t focus = 0; focus < loops; focus++) {
-    for (size_t i = 0; i < loops; i++) trips[i] = self->max_depth;
-    for (trips[focus] = 0; trips[focus] <= most; trips[focus]++) run_seeds(self, has_branch);
+    for (size_t i = 0; i < loops; i++) trips[i] = least[i] > self->max_depth ? least[i] : self->max_depth;
+    for (trips[focus] = least[focus]; trips[focus] <= most; trips[focus]++) run_seeds(self, has_branch);
   }
-  for (int64_t a = 0; loops == 2 && a <= most; a++) {
-    for (int64_t b = 0; b <= most; b++) {
+  for (int64_t a = loops == 2 ? least[0] : 0; loops == 2 && a <= most; a++) {
+    for (int64_t b = least[1]; b <= most; b++) {
       trips[0] = a;
       trips[1] = b;
       run_seeds(self, has_branch);
@@ -506,6 +553,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.rings);
   tl_vec_fini(&self.records);
   tl_vec_fini(&self.roots);
+  tl_vec_fini(&self.least_trips);
   tl_run_env_fini(&self.env);
   return self.status;
 }

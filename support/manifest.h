@@ -51,6 +51,7 @@ typedef struct tl_manifest_kernel {
   tl_manifest_require *requires_;
   uint32_t num_requires;
   const tl_mexpr *grid[3];  // blocks; a zero extent launches nothing
+  bool persistent;          // blocks loop over tiles: any number of them in x is right, the grid says how many are best
   int32_t block_threads;
   int32_t math_threads;
   int64_t static_shared_bytes;

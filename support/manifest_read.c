@@ -197,12 +197,16 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
                                    {"block_threads", true},
                                    {"math_threads", true},
                                    {"cluster", true},
+                                   {"persistent", false},
                                    {"static_shared_bytes", true},
                                    {"dynamic_shared_bytes", true}};
   TL_TRY(check_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
   TL_TRY(read_face(arena, object, kernel));
   const char *where = kernel->name;
   TL_TRY(read_exprs(arena, json_object_get(object, "grid"), where, kernel->grid, 3));
+  json_t *persistent = json_object_get(object, "persistent");
+  if (persistent && !json_is_boolean(persistent)) return bad(where, "persistent must be true or false");
+  kernel->persistent = json_is_true(persistent);
   int64_t threads = 1, math = 1;
   TL_TRY(read_int(object, where, "block_threads", 1, 1024, &threads));
   TL_TRY(read_int(object, where, "math_threads", 1, 1024, &math));

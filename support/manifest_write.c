@@ -168,6 +168,10 @@ static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
     write_expr(w, kernel->grid[i]);
   }
   tl_strbuf_append_c(out, "],");
+  if (kernel->persistent) {
+    key(w, 3, "persistent");
+    tl_strbuf_append_c(out, "true,");
+  }
   write_int(w, 3, "block_threads", kernel->block_threads);
   write_int(w, 3, "math_threads", kernel->math_threads);
   write_int(w, 3, "static_shared_bytes", kernel->static_shared_bytes);
