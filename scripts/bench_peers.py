@@ -57,10 +57,15 @@ class Kernel:
         self.function = function
         self.shared = int(self.entry["dynamic_shared_bytes"])
         call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, self.shared)
+        blocks = ctypes.c_int()
+        call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), function,
+             int(self.entry["block_threads"]), ctypes.c_size_t(self.shared))
+        sms = torch.cuda.get_device_properties(0).multi_processor_count
+        self.facts = {"num_sms": sms, "resident_blocks": blocks.value * sms}
 
     def launch(self, args, dynamic=None):
         """args: tensors and scalars in the spec's order; dynamic: name → value."""
-        names = dict(dynamic or {})
+        names = {**self.facts, **(dynamic or {})}
         values, position = [], 0
         for param in self.entry["params"]:
             if param["kind"] == "tensor":
@@ -181,6 +186,65 @@ def row_matmul(size, target, **bindings):
     })
     label = " ".join(f"{k}={v}" for k, v in bindings.items())
     report(f"matmul {size}^3 bf16 [K,N] {target} {label}", "GFLOP/s", 2.0 * size**3 * 1e3 / 1e3, results, "cuBLAS")
+
+
+def row_splitk(target):
+    m, n, k = 64, 1024, 8192
+    sets = [(torch.randn(m, k, device="cuda", dtype=torch.float16), torch.randn(k, n, device="cuda", dtype=torch.float16))
+            for _ in range(4)]
+    out, product = torch.zeros(m, n, device="cuda"), torch.empty(m, n, device="cuda", dtype=torch.float16)
+    contestants = {"cuBLAS": [lambda a=a, b=b: torch.matmul(a, b, out=product) for a, b in sets]}
+    for split in (4, 8, 16):
+        kernel = Kernel("matmul_splitk", target, M=m, N=n, K=k, split=split)
+
+        def cleared(a, b, kernel=kernel):
+            out.zero_()
+            kernel.launch([a, b, out])
+
+        cleared(*sets[0])
+        close(out, sets[0][0].float() @ sets[0][1].float(), 5e-3)
+        contestants[f"tl-llc split={split}"] = [lambda a=a, b=b, k=kernel: k.launch([a, b, out]) for a, b in sets]
+        contestants[f"tl-llc split={split}, C cleared"] = [lambda a=a, b=b, f=cleared: f(a, b) for a, b in sets]
+    report(f"matmul_splitk {m}x{n}x{k} f16 {target}", "GFLOP/s", 2.0 * m * n * k * 1e3 / 1e3, race(contestants), "cuBLAS")
+
+
+def row_persistent(target, spec, work, sets, reference, tolerance, **bindings):
+    """A kernel with a block for each tile beside the same with as many blocks as fit. sets: (inputs, output) per rotation."""
+    contestants = {}
+    for choice in ("false", "true"):
+        kernel = Kernel(spec, target, persistent=choice, **bindings)
+        inputs, out = sets[0]
+        out.fill_(float("nan"))
+        kernel.launch([*inputs, out])
+        close(out, reference(*inputs), tolerance)
+        contestants[f"persistent: {choice}"] = [lambda i=i, o=o, k=kernel: k.launch([*i, o]) for i, o in sets]
+    label = " ".join(f"{k}={v}" for k, v in bindings.items())
+    report(f"{spec} {target} {label}", "GFLOP/s or MB/s", work, race(contestants), "persistent: false")
+
+
+def rows_persistent():
+    def rms(x, w):
+        return x.float() * torch.rsqrt((x.float() ** 2).mean(-1, keepdim=True) + 1e-6) * w.float()
+
+    for m, n, k in ((8192, 8192, 8192), (4096, 4096, 4096), (2304, 2048, 4096)):
+        sets = [((torch.randn(m, k, device="cuda", dtype=torch.bfloat16), torch.randn(k, n, device="cuda", dtype=torch.bfloat16)),
+                 torch.empty(m, n, device="cuda", dtype=torch.bfloat16)) for _ in range(2)]
+        row_persistent("sm_80", "matmul", 2.0 * m * n * k, sets, lambda a, b: a.float() @ b.float(), 5e-3, M=m, N=n, K=k, dtype="bf16")
+    for m, n, extra in ((65536, 768, {}), (65536, 768, {"threads": 128}), (65536, 768, {"block_M": 8}), (8192, 4096, {}),
+                        (8192, 8192, {})):
+        weight = torch.randn(n, device="cuda", dtype=torch.bfloat16)
+        xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+        sets = [((x, weight), torch.empty_like(x)) for x in xs]
+        row_persistent("sm_90a", "rms_norm", 4.0 * m * n, sets, rms, 1e-2, M=m, N=n, **extra)
+    for spec, m, n, extra in (("softmax", 65536, 1024, {}), ("softmax", 65536, 1024, {"threads_per_row": 128}),
+                              ("softmax", 8192, 8192, {}), ("online_softmax", 65536, 1024, {})):
+        xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+        sets = [((x,), torch.empty_like(x)) for x in xs]
+        row_persistent("sm_90a", spec, 4.0 * m * n, sets, lambda x: torch.softmax(x.float(), -1), 1e-2, M=m, N=n, **extra)
+    xs = [torch.randn(8192, 8192, device="cuda", dtype=torch.float16) for _ in range(4)]
+    sets = [((x,), torch.empty_like(x)) for x in xs]
+    row_persistent("sm_80", "softplus", 4.0 * 8192 * 8192, sets, lambda x: torch.nn.functional.softplus(x.float()), 1e-3,
+                   M=8192, N=8192)
 
 
 def row_vector_add(target):
@@ -403,6 +467,8 @@ ROWS = {
     "matmul4096": lambda: row_matmul(4096, "sm_80"),
     "matmul90": lambda: row_matmul(8192, "sm_90a"),
     "matmul_k32s4": lambda: row_matmul(8192, "sm_80", block_K=32, stages=4),
+    "splitk": lambda: row_splitk("sm_80"),
+    "persistent": rows_persistent,
     "vector_add": lambda: row_vector_add("sm_80"),
     "softplus": lambda: row_softplus("sm_80"),
     "w4a16": lambda: row_w4a16("sm_80"),
