@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/args.h"
 #include "emulator/checker.h"
+#include "emulator/ops.h"
 
 tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
   tl_emu_launch_state *launch = tl_emu_self->launch;
@@ -47,6 +49,7 @@ void tl_emu_check_begin(tl_emu_checker *checker) {
   tl_emu_vector_drop(checker, nothing);
   memset(checker->slots, 0, sizeof checker->slots);
   checker->next_slot = 0;
+  checker->has_tiles = false;
   checker->num_found = 0;
   checker->touched_from = SIZE_MAX;
   checker->touched_to = 0;
@@ -82,6 +85,24 @@ void tl_emu_check_end(tl_emu_checker *checker, bool finished) {
   if (checker->touched_to > checker->touched_from)
     memset(&checker->cells[checker->touched_from], 0,
            (checker->touched_to - checker->touched_from) * sizeof *checker->cells);
+}
+
+// Tiles are to each other what blocks are: nothing that one did is ordered before what the next does in global memory,
+// or initialises its shared memory.
+void tl_emu_op_tile(void *result, const void *operands, const tl_emu_site *site) {
+  (void)result;
+  (void)site;
+  tl_emu_args args = {operands, 0};
+  uint64_t tile = tl_emu_args_i64(&args);
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return;
+  tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(tl_emu_self->current->thread)];
+  checker->has_tiles = true;
+  if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
+  agent->tile = (uint32_t)tile + 1;
+  agent->tiles++;
+  agent->tile_start = agent->now;
+  agent->tile_copies = agent->copies_issued;
 }
 
 // ---- asynchronous operations

@@ -8,7 +8,7 @@
 #include "emulator/checker.h"
 #include "emulator/ops.h"
 
-// A granule of global memory: its last write and its last read, each with the cluster (+ 1) that did it.
+// A granule of global memory: its last write and its last read, each with the owner (+ 1) that did it.
 typedef struct global_cell {
   tl_emu_epoch write, read;
   uint32_t writer, reader;
@@ -145,7 +145,7 @@ static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size
                      .actor = actor,
                      .epoch = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site) |
                               (reads ? TL_EMU_EPOCH_READ : 0) | (kind >= TL_EMU_ATOMIC ? TL_EMU_EPOCH_ATOMIC : 0),
-                     .owner = tl_emu_cluster_owner(checker) + 1};
+                     .owner = tl_emu_owner(checker, actor->agent) + 1};
   bool shared = checker->launch->num_workers > 1;
   // Accesses have at most the size of what one lock stands for and are aligned to their own, but for copies in bulk,
   // which take one lock after the other.

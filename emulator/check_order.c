@@ -110,14 +110,14 @@ static tl_emu_released *find_released(tl_emu_released_table *table, const void *
   return &table->slots[at];
 }
 
-void tl_emu_release_global(tl_emu_checker *checker, const tl_emu_vector *known, const void *address) {
+void tl_emu_release_global(tl_emu_checker *checker, uint32_t owner, const tl_emu_vector *known, const void *address) {
   uint32_t num_threads = checker->num_threads;
   tl_emu_snapshot *clocks = tl_xmalloc(sizeof *clocks + num_threads * sizeof clocks->items[0]);
   clocks->refs = 1;
   memcpy(clocks->items, known->items, num_threads * sizeof clocks->items[0]);
   tl_emu_foreign *own = tl_xmalloc(sizeof *own + sizeof own->items[0]);
   *own = (tl_emu_foreign){.refs = 1, .len = 1};
-  own->items[0] = (foreign_item){tl_emu_cluster_owner(checker), clocks};
+  own->items[0] = (foreign_item){owner, clocks};
   tl_emu_foreign *all = tl_emu_foreign_join(known->foreign, own, num_threads);
   pthread_mutex_lock(&mutex);
   tl_emu_released *slot = find_released(&checker->launch->released, address);
@@ -130,7 +130,7 @@ void tl_emu_release_global(tl_emu_checker *checker, const tl_emu_vector *known, 
   tl_emu_foreign_drop(all);
 }
 
-bool tl_emu_acquire_global(tl_emu_checker *checker, tl_emu_vector **into, const void *address) {
+bool tl_emu_acquire_global(tl_emu_checker *checker, uint32_t owner, tl_emu_vector **into, const void *address) {
   pthread_mutex_lock(&mutex);
   tl_emu_foreign *released = NULL;
   if (checker->launch->released.len)
@@ -138,7 +138,7 @@ bool tl_emu_acquire_global(tl_emu_checker *checker, tl_emu_vector **into, const 
   pthread_mutex_unlock(&mutex);
   if (!released) return false;
   // What the thread itself or its cluster released comes back: it is ordered within the cluster too.
-  tl_emu_vector_learn(checker, into, released, tl_emu_cluster_owner(checker));
+  tl_emu_vector_learn(checker, into, released, owner);
   tl_emu_foreign_drop(released);
   return true;
 }

@@ -98,11 +98,17 @@ void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
                              .sequence = checker->num_found++,
                              .count = 1};
   int64_t before = seen->before ? thread_of_epoch(checker, seen->before) : -1;
+  made.tile = checker->agents[actor->agent].tile;
   if (before >= 0) {
     made.before_thread = before % block_threads;
-    made.before_block = seen->before_owner
-                            ? block_of(checker->launch, seen->before_owner - 1, (uint32_t)before / block_threads)
-                            : blocks[before / block_threads].index;
+    made.before_block = blocks[before / block_threads].index;
+  }
+  if (before >= 0 && seen->before_owner) {
+    const tl_emu_launch_state *launch = checker->launch;
+    uint32_t owner = seen->before_owner - 1;
+    // The blocks of a persistent kernel, all in x, take turns at its tiles.
+    made.before_tile = made.tile ? owner + 1 : 0;
+    made.before_block = made.tile ? owner % launch->grid[0] : block_of(launch, owner, (uint32_t)before / block_threads);
   }
   // Texts are made for what is told only: some mistakes are made at every access.
   for (size_t i = 0; i < checker->found.len; i++) {
@@ -193,7 +199,7 @@ static char *describe_agent(const tl_emu_launch_state *launch, tl_emu_epoch epoc
 }
 
 static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int64_t thread, uint64_t block,
-                      tl_emu_finding_side *side) {
+                      uint32_t tile, tl_emu_finding_side *side) {
   const tl_emu_site *site = site_of(launch, epoch);
   side->op = format_text("%s", site ? site->op : "access");
   side->call = site ? site->ordinal : 0;
@@ -208,6 +214,7 @@ static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int
   side->block[0] = (uint32_t)(block % launch->grid[0]);
   side->block[1] = (uint32_t)(block / launch->grid[0] % launch->grid[1]);
   side->block[2] = (uint32_t)(block / launch->grid[0] / launch->grid[1]);
+  side->tile = (int64_t)tile - 1;
 }
 
 static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
@@ -271,7 +278,8 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
       return format_text("an address that is a multiple of %u; this one is %u past one", raw->align,
                          (uint32_t)((uintptr_t)raw->address & (raw->align - 1)));
     case TL_EMU_FINDING_BLOCKS:
-      return format_text("a release by the one block and an acquire by the other, between the two");
+      return format_text(raw->tile ? "a release by the one tile and an acquire by the other, between the two"
+                                   : "a release by the one block and an acquire by the other, between the two");
     case TL_EMU_FINDING_ASYNC:
       return format_text("a wait for it before the end of the block");
     case TL_EMU_FINDING_MISUSE:
@@ -311,14 +319,14 @@ static const char *verb_of(tl_emu_access_kind kind) {
 static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, tl_emu_finding *out) {
   *out = (tl_emu_finding){.kind = raw->kind, .count = raw->count};
   out->kernel = format_text("%s", launch->kernel_name);
-  fill_side(launch, raw->now, raw->thread, raw->block, &out->now);
+  fill_side(launch, raw->now, raw->thread, raw->block, raw->tile, &out->now);
   out->now.action = raw->kind == TL_EMU_FINDING_ASYNC                 ? format_text("starts what nobody waits for")
                     : raw->kind == TL_EMU_FINDING_MISUSE              ? format_text("breaks a rule: %s", raw->what)
                     : raw->kind == TL_EMU_FINDING_BOUNDS && raw->what ? format_text("%s", raw->what)
                     : raw->what ? format_text("reads what nobody wrote, and %s,", raw->what)
                                 : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
   if (raw->before) {
-    fill_side(launch, raw->before, raw->before_thread, raw->before_block, &out->before);
+    fill_side(launch, raw->before, raw->before_thread, raw->before_block, raw->before_tile, &out->before);
     const char *verb = raw->before & TL_EMU_EPOCH_READ     ? "read"
                        : raw->before & TL_EMU_EPOCH_ATOMIC ? "updated"
                                                            : "wrote";

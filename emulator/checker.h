@@ -43,6 +43,8 @@ typedef struct tl_emu_agent {
   uint32_t group;  // number of committed groups
   uint32_t group_end[TL_EMU_COPY_GROUPS];
   const tl_emu_site *copy_site;  // of its last cp.async
+  // Of a persistent kernel: the tile that it works at + 1, how many it has begun, and its clocks when it began this one.
+  uint32_t tile, tiles, tile_start, tile_copies;
 } tl_emu_agent;
 
 struct tl_emu_async {
@@ -89,6 +91,7 @@ typedef struct tl_emu_raw_finding {
   uint32_t thread;           // that accesses, or that issued what accesses; in its block
   int64_t before_thread;     // the same for `before`; -1: not known
   uint64_t block, before_block;
+  uint32_t tile, before_tile;  // of a persistent kernel, + 1; 0: not known
   const void *address;
   int64_t shared_offset;  // -1: not in shared memory
   uint32_t bytes, align;
@@ -112,6 +115,7 @@ struct tl_emu_checker {
   const tl_emu_cluster *cluster;  // Borrowed.
   uint32_t checks;
   uint32_t num_threads, width;  // of the cluster; components
+  bool has_tiles;  // some thread has begun a tile of a persistent kernel
   tl_emu_agent *agents;
   tl_emu_cell *cells;       // of the blocks, by rank
   tl_emu_readers *readers;  // Owned. Of the same cells
@@ -193,12 +197,13 @@ tl_emu_foreign *tl_emu_foreign_join(tl_emu_foreign *a, tl_emu_foreign *b, uint32
 uint32_t tl_emu_foreign_clock(const tl_emu_foreign *foreign, uint32_t owner, uint32_t thread);
 // Raises `items`, clocks of the threads of cluster `owner`, to what the map says.
 void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items);
-// Releases `known`, with the components of the thread that does it, at an address of global memory.
-void tl_emu_release_global(tl_emu_checker *checker, const tl_emu_vector *known, const void *address);
-// Joins what was released there into `*into`. False: nothing was.
-bool tl_emu_acquire_global(tl_emu_checker *checker, tl_emu_vector **into, const void *address);
-// Number of the checker's cluster in the grid.
-static inline uint32_t tl_emu_cluster_owner(const tl_emu_checker *checker) {
+// Releases `known`, with the components of the thread that does it, at an address of global memory; for `owner`.
+void tl_emu_release_global(tl_emu_checker *checker, uint32_t owner, const tl_emu_vector *known, const void *address);
+// Joins what was released there into `*into`, which is of `owner`. False: nothing was.
+bool tl_emu_acquire_global(tl_emu_checker *checker, uint32_t owner, tl_emu_vector **into, const void *address);
+// Who owns an access to global memory: the agent's tile in a persistent kernel, else its cluster's number in the grid.
+static inline uint32_t tl_emu_owner(const tl_emu_checker *checker, uint32_t agent) {
+  if (checker->agents[agent].tile) return checker->agents[agent].tile - 1;
   const uint32_t *at = checker->cluster->position, *grid = checker->launch->grid, *size = checker->launch->cluster;
   return at[0] + grid[0] / size[0] * (at[1] + grid[1] / size[1] * at[2]);
 }

@@ -176,7 +176,7 @@ void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *
     return;
   }
   tl_emu_vector *known = published(checker, index);
-  tl_emu_release_global(checker, known, address);
+  tl_emu_release_global(checker, tl_emu_owner(checker, index), known, address);
   tl_emu_vector_drop(checker, known);
   tl_emu_agent *agent = &checker->agents[index];
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
@@ -189,7 +189,7 @@ void tl_emu_acquired(const void *address) {
   tl_emu_agent *agent = &checker->agents[index];
   if (in_window(address))
     acquire(checker, index, atomic_clock(checker, address));
-  else if (tl_emu_acquire_global(checker, &agent->known, address))
+  else if (tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->known, address))
     agent->released = NULL;
 }
 
@@ -243,7 +243,7 @@ void tl_emu_release_atomic_relaxed(tl_emu_checker *checker, uint32_t index, cons
   if (in_window(address))
     release_fenced(checker, index, atomic_clock(checker, address));
   else
-    tl_emu_release_global(checker, at_fence, address);
+    tl_emu_release_global(checker, tl_emu_owner(checker, index), at_fence, address);
 }
 
 void tl_emu_wrote_relaxed(const void *address) {
@@ -261,7 +261,7 @@ void tl_emu_observed(const void *address) {
   }
   tl_emu_agent *agent = &checker->agents[index];
   if (!agent->observed) agent->observed = tl_emu_vector_create(checker);
-  tl_emu_acquire_global(checker, &agent->observed, address);
+  tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->observed, address);
 }
 
 void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask) {

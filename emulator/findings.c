@@ -108,6 +108,7 @@ static void print_where(const char *kernel, const tl_emu_finding_side *side, tl_
 
 static void print_block(const tl_emu_finding_side *side, tl_strbuf *out) {
   tl_strbuf_appendf(out, " of block (%u, %u, %u)", side->block[0], side->block[1], side->block[2]);
+  if (side->tile >= 0) tl_strbuf_appendf(out, ", tile %lld,", (long long)side->tile);
 }
 
 static void print_op(const tl_emu_finding_side *side, tl_strbuf *out) {
@@ -178,6 +179,7 @@ static void print_json_side(const char *key, const tl_emu_finding_side *side, tl
   print_string("file", side->file, out);
   tl_strbuf_appendf(out, ", \"line\": %u, ", side->line);
   print_string("text", side->text, out);
+  if (side->tile >= 0) tl_strbuf_appendf(out, ", \"tile\": %lld", (long long)side->tile);
   tl_strbuf_appendf(out, ", \"block\": [%u, %u, %u], \"thread\": %d}", side->block[0], side->block[1], side->block[2],
                     side->thread);
 }

@@ -38,6 +38,7 @@ typedef struct tl_emu_finding_side {
   uint32_t line;  // 0: not known
   char *text;     // that line of the spec; NULL when not known
   uint32_t block[3];
+  int64_t tile;    // of a persistent kernel; -1: not known, or none
   int32_t thread;  // of its block
 } tl_emu_finding_side;
 

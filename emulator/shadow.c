@@ -109,12 +109,24 @@ static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell
   }
 }
 
+// Whether the write belongs to a tile before the one that the reader is at: what it left in shared memory is nothing
+// that the reader may count on.
+static bool __attribute__((noinline)) is_of_earlier_tile(const access *a, tl_emu_epoch write) {
+  const tl_emu_checker *checker = a->checker;
+  uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
+  if (agent >= 2 * checker->num_threads || write == TL_EMU_EPOCH_READ) return false;
+  const tl_emu_agent *reader = &checker->agents[a->actor->agent], *writer = &checker->agents[agent % checker->num_threads];
+  if (writer->tiles != reader->tiles) return writer->tiles < reader->tiles;
+  return agent < checker->num_threads ? clock < writer->tile_start : clock <= writer->tile_copies;
+}
+
 static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (same_agent_and_clock(cell->reads[0], a->epoch)) return;  // nothing was written since
   if (__builtin_expect(!cell->write, 0)) {
     if (a->inits) read_unwritten(a, cell, index);
   } else {
     check_write_before(a, cell->write, index);
+    if (a->checker->has_tiles && a->inits && is_of_earlier_tile(a, cell->write)) read_unwritten(a, cell, index);
   }
   for (int i = 0; i < TL_EMU_CELL_READERS; i++) {
     if (!cell->reads[i] || happened_before(cell->reads[i], a->actor)) {
@@ -135,6 +147,8 @@ static void __attribute__((noinline)) end_readers(access *a, size_t index) {
 static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (cell->write) {
     check_write_before(a, cell->write, index);
+    if (a->checker->has_tiles && a->kind == TL_EMU_ATOMIC && a->inits && is_of_earlier_tile(a, cell->write))
+      read_unwritten(a, cell, index);
   } else if (a->kind == TL_EMU_ATOMIC && a->inits) {
     read_unwritten(a, cell, index);
   }

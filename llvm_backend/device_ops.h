@@ -56,7 +56,8 @@ typedef enum tl_device_effect {
   TL_DEVICE_EFFECT_WRITE,
   TL_DEVICE_EFFECT_ATOMIC,
   TL_DEVICE_EFFECT_ASYNC,  // starts, closes or waits for asynchronous copies
-  TL_DEVICE_EFFECT_SYNC
+  TL_DEVICE_EFFECT_SYNC,
+  TL_DEVICE_EFFECT_MARK  // none on memory, but each execution counts
 } tl_device_effect;
 
 typedef struct tl_device_op {

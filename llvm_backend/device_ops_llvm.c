@@ -66,6 +66,8 @@ static uint64_t memory_effects(tl_device_effect effect) {
       return 2;
     case TL_DEVICE_EFFECT_ATOMIC:
       return 3;
+    case TL_DEVICE_EFFECT_MARK:
+      return 3 << 2;
     case TL_DEVICE_EFFECT_ASYNC:
     case TL_DEVICE_EFFECT_SYNC:
       break;

@@ -255,6 +255,9 @@ void tl_lower_op_GRID(tl_lower *l, tl_op *op) {
 
 void tl_lower_op_TILE_INDEX(tl_lower *l, tl_op *op) {
   LLVMValueRef *index = TL_NEW_ARRAY(&l->arena, LLVMValueRef, op->num_results + 1);
-  unfold_grid(l, op, tl_lower_get(l, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile), 0), index);
+  LLVMValueRef tile = tl_lower_get(l, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile), 0);
+  LLVMValueRef number = LLVMBuildZExt(l->builder, tile, l->session->i64, "");
+  tl_session_call_device(l->session, l->builder, TL_DEVOP_TILE, &number, 1);
+  unfold_grid(l, op, tile, index);
   set_indices(l, op, index);
 }
