@@ -43,7 +43,8 @@ typedef struct tl_emu_agent {
   uint32_t group;  // number of committed groups
   uint32_t group_end[TL_EMU_COPY_GROUPS];
   const tl_emu_site *copy_site;  // of its last cp.async
-  // Of a persistent kernel: the tile that it works at + 1, how many it has begun, and its clocks when it began this one.
+  // Of a persistent kernel: the tile that it works at + 1, how many it has begun, and its clocks when it began this
+  // one.
   uint32_t tile, tiles, tile_start, tile_copies;
 } tl_emu_agent;
 
@@ -115,7 +116,7 @@ struct tl_emu_checker {
   const tl_emu_cluster *cluster;  // Borrowed.
   uint32_t checks;
   uint32_t num_threads, width;  // of the cluster; components
-  bool has_tiles;  // some thread has begun a tile of a persistent kernel
+  bool has_tiles;               // some thread has begun a tile of a persistent kernel
   tl_emu_agent *agents;
   tl_emu_cell *cells;       // of the blocks, by rank
   tl_emu_readers *readers;  // Owned. Of the same cells

@@ -115,7 +115,8 @@ static bool __attribute__((noinline)) is_of_earlier_tile(const access *a, tl_emu
   const tl_emu_checker *checker = a->checker;
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
   if (agent >= 2 * checker->num_threads || write == TL_EMU_EPOCH_READ) return false;
-  const tl_emu_agent *reader = &checker->agents[a->actor->agent], *writer = &checker->agents[agent % checker->num_threads];
+  const tl_emu_agent *reader = &checker->agents[a->actor->agent],
+                     *writer = &checker->agents[agent % checker->num_threads];
   if (writer->tiles != reader->tiles) return writer->tiles < reader->tiles;
   return agent < checker->num_threads ? clock < writer->tile_start : clock <= writer->tile_copies;
 }

@@ -93,12 +93,10 @@ void tl_lower_index_binary(tl_lower *l, tl_op *op) {
 }
 
 void tl_lower_op_BLOCK_ID(tl_lower *l, tl_op *op) {
-  tl_lower_set_one(l, tl_op_result(op, 0),
-                   tl_session_call_device(l->session, l->builder, TL_DEVOP_CTAID_X, NULL, 0));
+  tl_lower_set_one(l, tl_op_result(op, 0), tl_session_call_device(l->session, l->builder, TL_DEVOP_CTAID_X, NULL, 0));
 }
 void tl_lower_op_NUM_BLOCKS(tl_lower *l, tl_op *op) {
-  tl_lower_set_one(l, tl_op_result(op, 0),
-                   tl_session_call_device(l->session, l->builder, TL_DEVOP_NCTAID_X, NULL, 0));
+  tl_lower_set_one(l, tl_op_result(op, 0), tl_session_call_device(l->session, l->builder, TL_DEVOP_NCTAID_X, NULL, 0));
 }
 void tl_lower_op_THREAD_ID(tl_lower *l, tl_op *op) {
   tl_lower_set_one(l, tl_op_result(op, 0), l->tid);

@@ -45,8 +45,8 @@ static tl_op *make_loop(tl_module *module, tl_op *before, const tl_op *grid) {
   tl_builder_before(&builder, module, before);
   builder.loc = grid->loc;
   const tl_type *index = tl_type_index(module);
-  tl_value *tiles = tl_build_index(&builder, 1);
-  for (uint32_t d = 0; d < grid->num_operands; d++) tiles = tl_index_mul(&builder, tiles, tl_op_operand(grid, d));
+  tl_value *tiles = tl_op_operand(grid, 0);
+  for (uint32_t d = 1; d < grid->num_operands; d++) tiles = tl_index_mul(&builder, tiles, tl_op_operand(grid, d));
   tl_value *block = tl_op_result(tl_build(&builder, TL_OP_BLOCK_ID, NULL, &index, 1), 0);
   tl_value *blocks = tl_op_result(tl_build(&builder, TL_OP_NUM_BLOCKS, NULL, &index, 1), 0);
   // Of more blocks than tiles each has one tile or none; the bound keeps the loop's arithmetic narrow.

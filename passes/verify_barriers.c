@@ -16,7 +16,7 @@ enum {
   STATEMENT_BUDGET = 400000,
   MAX_DEPTH = 16,  // stages of a ring
   NUM_SEEDS = 6,
-  MAX_TILES = 3,  // of a persistent kernel: every pair of neighbours, and one that has both
+  MAX_TILES = 3,         // of a persistent kernel: every pair of neighbours, and one that has both
   WHOLE_LOOP_TRIPS = 48  // longer loops jump over a multiple of every ring's depth in their middle
 };
 
@@ -517,8 +517,8 @@ static void run_seeds(verifier *self, bool has_branch) {
     run_once(self, seed);
 }
 
-// Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on: all combinations for up to two loops,
-// else one loop at a time.
+// Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on: all combinations for up to two
+// loops, else one loop at a time.
 static void explore(verifier *self, bool has_branch) {
   size_t loops = self->env.fixed_keys.len;
   int64_t *trips = self->env.fixed_values.items, *least = self->least_trips.items;

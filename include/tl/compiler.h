@@ -24,8 +24,9 @@ typedef enum tl_diagnostics_format { TL_DIAGNOSTICS_TEXT, TL_DIAGNOSTICS_JSON } 
 TL_API TL_MUST_USE tl_status tl_compiler_create(tl_compiler **out_compiler);
 TL_API void tl_compiler_destroy(tl_compiler *compiler);
 
-// Binds a param (or `threads`, `fast_math`) as -D does: tl_compiler_bind(c, "M", "8192"), (c, "dtype", "bf16"). `value`
-// is an expression of the spec language. A later binding of the same name replaces it. Texts are copied.
+// Binds a param (or `threads`, `persistent`, `fast_math`) as -D does: tl_compiler_bind(c, "M", "8192"), (c, "dtype",
+// "bf16"). `value` is an expression of the spec language. A later binding of the same name replaces it. Texts are
+// copied.
 TL_API TL_MUST_USE tl_status tl_compiler_bind(tl_compiler *compiler, const char *name, const char *value);
 TL_API void tl_compiler_clear_bindings(tl_compiler *compiler);
 // "sm_80", "sm_90a", …; NULL: the spec's own, else sm_80. INVALID_ARGUMENT when unknown.

@@ -312,6 +312,52 @@ START_TEST(too_many_blocks_is_a_diagnostic) {
 }
 END_TEST
 
+// Tile numbers take 64 bits only where they may need them; the blocks lie in x.
+START_TEST(persistent_kernels_loop_over_tiles) {
+  static const struct {
+    const char *extents, *grid;
+    bool is_wide;
+  } cases[] = {{"%n, %m", "min(35000000, resident_blocks)", false},
+               {"%n, %n", "min(4900000000, resident_blocks)", true},
+               {"%n, %d", "min(70000 * d, resident_blocks)", true}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    fixture f;
+    char text[1024];
+    snprintf(text, sizeof text,
+             "module scheduled sm_80\n"
+             "kernel {name = \"k\", threads = 32, persistent = on, shared_bytes = 0} do {\n"
+             "  %%n = const {value = 70000} : index\n  %%m = const {value = 500} : index\n"
+             "  %%c1 = const {value = 1} : index\n  %%d = dyn_param {name = \"d\"} : index\n"
+             "  %%Y = tensor dims(%%n) strides(%%c1) {name = \"Y\", arg = 0, access = out, align = 16} : "
+             "buffer<global i32 70000>\n"
+             "  %%a, %%b = grid %s {names = \"a,b\"} : index, index\n"
+             "  %%x = const {value = 1} : i32\n"
+             "  store value(%%x) buffer(%%Y) index(%%a) {check = [0]}\n"
+             "}\n",
+             cases[i].extents);
+    parse(&f, text);
+    const tl_target *target = tl_target_find(TL_STR("sm_80"));
+    tl_pass_options passes = {.passes = "loop-tiles", .pass_limit = -1, .verify_each = true};
+    check_status(&f, tl_passes_run(f.module, target, &passes, &f.diags));
+    check_status(&f, lower(&f, target, (tl_backend_options){.opt_level = 3}));
+    const tl_manifest *manifest = NULL;
+    check_status(&f, tl_backend_manifest(f.backend, &manifest));
+    const tl_manifest_kernel *kernel = &manifest->kernels[0];
+    ck_assert(kernel->persistent);
+    tl_strbuf grid = {0};
+    tl_mexpr_print(kernel->grid[0], &grid);
+    ck_assert_str_eq(tl_strbuf_c(&grid), cases[i].grid);
+    tl_strbuf_fini(&grid);
+    check_status(&f, tl_backend_emit_ptx(f.backend, &f.ptx));
+    const char *ptx = tl_strbuf_c(&f.ptx);
+    ck_assert_ptr_nonnull(strstr(ptx, "%nctaid.x"));
+    ck_assert_ptr_null(strstr(ptx, "ctaid.y"));
+    ck_assert_int_eq(strstr(ptx, "64 \t%p") != NULL, cases[i].is_wide);  // the comparison of tile numbers
+    fini(&f);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("backend_lower");
   TCase *tests = tcase_create("lower");
@@ -326,6 +372,7 @@ int main(void) {
   tcase_add_test(tests, ptx_version_can_be_raised_but_not_lowered);
   tcase_add_test(tests, llvm_ir_can_be_printed_before_and_after);
   tcase_add_test(tests, too_many_blocks_is_a_diagnostic);
+  tcase_add_test(tests, persistent_kernels_loop_over_tiles);
   tcase_add_loop_test(tests, every_conversion_can_be_selected, 0, 2 * NUM_DTYPES);
   tcase_add_loop_test(tests, every_atomic_can_be_selected, 0, 2 * NUM_DTYPES);
   suite_add_tcase(suite, tests);

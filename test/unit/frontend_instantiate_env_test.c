@@ -104,6 +104,16 @@ START_TEST(bindings_replace_params) {
   tl_binding threads = bind("threads", "256");
   ck_assert(create(&threads, 1, false, &env));
   ck_assert_int_eq(env.threads, 256);
+  ck_assert_int_eq(env.persistent, TL_SWITCH_AUTO);
+  tl_binding persistent = bind("persistent", "M > 50");
+  ck_assert(create(&persistent, 1, false, &env));
+  ck_assert_int_eq(env.persistent, TL_SWITCH_ON);
+  persistent = bind("persistent", "false");
+  ck_assert(create(&persistent, 1, false, &env));
+  ck_assert_int_eq(env.persistent, TL_SWITCH_OFF);
+  persistent = bind("persistent", "auto");
+  ck_assert(create(&persistent, 1, false, &env));
+  ck_assert_int_eq(env.persistent, TL_SWITCH_AUTO);
   threads = bind("threads", "auto");
   ck_assert(create(&threads, 1, false, &env));
   ck_assert_int_eq(env.threads, 0);
@@ -129,9 +139,10 @@ END_TEST
 
 START_TEST(bad_bindings) {
   tl_env env;
-  tl_binding items[] = {bind("Mm", "1"),       bind("M", "1 // 0"),      bind("scale", "undefined"),
-                        bind("threads", "33"), bind("fast_math", "0.5"), bind("cols", "3")};
-  for (uint32_t i = 0; i < 6; ++i) {
+  tl_binding items[] = {
+      bind("Mm", "1"),          bind("M", "1 // 0"), bind("scale", "undefined"), bind("threads", "33"),
+      bind("fast_math", "0.5"), bind("cols", "3"),   bind("persistent", "maybe")};
+  for (uint32_t i = 0; i < 7; ++i) {
     size_t before = diags.num_errors;
     ck_assert(!create(&items[i], 1, false, &env));
     ck_assert_uint_eq(diags.num_errors, before + 1);

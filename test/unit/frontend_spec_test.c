@@ -45,7 +45,7 @@ START_TEST(sections) {
                 "views:\n  V: B as f16[2, 4]\n"
                 "requires: M > 0\n"
                 "grid:\n  bx: h\n  by: 2\n"
-                "threads: auto\nfast_math: true\nrasterize: {panel: 8, order: column}\n"
+                "threads: auto\npersistent: auto\nfast_math: true\nrasterize: {panel: 8, order: column}\n"
                 "shared:\n  a, b2: f16[4, 8] layout pad(8)\n"
                 "fragment:\n  acc: f32[4]\n");
   ck_assert(tl_str_is(k->name, "k") && tl_str_is(k->doc, "a") && tl_str_is(k->target, "sm_80"));
@@ -69,6 +69,7 @@ START_TEST(sections) {
   ck_assert_uint_eq(k->num_requires, 1);
   ck_assert_uint_eq(k->num_grid, 2);
   assert_expr(k->threads, "auto");
+  assert_expr(k->persistent, "auto");
   assert_expr(k->fast_math, "true");
   assert_expr(k->raster_panel, "8");
   ck_assert(tl_str_is(k->raster_order, "column"));

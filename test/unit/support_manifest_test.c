@@ -162,7 +162,9 @@ static tl_manifest sample(void) {
 
 START_TEST(round_trips) {
   tl_manifest manifest = sample();
-  for (int with_prefix = 0; with_prefix < 2; with_prefix++) {
+  for (int run = 0; run < 4; run++) {
+    bool with_prefix = run % 2 != 0;
+    manifest.kernels[0].persistent = run >= 2;
     tl_strbuf out, again;
     tl_strbuf_init(&out);
     tl_strbuf_init(&again);
@@ -176,6 +178,7 @@ START_TEST(round_trips) {
     ck_assert_str_eq(read.kernels[0].doc, "line one\n\"two\"");
     ck_assert_int_eq(read.kernels[0].params[2].divisor, 8);
     ck_assert_int_eq(read.ptx_version, 70);
+    ck_assert(read.kernels[0].persistent == manifest.kernels[0].persistent);
     tl_manifest_write(&read, prefix, &again);
     ck_assert_int_eq(again.len, written);
     ck_assert_int_eq(memcmp(again.data, out.data, written), 0);
@@ -216,6 +219,7 @@ START_TEST(refuses_what_it_does_not_know) {
       {"\"name\": \"k\",", "", TL_STATUS_INVALID_ARGUMENT},
       {"\"cluster\": [1, 1, 1]", "\"cluster\": [0, 1, 1]", TL_STATUS_INVALID_ARGUMENT},
       {"\"M * 4\"", "\"M * \"", TL_STATUS_INVALID_ARGUMENT},
+      {"\"block_threads\": 160", "\"persistent\": 1, \"block_threads\": 160", TL_STATUS_INVALID_ARGUMENT},
       {"\"block_threads\": 160", "\"block_threads\": 2000", TL_STATUS_INVALID_ARGUMENT},
       {"\"strides\": [\"64 * s0\", 1]", "\"strides\": [1]", TL_STATUS_INVALID_ARGUMENT},
       {"\"7.0\"", "\"seven\"", TL_STATUS_INVALID_ARGUMENT},
