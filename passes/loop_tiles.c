@@ -2,7 +2,7 @@
 // loop-tiles: the body of a persistent kernel becomes a loop over the tiles of its grid.
 //
 //   %bx, %by = grid %m, %n             %bx, %by = grid %m, %n
-//   statements                    →    for lower(%block_id) upper(%m * %n) step(%num_blocks) {tiles} do (%tile) {
+//   statements                    →    for lower(%block) upper(%m * %n) step(%blocks) {tiles} do (%tile) {
 //                                        %bx_1, %by_1 = tile_index extents(%m, %n) tile(%tile)
 //                                        statements
 //                                      }
@@ -49,11 +49,12 @@ static tl_op *make_loop(tl_module *module, tl_op *before, const tl_op *grid) {
   for (uint32_t d = 1; d < grid->num_operands; d++) tiles = tl_index_mul(&builder, tiles, tl_op_operand(grid, d));
   tl_value *block = tl_op_result(tl_build(&builder, TL_OP_BLOCK_ID, NULL, &index, 1), 0);
   tl_value *blocks = tl_op_result(tl_build(&builder, TL_OP_NUM_BLOCKS, NULL, &index, 1), 0);
-  // Of more blocks than tiles each has one tile or none; the bound keeps the loop's arithmetic narrow.
+  // Of more blocks than tiles each has one tile or none; the bounds keep the loop's arithmetic narrow.
   tl_value *one = tl_build_index(&builder, 1);
   tl_value *most = tl_index_max(&builder, tiles, one);
+  tl_value *first = tl_index_min(&builder, block, tiles);
   tl_value *step = tl_index_min(&builder, blocks, most);
-  tl_group groups[] = {TL_GROUP_OF(block), TL_GROUP_OF(tiles), TL_GROUP_OF(step), TL_GROUP_EMPTY};
+  tl_group groups[] = {TL_GROUP_OF(first), TL_GROUP_OF(tiles), TL_GROUP_OF(step), TL_GROUP_EMPTY};
   tl_op *loop = tl_build(&builder, TL_OP_FOR, groups, NULL, 0);
   tl_op_set_unit(module, loop, TL_ATTR_TILES);
   tl_block_add_arg(module, loop->regions[0], index, "tile");
