@@ -11,6 +11,7 @@
 typedef struct tl_body_facts {
   bool nested;    // holds regions or uses local arrays: one element at a time
   bool extracts;  // reads tile values: their registers have no run-time index
+  bool narrows;   // rounds f32 to f16 or bf16: two elements are one instruction
   int32_t ops;
   tl_parallel *parallel;
 } tl_body_facts;
@@ -26,6 +27,10 @@ static void look_at(tl_op *op, void *user) {
   facts->ops++;
   if (op->code != TL_OP_PARALLEL && op->num_regions > 0) facts->nested = true;
   if (op->code == TL_OP_EXTRACT) facts->extracts = true;
+  if (op->code == TL_OP_CAST && tl_op_operand(op, 0)->type->dtype == TL_DTYPE_F32) {
+    tl_dtype to = tl_op_result(op, 0)->type->dtype;
+    facts->narrows |= to == TL_DTYPE_F16 || to == TL_DTYPE_BF16;
+  }
   for (uint32_t i = 0; i < op->num_operands; i++) {
     const tl_type *type = tl_op_operand(op, i)->type;
     if (type->kind != TL_TYPE_BUFFER || type->scope != TL_SCOPE_LOCAL) continue;
@@ -151,6 +156,7 @@ void tl_lower_op_PARALLEL(tl_lower *l, tl_op *op) {
   tl_body_facts facts = {.parallel = &parallel};
   tl_walk(op, look_at, &facts);
   int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
+  if (facts.narrows && vec == 1) vec = 2;
   parallel.width = tl_lower_group_width(layout, facts.nested ? 1 : vec, &parallel.vec_dim);
   parallel.cp_async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC;
   tl_results results = {0};

@@ -139,6 +139,23 @@ static void keep_operands(tl_schedule_problem *problem) {
   }
 }
 
+// A gemm that reads the same B as one with whole rows gets whole rows too: then a warp's fragments of B are those of
+// the other, and are read once for both.
+static void share_operands(tl_schedule_problem *problem) {
+  for (int32_t g = 0; g < problem->num_gemms; g++) {
+    const tl_op *rows = problem->gemms[g];
+    if (problem->shapes[g].policy != TL_POLICY_FULL_ROW || !problem->use_mma[g]) continue;
+    for (int32_t h = 0; h < problem->num_gemms; h++) {
+      const tl_op *gemm = problem->gemms[h];
+      bool same = tl_op_arg(gemm, TL_GROUP_GEMM_b) == tl_op_arg(rows, TL_GROUP_GEMM_b) &&
+                  gemm->parent == rows->parent &&
+                  tl_op_has(gemm, TL_ATTR_TRANS_B) == tl_op_has(rows, TL_ATTR_TRANS_B) &&
+                  problem->shapes[h].inst == problem->shapes[g].inst;
+      if (h != g && same) give_whole_rows(problem, tl_op_arg(gemm, TL_GROUP_GEMM_acc));
+    }
+  }
+}
+
 // ---- collecting the problem
 
 // Whether the op copies from global into `alloc` (or into a view of it): what a pipeline can run ahead.
@@ -380,6 +397,7 @@ static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_walk(kernel, collect_op, &problem);
   if (tl_diags_has_errors(context->diags)) return;
   keep_operands(&problem);
+  share_operands(&problem);
   measure_loops(&problem);
   tl_plan plan = tl_schedule_best(&problem);
   if (tl_schedule_operands(&problem, &plan)) tl_schedule_plan(&problem, plan.threads, &plan);
