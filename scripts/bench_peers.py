@@ -301,8 +301,8 @@ def row_w4a16(target):
     report(f"matmul_w4a16 {m}x{n}x{k} {target}, peer cuBLAS f16", "GFLOP/s", 2.0 * m * n * k * 1e3 / 1e3, results, "cuBLAS")
 
 
-def rate_rows(title, spec, target, work, sets, peer, reference, tolerance, **bindings):
-    """One row of a bandwidth kernel beside a copy and torch.compile. sets: (inputs, output) per rotation."""
+def rate_rows(title, spec, target, work, sets, peer, reference, tolerance, copies=True, **bindings):
+    """One row of a bandwidth kernel beside a copy (where `copies`) and torch.compile. sets: (inputs, output) per rotation."""
     kernel = Kernel(spec, target, **bindings)
     inputs, out = sets[0]
     out.fill_(float("nan"))
@@ -310,11 +310,13 @@ def rate_rows(title, spec, target, work, sets, peer, reference, tolerance, **bin
     close(out, reference(*inputs), tolerance)
     compiled = torch.compile(peer)
     compiled(*inputs)
-    results = race({
-        "copy kernel": [lambda x=i[0]: torch.neg(x) for i, _ in sets],
+    contestants = {
         "torch.compile": [lambda i=i: compiled(*i) for i, _ in sets],
         "tl-llc": [lambda i=i, o=o: kernel.launch([*i, o]) for i, o in sets],
-    })
+    }
+    if copies:
+        contestants["copy kernel"] = [lambda x=i[0]: torch.neg(x) for i, _ in sets]
+    results = race(contestants)
     label = " ".join(f"{k}={v}" for k, v in bindings.items())
     report(f"{title} {target} {label}", "MB/s", work, results, "torch.compile")
 
@@ -349,7 +351,7 @@ def row_row_sum(target):
     xs = [torch.randn(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(4)]
     sets = [((x,), torch.empty(m, device="cuda")) for x in xs]
     rate_rows(f"row_sum {m}x{n} bf16", "row_sum", target, 2.0 * m * n, sets, lambda x: x.float().sum(-1),
-              lambda x: x.float().sum(-1), 1e-3, M=m, N=n)
+              lambda x: x.float().sum(-1), 1e-3, copies=False, M=m, N=n)
 
 
 def row_flash_attention(target):
