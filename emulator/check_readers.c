@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Readers of a granule of shared memory beyond those that its cell has room for: chains of small blocks, as long as there
-// are readers that nothing orders. A write, which all of them must be ordered with, frees the chain.
+// Readers of a granule of shared memory beyond those that its cell has room for: chains of small blocks, as long as
+// there are readers that nothing orders. A write, which all of them must be ordered with, frees the chain.
 #include <stdlib.h>
 #include <string.h>
 
