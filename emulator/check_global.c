@@ -97,6 +97,8 @@ typedef struct global_access {
   uint32_t owner;
   tl_emu_epoch found;  // what is not ordered with the access; 0: nothing
   uint32_t found_owner;
+  bool proxies;           // the access goes through the async proxy: writes of the generic one before it need a fence
+  tl_emu_epoch unfenced;  // one of this cluster that has none; 0: all have
 } global_access;
 
 static bool is_ordered(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {
@@ -114,6 +116,12 @@ static void conflict(global_access *a, tl_emu_epoch epoch, uint32_t owner) {
   a->found_owner = owner;
 }
 
+// What other clusters have fenced is not known here.
+static void look_for_fence(global_access *a, tl_emu_epoch write, uint32_t writer) {
+  if (!a->proxies || a->unfenced || !write || writer != a->owner || (write & TL_EMU_EPOCH_ASYNC_PROXY)) return;
+  if (!tl_emu_is_fenced(a->checker, write, a->actor)) a->unfenced = write;
+}
+
 static void check_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
   bool reads = a->epoch & TL_EMU_EPOCH_READ;
   // Only copies read a part of a granule: not enough to tell of.
@@ -122,6 +130,7 @@ static void check_cells(global_access *a, global_cell *cells, size_t offset, siz
   for (size_t i = first; i < end; i++) {
     global_cell *cell = &cells[i];
     conflict(a, cell->write, cell->writer);
+    look_for_fence(a, cell->write, cell->writer);
     if (reads) {
       // The read of another cluster stays: it is what a write of this one would not see itself.
       if (cell->read && cell->reader != a->owner && !is_ordered(a, cell->read, cell->reader)) continue;
@@ -145,7 +154,8 @@ static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size
                      .actor = actor,
                      .epoch = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site) |
                               (reads ? TL_EMU_EPOCH_READ : 0) | (kind >= TL_EMU_ATOMIC ? TL_EMU_EPOCH_ATOMIC : 0),
-                     .owner = tl_emu_owner(checker, actor->agent) + 1};
+                     .owner = tl_emu_owner(checker, actor->agent) + 1,
+                     .proxies = (checker->checks & TL_EMU_CHECK_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY)};
   bool shared = checker->launch->num_workers > 1;
   // Accesses have at most the size of what one lock stands for and are aligned to their own, but for copies in bulk,
   // which take one lock after the other.
@@ -160,6 +170,8 @@ static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size
     if (shared) unlock(flag);
     done += part;
   }
+  if (a.unfenced && !a.found)
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0});
   if (!a.found) return;
   bool same = a.found_owner == a.owner;
   if (!(checker->checks & (same ? TL_EMU_CHECK_RACE : TL_EMU_CHECK_BLOCKS))) return;

@@ -186,6 +186,12 @@ typedef struct tl_emu_actor {
 tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site);
 tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t agent, const tl_emu_site *site);
 bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
+// Whether the async proxy sees a write of the generic one: its thread fenced between the write and what orders the two.
+static inline bool tl_emu_is_fenced(const tl_emu_checker *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
+  uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
+  if (agent >= checker->num_threads) return true;
+  return clock <= (agent == actor->agent ? actor->fenced : actor->known->items[checker->width + agent]);
+}
 bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          size_t align, tl_emu_access_kind kind);
 

@@ -57,13 +57,6 @@ bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
   return happened_before(epoch, actor);
 }
 
-// Whether the async proxy sees a write of the generic one: its thread fenced between the write and what orders the two.
-static inline bool is_fenced(const tl_emu_checker *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
-  uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
-  if (agent >= checker->num_threads) return true;
-  return clock <= (agent == actor->agent ? actor->fenced : actor->known->items[checker->width + agent]);
-}
-
 // ---- cells
 
 typedef struct access {
@@ -104,7 +97,7 @@ static inline bool both_atomic(const access *a, tl_emu_epoch other) {
 static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell) {
   if (a->races && !happened_before(write, a->actor) && !both_atomic(a, write)) {
     tell(a, TL_EMU_FINDING_RACE, write, cell);
-  } else if (a->proxies && !(write & TL_EMU_EPOCH_ASYNC_PROXY) && !is_fenced(a->checker, write, a->actor)) {
+  } else if (a->proxies && !(write & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(a->checker, write, a->actor)) {
     tell(a, TL_EMU_FINDING_PROXY, write, cell);
   }
 }

@@ -72,7 +72,10 @@ static void verify_shared_layout(tl_verifier *verifier, const tl_op *op, const t
   }
   int32_t mask = layout->swizzle_mask;
   if (mask == 0) return;
-  if (mask != 1 && mask != 3 && mask != 7) tl_verify_fail(verifier, op, "the swizzle mask is not 1, 3 or 7");
+  if (mask != 1 && mask != 3 && mask != 7) {
+    tl_verify_fail(verifier, op, "the swizzle mask is not 1, 3 or 7");
+    return;
+  }
   if (layout->swizzle_shift < 0 || layout->swizzle_shift > 30)
     tl_verify_fail(verifier, op, "the swizzle shift is out of range");
   // Chunks are exchanged inside groups of mask + 1: a row holds whole groups.

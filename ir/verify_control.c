@@ -2,6 +2,8 @@
 // Verifier rules of ops with regions: region arguments, yields and results.
 #include "ir/verify_internal.h"
 
+static const int64_t MAX_ELEMENTS = (int64_t)1 << 30;  // of one statement (TL0432)
+
 // What the region yields; a region without a yield yields nothing. False when the number is wrong.
 static bool verify_yield_count(tl_verifier *verifier, const tl_op *op, uint32_t region, uint32_t wanted) {
   const tl_op *yield = tl_block_terminator(op->regions[region]);
@@ -73,7 +75,8 @@ static void verify_if(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
-// Result r of rank n takes the next n entries of `maps`: for each of its dims the loop dim that walks it.
+// Result r of rank n takes the next n entries of `maps`: for each of its dims the loop dim that walks it, no two the
+// same.
 static void verify_parallel_results(tl_verifier *verifier, const tl_op *op, const tl_attr *extents) {
   const tl_attr *maps = tl_op_attr(op, TL_ATTR_MAPS);
   int32_t at = 0, num_maps = maps ? maps->v.ints.len : 0;
@@ -95,6 +98,11 @@ static void verify_parallel_results(tl_verifier *verifier, const tl_op *op, cons
         tl_verify_fail(verifier, op, "'maps' does not walk dim %d of result %u", d, r);
         return;
       }
+      for (int32_t other = 1; other <= d; other++) {
+        if (maps->v.ints.items[at - other] != dim) continue;
+        tl_verify_fail(verifier, op, "'maps' walks dims %d and %d of result %u by one loop dim", d - other, d, r);
+        return;
+      }
     }
   }
   if (at != num_maps) tl_verify_fail(verifier, op, "'maps' has %d entries, %d are needed", num_maps, at);
@@ -104,13 +112,22 @@ static void verify_parallel(tl_verifier *verifier, const tl_op *op) {
   const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
   const tl_block *block = op->regions[0];
   int32_t rank = extents->v.ints.len;
+  int64_t elements = 1;
   if (rank > TL_MAX_RANK || block->num_args != (uint32_t)rank) {
     tl_verify_fail(verifier, op, "%u region arguments for %d extents", block->num_args, rank);
     return;
   }
   for (int32_t i = 0; i < rank; i++) {
     if (block->args[i]->type->kind != TL_TYPE_INDEX) tl_verify_fail(verifier, op, "region argument %d is no index", i);
-    if (extents->v.ints.items[i] < 1) tl_verify_fail(verifier, op, "extent %d is not positive", i);
+    int64_t extent = extents->v.ints.items[i];
+    if (extent < 1)
+      tl_verify_fail(verifier, op, "extent %d is not positive", i);
+    else
+      elements = elements > MAX_ELEMENTS || extent > MAX_ELEMENTS / elements ? MAX_ELEMENTS + 1 : elements * extent;
+  }
+  if (elements > MAX_ELEMENTS) {
+    tl_verify_fail(verifier, op, "more than 2^30 elements");
+    return;
   }
   verify_parallel_results(verifier, op, extents);
   const tl_layout *layout = tl_op_layout(op, TL_ATTR_THREAD_LAYOUT);

@@ -2,6 +2,8 @@
 // Verifier rules of tiles: copies and boxes, gemm, tile values, layouts.
 #include "ir/verify_internal.h"
 
+enum { MAX_INST = 1024, MAX_WARPS = 32 };  // of a gemm: a dimension of its instruction, warps along m or n
+
 // ---- layouts
 
 void tl_verify_layout(tl_verifier *verifier, const tl_op *op, const tl_layout *layout, const int64_t *dims,
@@ -213,6 +215,22 @@ static void verify_gemm_b(tl_verifier *verifier, const tl_op *op, const tl_type 
     tl_verify_fail(verifier, op, "beside a 'b' in registers 'a' is shared and not transposed");
 }
 
+// The instruction, and the warps along m, n (and k), of which the block must have enough.
+static bool verify_gemm_sizes(tl_verifier *verifier, const tl_op *op, const tl_attr *inst, const tl_attr *warps) {
+  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
+  int64_t threads = kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 0) : 0, product = 1;
+  for (int32_t i = 0; inst && i < inst->v.ints.len; i++)
+    if (inst->v.ints.items[i] < 1 || inst->v.ints.items[i] > MAX_INST)
+      return tl_verify_fail(verifier, op, "entry %d of 'inst' is not 1 to %d", i, MAX_INST);
+  for (int32_t i = 0; warps && i < warps->v.ints.len && i < 3; i++) {
+    if (warps->v.ints.items[i] < 1 || warps->v.ints.items[i] > MAX_WARPS)
+      return tl_verify_fail(verifier, op, "entry %d of 'warps' is not 1 to %d", i, MAX_WARPS);
+    product *= warps->v.ints.items[i];
+  }
+  if (threads > 0 && product > threads / 32) return tl_verify_fail(verifier, op, "'warps' are more than the block has");
+  return true;
+}
+
 static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   const tl_type *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type;
@@ -241,8 +259,9 @@ static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   verify_gemm_b(verifier, op, a, b, k);
   if (inst && inst->v.ints.len != 3) tl_verify_fail(verifier, op, "'inst' is m, n and k");
   if (warps && warps->v.ints.len != 2 && !shares_k) tl_verify_fail(verifier, op, "'warps' has two or three entries");
+  if (!verify_gemm_sizes(verifier, op, inst, warps)) return;
   int64_t run = tl_op_int(op, TL_ATTR_B_RUN, 0);
-  if (shares_k && (run <= 0 || k % (4 * run * warps->v.ints.items[2]) != 0))
+  if (shares_k && (run <= 0 || run > k || k % (4 * run * warps->v.ints.items[2]) != 0))
     tl_verify_fail(verifier, op, "warps share K out in whole runs of 'b_run'");
 }
 

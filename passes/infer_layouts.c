@@ -452,7 +452,15 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   free(graph.slots);
 }
 
+static void find_partial(tl_op *op, void *user) {
+  if ((op->code == TL_OP_REDUCE || op->code == TL_OP_SCAN) && tl_op_has(op, TL_ATTR_PARTIAL)) *(bool *)user = true;
+}
+
 tl_status tl_pass_infer_layouts(tl_pass_context *context) {
+  bool is_split = false;
+  for (tl_op *op = context->module->body->first; op; op = op->next) tl_walk(op, find_partial, &is_split);
+  if (is_split)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the module has layouts: its reductions are taken apart already");
   for (tl_op *op = context->module->body->first; op; op = op->next) {
     if (op->code == TL_OP_KERNEL) infer_kernel(context, op);
   }

@@ -128,13 +128,30 @@ static double now_seconds(void) {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+// Modules of which level a pass takes: of the one that the pass before it in the pipeline leaves; what only looks at
+// single accesses, or folds, takes both.
+static tl_status check_level(const tl_module *module, const tl_pass_info *pass) {
+  static const char *const names[] = {"tile", "scheduled"};
+  int level = pass == pass_table ? 0 : pass[-1].level_after;
+  if (module->level == level || pass->run == tl_pass_check_bounds || pass->run == tl_pass_canonicalize) return TL_OK;
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "pass %s takes a %s module, not a %s one", pass->name, names[level],
+                        names[module->level]);
+}
+
 static tl_status call_pass(run_state *state, const tl_pass_info *pass) {
+  TL_TRY(check_level(state->module, pass));
   tl_pass_context context = {.module = state->module, .target = state->target, .diags = state->diags};
   tl_arena_init(&context.scratch);
   double start = now_seconds();
   tl_status status = pass->run(&context);
   state->seconds[pass - pass_table] += now_seconds() - start;
   tl_arena_fini(&context.scratch);
+  if (state->options->is_hand_written && tl_status_code_of(status) == TL_STATUS_INTERNAL) {
+    const tl_op *kernel = state->module->body->first;
+    tl_diag_report(state->diags, TL_DIAG_IR_RULE, kernel ? kernel->loc : (tl_loc){0}, "%s", tl_status_message(status));
+    tl_status_free(status);
+    return TL_OK;
+  }
   if (status) {
     log_reproducer(state, pass->name, NULL);
     return tl_status_annotate(status, "pass %s", pass->name);

@@ -17,6 +17,8 @@ typedef struct tl_pass_options {
   bool verify_each;
   bool time_passes;
   int pass_limit;  // -1: no limit
+  // A person wrote the module: what a pass says of it as of a bug of ours is an error in the module (TL0670).
+  bool is_hand_written;
   tl_strbuf *log;  // prints and timings go here. Borrowed; may be NULL.
 } tl_pass_options;
 

@@ -63,6 +63,7 @@ static tl_status run_ir(tl_cli *cli, uint32_t source, tl_compiled *compiled) {
     status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "%s does not verify", cli->input);
   }
   tl_verify_result_fini(&result);
+  cli->passes.is_hand_written = true;
   bool runs_passes = cli->passes.passes || cli->passes.stop_after || cli->passes.pass_limit >= 0;
   if (!status && runs_passes) status = tl_passes_run(compiled->tile, compiled->target, &cli->passes, &cli->diags);
   return status;

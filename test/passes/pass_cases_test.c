@@ -86,7 +86,8 @@ static void report_difference(const char *name, const char *what, tl_str expecte
 
 static void run_passes(tl_module *module, const char *passes, const char *target, tl_diags *diags, tl_strbuf *log,
                        tl_strbuf *output) {
-  tl_pass_options options = {.passes = passes, .verify_each = true, .pass_limit = -1, .log = log};
+  tl_pass_options options = {
+      .passes = passes, .verify_each = true, .pass_limit = -1, .is_hand_written = true, .log = log};
   tl_status status = tl_passes_run(module, tl_target_find(tl_str_from(target)), &options, diags);
   if (!status) {
     tl_module_print(module, output);

@@ -59,7 +59,7 @@ START_TEST(divergence) {
     for (int i = 0; i < 32; i++) ck_assert_uint_eq(out[i], i < 16 ? 0x0000aaaau : 0xaaaa0000u);
   }
   expect_failure(launch((run){"not_in_mask", 32, 1, NULL, {.threads = 1}, 0}, NULL), TL_STATUS_CHECK_FAILED,
-                 "not in its own member mask 0000ffff", "(warp 0, lane 16)", NULL);
+                 "the executing lane is not in its own member mask 0000ffff", "(warp 0, lane 16)", NULL);
   expect_failure(launch((run){"shuffle_from_outside", 32, 1, NULL, {.threads = 1}, 0}, NULL), TL_STATUS_CHECK_FAILED,
                  "reads lane 20, which is not in the member mask 0000ffff", NULL, NULL);
 }

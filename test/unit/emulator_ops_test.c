@@ -171,7 +171,7 @@ START_TEST(predicated_loads) {
     }
     if (bytes * count > 1) {
       run.in[0][0] += 1;
-      expect_failure(op_try(&run), TL_STATUS_CHECK_FAILED, op->name, "thread 0", "no multiple of");
+      expect_failure(op_try(&run), TL_STATUS_CHECK_FAILED, op->name, "thread 0", "the address is no multiple of");
       run.in[0][0] -= 1;
     }
     run.in[2][0] = (uintptr_t)(data + 16 * bytes * count);

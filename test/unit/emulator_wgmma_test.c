@@ -214,12 +214,12 @@ START_TEST(descriptors) {
   static const struct {
     uint64_t spoil;
     const char *checked, *unchecked;
-  } cases[] = {{1ull << 14, "reserved bits", NULL},
-               {1ull << 50, "pattern starts", NULL},                // base offset
-               {0x20, "pattern starts", NULL},                      // start + 512
-               {6, "the end of the swizzle's span", NULL},          // start + 96 and the next 32 bytes
-               {7, "the end of the swizzle's span", NULL},          // start + 112
-               {1ull << 32, "no multiple of the swizzle's", NULL},  // stride + 16
+  } cases[] = {{1ull << 14, "reserved bits are set", NULL},
+               {1ull << 50, "the start address is not where the swizzle's pattern starts", NULL},  // base offset
+               {0x20, "pattern starts", NULL},                                                     // start + 512
+               {6, "the rows go over the end of the swizzle's span", NULL},  // start + 96 and the next 32 bytes
+               {7, "the end of the swizzle's span", NULL},                   // start + 112
+               {1ull << 32, "the stride is no multiple of the swizzle's pattern", NULL},  // stride + 16
                {0x3000, "out of bounds", "shared memory, which has"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     wg_run *run = usual(TL_WGMMA_SUM_F32);
@@ -236,7 +236,7 @@ END_TEST
 START_TEST(not_a_warpgroup) {
   wg_run *run = usual(TL_WGMMA_SUM_F32);
   run->threads = 96;
-  expect_failure(wg_try(run, NULL), TL_STATUS_CHECK_FAILED, "warpgroup of four whole warps", NULL, NULL);
+  expect_failure(wg_try(run, NULL), TL_STATUS_CHECK_FAILED, "is not in a warpgroup of four whole warps", NULL, NULL);
 }
 END_TEST
 
