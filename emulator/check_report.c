@@ -208,6 +208,7 @@ static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int
     tl_str text = tl_debug_line(launch->debug, site->file, site->line);
     side->file = format_text("%s", site->file);
     if (text.data) side->text = format_text("%.*s", TL_STR_ARG(text));
+    if (site->uses) side->uses = format_text("%s", site->uses);
   }
   side->agent = describe_agent(launch, epoch, thread);
   side->thread = (int32_t)thread;

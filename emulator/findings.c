@@ -52,6 +52,7 @@ static void free_side(tl_emu_finding_side *side) {
   free(side->agent);
   free(side->file);
   free(side->text);
+  free(side->uses);
 }
 
 static void free_finding(tl_emu_finding *finding) {
@@ -72,7 +73,8 @@ static bool same_text(const char *a, const char *b) {
 }
 
 static bool same_side(const tl_emu_finding_side *a, const tl_emu_finding_side *b) {
-  return same_text(a->op, b->op) && a->call == b->call && a->line == b->line && same_text(a->file, b->file);
+  return same_text(a->op, b->op) && a->call == b->call && a->line == b->line && same_text(a->file, b->file) &&
+         same_text(a->uses, b->uses);
 }
 
 static bool same_finding(const tl_emu_finding *a, const tl_emu_finding *b) {
@@ -118,6 +120,7 @@ static void print_op(const tl_emu_finding_side *side, tl_strbuf *out) {
 
 static void print_excerpt(const tl_emu_finding_side *side, tl_strbuf *out) {
   if (side->text) tl_strbuf_appendf(out, "%6u | %s\n", side->line, side->text);
+  if (side->uses) tl_strbuf_appendf(out, "       = expanded from %s\n", side->uses);
 }
 
 void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out) {
@@ -179,6 +182,10 @@ static void print_json_side(const char *key, const tl_emu_finding_side *side, tl
   print_string("file", side->file, out);
   tl_strbuf_appendf(out, ", \"line\": %u, ", side->line);
   print_string("text", side->text, out);
+  if (side->uses) {
+    tl_strbuf_append_c(out, ", ");
+    print_string("expanded_from", side->uses, out);
+  }
   if (side->tile >= 0) tl_strbuf_appendf(out, ", \"tile\": %lld", (long long)side->tile);
   tl_strbuf_appendf(out, ", \"block\": [%u, %u, %u], \"thread\": %d}", side->block[0], side->block[1], side->block[2],
                     side->thread);

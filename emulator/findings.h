@@ -37,6 +37,7 @@ typedef struct tl_emu_finding_side {
   char *file;     // of the spec; NULL when not known
   uint32_t line;  // 0: not known
   char *text;     // that line of the spec; NULL when not known
+  char *uses;     // of macros that led to the line, "spec.yaml:20, spec.yaml:31", the innermost first; or NULL
   uint32_t block[3];
   int64_t tile;    // of a persistent kernel; -1: not known, or none
   int32_t thread;  // of its block

@@ -111,6 +111,15 @@ char *tl_emu_file_of(LLVMValueRef instruction) {
   return tl_strbuf_take(&file);
 }
 
+char *tl_emu_uses_of(LLVMValueRef instruction) {
+  unsigned len = 0;
+  const char *uses = LLVMGetDebugLocLine(instruction) ? LLVMGetDebugLocDirectory(instruction, &len) : NULL;
+  if (!uses || !len) return NULL;
+  tl_strbuf copy = {0};
+  tl_strbuf_append(&copy, (tl_str){uses, len});
+  return tl_strbuf_take(&copy);
+}
+
 void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   int index = pointer_operand(instruction);
   if (index < 0) return;
@@ -122,6 +131,7 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   if (is_local(pointer)) return;
   tl_emu_site site = {.line = LLVMGetDebugLocLine(instruction),
                       .file = tl_emu_file_of(instruction),
+                      .uses = tl_emu_uses_of(instruction),
                       .bytes = (uint32_t)LLVMStoreSizeOfType(r->layout, accessed_type(instruction)),
                       .align = LLVMGetAlignment(instruction)};
   tl_strbuf op = {0};

@@ -65,6 +65,7 @@ struct tl_emu_site {
   uint32_t ordinal;  // number of the call in the module, from 1; 0 for plain accesses
   uint32_t line;     // source line from debug information; 0 when there is none
   const char *file;  // its file; NULL when there is none
+  const char *uses;  // of the macros that the line came from; NULL when there are none
   void *detail;      // Owned. What the name of an op of wgmma says; else NULL
   // Of plain accesses:
   tl_emu_access_kind access;

@@ -279,6 +279,7 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
                       .ordinal = is_shadow(r, call) ? 0 : ++r->num_op_calls,
                       .line = LLVMGetDebugLocLine(call),
                       .file = tl_emu_file_of(call),
+                      .uses = tl_emu_uses_of(call),
                       .detail = tl_emu_wgmma_detail(op)};
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
@@ -572,6 +573,7 @@ void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted) {
     free((char *)retargeted->sites[i].op);
     free(retargeted->sites[i].detail);
     free((char *)retargeted->sites[i].file);
+    free((char *)retargeted->sites[i].uses);
   }
   free(retargeted->sites);
   memset(retargeted, 0, sizeof *retargeted);

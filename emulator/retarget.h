@@ -55,6 +55,8 @@ bool tl_emu_has_fences(LLVMModuleRef module);
 void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction);
 // The file that the instruction comes from, free(); NULL when it has no debug location.
 char *tl_emu_file_of(LLVMValueRef instruction);
+// The uses of macros that it came from, "spec.yaml:20, spec.yaml:31", the innermost first; free(); NULL for none.
+char *tl_emu_uses_of(LLVMValueRef instruction);
 // The largest granule that divides the accesses of a device op to shared memory.
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding);
 uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding);

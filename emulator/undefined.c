@@ -236,6 +236,7 @@ void tl_emu_shadow_check(undefined *u, LLVMValueRef instruction, LLVMValueRef sh
   tl_emu_site site = {.op = tl_strbuf_take(&op),
                       .line = LLVMGetDebugLocLine(instruction),
                       .file = tl_emu_file_of(instruction),
+                      .uses = tl_emu_uses_of(instruction),
                       .what = what};
   LLVMValueRef args[] = {LLVMBuildZExt(u->builder, any, r->i32, ""), LLVMConstNull(r->ptr), origin};
   LLVMValueRef call = LLVMBuildCall2(u->builder, LLVMGlobalGetValueType(u->tell), u->tell, args, 3, "");

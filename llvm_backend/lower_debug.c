@@ -13,8 +13,22 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static LLVMMetadataRef make_file(LLVMDIBuilderRef builder, const char *name) {
-  return LLVMDIBuilderCreateFile(builder, name, strlen(name), "", 0);
+// The file of a place. Its directory, of which nothing else makes use, says which uses of macros led to the place, the
+// innermost first: "spec.yaml:20, spec.yaml:31".
+static LLVMMetadataRef make_file(LLVMDIBuilderRef builder, const tl_sources *sources, const tl_source *source) {
+  const char *name = base_name(source->name);
+  tl_strbuf uses;
+  tl_strbuf_init(&uses);
+  for (const tl_source *at = source; at && at->macro;) {
+    const tl_source *user = tl_sources_get(sources, at->used_at.source);
+    if (!user) break;
+    tl_strbuf_appendf(&uses, "%s%s:%u", uses.len ? ", " : "", base_name(user->name),
+                      tl_source_position(user, at->used_at.offset).line);
+    at = user;
+  }
+  LLVMMetadataRef file = LLVMDIBuilderCreateFile(builder, name, strlen(name), tl_strbuf_c(&uses), uses.len);
+  tl_strbuf_fini(&uses);
+  return file;
 }
 
 static const tl_source *source_of(const tl_lower *l, tl_loc loc) {
@@ -26,7 +40,7 @@ void tl_lower_debug_begin(tl_lower *l) {
   if (!source) return;
   tl_session *s = l->session;
   LLVMDIBuilderRef builder = LLVMCreateDIBuilder(s->module);
-  LLVMMetadataRef file = make_file(builder, base_name(source->name));
+  LLVMMetadataRef file = make_file(builder, l->diags->sources, source);
   LLVMDIBuilderCreateCompileUnit(builder, LLVMDWARFSourceLanguageC, file, "tl-llc", 6, 1, "", 0, 0, "", 0,
                                  LLVMDWARFEmissionNone, 0, 0, 0, "", 0, "", 0);
   LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(builder, file, NULL, 0, LLVMDIFlagZero);
@@ -57,7 +71,7 @@ static LLVMMetadataRef location_of(tl_lower *l, const tl_op *op, uint32_t *out_l
   LLVMMetadataRef scope = l->debug_scope;
   if (op->loc.source != l->debug_source)
     scope = LLVMDIBuilderCreateLexicalBlockFile(l->debug_builder, scope,
-                                                make_file(l->debug_builder, base_name(source->name)), 0);
+                                                make_file(l->debug_builder, l->diags->sources, source), 0);
   *out_line = tl_source_position(source, op->loc.offset).line;
   return LLVMDIBuilderCreateDebugLocation(l->session->context, *out_line, 0, scope, NULL);
 }

@@ -25,6 +25,39 @@ expect 1 "$run" --device=emu -D N=4096 --sanitize=blocks --in A=1 --in B=2 "$wor
 # Without --check nothing is checked unless asked for.
 expect 0 "$run" --device=emu -D N=4096 --in A=1 --in B=2 "$work/blocks.yaml"
 
+# In the expansion of a macro: its line, and the uses that led to it; two uses are two places.
+cat >"$work/pieces.yaml" <<'END'
+macros:
+  store_block(x):
+    - parallel: i in 4
+      do:
+        - x[i] = b
+END
+cat >"$work/uses.yaml" <<'END'
+include: pieces.yaml
+---
+kernel: uses
+args:
+  X: inout f32[4]
+macros:
+  twice(y):
+    - use: store_block(y)
+    - use: store_block(y)
+grid:
+  b: 2
+threads: 32
+body:
+  - use: twice(X)
+check:
+  unchecked: X
+END
+expect 1 "$run" --check --device=emu --threads=1 --seed=0 --findings="$work/found.json" "$work/uses.yaml"
+says '^pieces.yaml:5: race between blocks: '
+says '^     5 |         - x\[i\] = b$'
+says '^       = expanded from uses.yaml:8, uses.yaml:14$'
+says '^       = expanded from uses.yaml:9, uses.yaml:14$'
+grep -q '"expanded_from": "uses.yaml:8, uses.yaml:14"' "$work/found.json" || fail "the JSON does not say where from"
+
 # An output is read before it is written.
 cat >"$work/reads.yaml" <<'END'
 kernel: reads
