@@ -33,7 +33,10 @@ static void index_lines(tl_sources *sources, tl_source *source) {
 }
 
 static uint32_t append(tl_sources *sources, tl_source *source) {
-  sources->items = tl_xrealloc(sources->items, (sources->count + 1) * sizeof(*sources->items));
+  if (sources->count == sources->capacity) {
+    sources->capacity = sources->capacity ? 2 * sources->capacity : 8;
+    sources->items = tl_xrealloc(sources->items, sources->capacity * sizeof(*sources->items));
+  }
   sources->items[sources->count] = source;
   return ++sources->count;
 }

@@ -31,6 +31,7 @@ typedef struct tl_sources {
   tl_arena arena;
   tl_source **items;  // Owned.
   uint32_t count;
+  uint32_t capacity;
 } tl_sources;
 
 // 1-based line and column (columns count Unicode scalar values).
