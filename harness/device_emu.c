@@ -94,8 +94,7 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
   }
   tl_emu_stats stats = {0};
   tl_status status = TL_OK;
-  if (!plan->is_empty)
-    status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
+  if (!plan->is_empty) status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
   for (size_t i = 0; i < workspaces.len; i++) tl_emu_free(workspaces.items[i]);
   tl_vec_fini(&workspaces);
   return status;

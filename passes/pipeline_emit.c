@@ -347,9 +347,11 @@ static void count_work(tl_op *op, void *user) {
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   int64_t k = a->dims[tl_op_has(op, TL_ATTR_TRANS_A) ? 0 : 1];
   int64_t steps = inst ? k / inst[2] : 0;
+  // Warps that share K out have a sum each: a first dim of the accumulator.
+  const int64_t *sums = acc->dims + acc->rank - 2;
+  int64_t all_warps = warps ? warps[0] * warps[1] * (acc->rank == 3 ? warps[2] : 1) : 1;
   if (work->fewest_steps < 0 || steps < work->fewest_steps) work->fewest_steps = steps;
-  if (inst && warps)
-    work->instructions += acc->dims[0] / inst[0] * (acc->dims[1] / inst[1]) * steps / (warps[0] * warps[1]);
+  if (inst && warps) work->instructions += sums[0] / inst[0] * (sums[1] / inst[1]) * steps / all_warps;
 }
 
 enum { FEWEST_STEPS = 4, FEWEST_INSTRUCTIONS = 64 };  // of a product that copies may start behind
