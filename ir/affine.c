@@ -8,8 +8,8 @@
 #include "ir/op_internal.h"
 
 void tl_query_init(tl_query *query) {
-  memset(query, 0, sizeof(*query));
-  query->budget = 4000;
+  static _Thread_local tl_query_memory memory;
+  *query = (tl_query){.budget = 4000, .number = ++memory.last, .memory = &memory};
 }
 
 bool tl_query_enter(tl_query *query) {
@@ -186,7 +186,9 @@ tl_affine tl_query_affine(tl_query *query, tl_value *value) {
     return is_wrapped ? symbol_of(value) : tl_affine_constant(constant);
   }
   size_t slot = tl_ptr_hash(value) % TL_QUERY_FORMS;
-  if (query->forms[slot].value == value) return query->forms[slot].affine;
+  tl_query_memory *memory = query->memory;
+  if (memory->forms[slot].value == value && memory->forms[slot].query == query->number)
+    return memory->forms[slot].affine;
   if (!tl_query_enter(query)) return symbol_of(value);
   tl_affine form = form_of_op(query, value->def);
   // Machine integers wrap: the mathematical form holds only when it is known to stay inside the type.
@@ -195,8 +197,9 @@ tl_affine tl_query_affine(tl_query *query, tl_value *value) {
   }
   if (!form.valid) form = symbol_of(value);
   tl_query_leave(query);
-  query->forms[slot].value = value;
-  query->forms[slot].affine = form;
+  memory->forms[slot].query = query->number;
+  memory->forms[slot].value = value;
+  memory->forms[slot].affine = form;
   return form;
 }
 

@@ -7,7 +7,7 @@
 
 #define TL_RANGE_ALL ((tl_range){INT64_MIN, INT64_MAX})
 
-enum { TL_QUERY_FORMS = 16, TL_QUERY_RANGES = 64, TL_QUERY_MAX_DEPTH = 48 };
+enum { TL_QUERY_FORMS = 256, TL_QUERY_RANGES = 512, TL_QUERY_MAX_DEPTH = 48 };
 
 // A range that is taken for granted while it is shown that a loop keeps it.
 typedef struct tl_hypothesis {
@@ -16,21 +16,31 @@ typedef struct tl_hypothesis {
   const struct tl_hypothesis *next;
 } tl_hypothesis;
 
+// Recent answers, of the query whose number they carry. One memory a thread, so that a query need not clear its own:
+// most are small, and those of long chains of values ask for the same ones again and again.
+typedef struct tl_query_memory {
+  uint64_t last;  // number of the latest query
+  struct {
+    uint64_t query;
+    const tl_value *value;
+    tl_affine affine;
+  } forms[TL_QUERY_FORMS];
+  struct {
+    uint64_t query;
+    const tl_value *value;
+    tl_range range;
+  } ranges[TL_QUERY_RANGES];
+} tl_query_memory;
+
 // State of one query. The budget bounds the work on expression graphs of any shape: once it is spent every answer is
-// "unknown". Recent answers are kept.
+// "unknown".
 typedef struct tl_query {
   int budget;
   int depth;
   const tl_hypothesis *hypotheses;  // Borrowed. Innermost first.
   int num_hypotheses;
-  struct {
-    const tl_value *value;
-    tl_affine affine;
-  } forms[TL_QUERY_FORMS];
-  struct {
-    const tl_value *value;
-    tl_range range;
-  } ranges[TL_QUERY_RANGES];
+  uint64_t number;
+  tl_query_memory *memory;  // Borrowed: the thread's.
 } tl_query;
 
 void tl_query_init(tl_query *query);

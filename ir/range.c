@@ -273,14 +273,17 @@ tl_range tl_query_range(tl_query *query, tl_value *value) {
     if (h->value == value) return h->range;
   }
   size_t slot = tl_ptr_hash(value) % TL_QUERY_RANGES;
-  if (query->ranges[slot].value == value) return query->ranges[slot].range;
+  tl_query_memory *memory = query->memory;
+  if (memory->ranges[slot].value == value && memory->ranges[slot].query == query->number)
+    return memory->ranges[slot].range;
   if (!tl_query_enter(query)) return type_range(value->type);
   tl_affine form = tl_query_affine(query, value);
   bool is_symbol = !form.valid || (form.num_terms == 1 && form.terms[0].symbol == value);
   tl_range range = is_symbol ? direct_range(query, value) : tl_query_affine_range(query, &form);
   tl_query_leave(query);
-  query->ranges[slot].value = value;
-  query->ranges[slot].range = range;
+  memory->ranges[slot].query = query->number;
+  memory->ranges[slot].value = value;
+  memory->ranges[slot].range = range;
   return range;
 }
 

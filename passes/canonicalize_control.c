@@ -40,13 +40,34 @@ static bool constant_bounds(const tl_op *op, constant_loop *out) {
   return true;
 }
 
-static int64_t count_ops(const tl_block *block) {
+// How often one thread does what an op says once: for its share of the elements of a parallel, a copy or a tile.
+static int64_t share_of_thread(const tl_op *op, int64_t threads) {
+  enum { COPIED_AT_ONCE = 4, MULTIPLIED_AT_ONCE = 64 };
+  int64_t elements = 1, at_once = 1;
+  const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
+  for (int32_t i = 0; extents && i < extents->v.ints.len; i++) elements *= extents->v.ints.items[i];
+  if (op->code == TL_OP_COPY) at_once = COPIED_AT_ONCE;
+  if (op->code == TL_OP_FILL || op->code == TL_OP_REDUCE || op->code == TL_OP_SCAN || op->code == TL_OP_GEMM)
+    elements = tl_type_num_elements(tl_op_operand(op, 0)->type);
+  if (op->code == TL_OP_GEMM) {
+    const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type;
+    elements *= a->dims[tl_op_has(op, TL_ATTR_TRANS_A) ? 0 : 1];
+    at_once = MULTIPLIED_AT_ONCE;
+  }
+  int64_t share = (elements + threads * at_once - 1) / (threads * at_once);
+  return share > 1 ? share : 1;
+}
+
+// Operations that one thread does in a block, about: what is expanded once a turn becomes as much code.
+static int64_t count_code(const tl_block *block, int64_t threads) {
   int64_t count = 0;
   for (const tl_op *op = block ? block->first : NULL; op; op = op->next) {
-    count++;
+    int64_t inside = 1;
     for (uint32_t r = 0; r < op->num_regions; r++) {
-      if (op->regions[r]) count += count_ops(op->regions[r]);
+      if (op->regions[r]) inside += count_code(op->regions[r], threads);
     }
+    count += inside * share_of_thread(op, threads);
+    if (count > INT32_MAX) return INT32_MAX;
   }
   return count;
 }
@@ -121,10 +142,14 @@ static bool simplify_for(tl_pass_context *context, tl_op *op) {
     return true;
   }
   if (tl_op_int(op, TL_ATTR_UNROLL, 0) != -1 || op->num_results > 64) return false;
-  if (loop.trips > TL_UNROLL_MAX_TRIPS || loop.trips * count_ops(op->regions[0]) > TL_UNROLL_MAX_OPS) {
-    tl_diag_report(context->diags, TL_DIAG_UNROLL_LIMIT, op->loc,
-                   "not unrolled: %lld iterations of %lld operations (the limit is %d iterations and %d operations)",
-                   (long long)loop.trips, (long long)count_ops(op->regions[0]), TL_UNROLL_MAX_TRIPS, TL_UNROLL_MAX_OPS);
+  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
+  int64_t code = count_code(op->regions[0], kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 128) : 128);
+  if (loop.trips > TL_UNROLL_MAX_TRIPS || loop.trips * code > TL_UNROLL_MAX_OPS) {
+    tl_diag_report(
+        context->diags, TL_DIAG_UNROLL_LIMIT, op->loc,
+        "not unrolled: %lld iterations of about %lld operations a thread (the limit is %d iterations, and %d "
+        "operations in all of them)",
+        (long long)loop.trips, (long long)code, TL_UNROLL_MAX_TRIPS, TL_UNROLL_MAX_OPS);
     tl_op_remove_attr(op, TL_ATTR_UNROLL);
     return true;
   }

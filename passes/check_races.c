@@ -6,13 +6,14 @@
 //
 // Looks at accesses that every element makes (at most loops with constant bounds around them inside the parallel) at
 // indices that are sums of loop indices, and tries pairs of elements at the corners of the box and as far apart as the
-// indices' constants say. What it cannot show is left to the emulator. Atomics may meet. Changes nothing.
+// indices' constants say, for so many pairs of accesses. What it cannot show is left to the emulator. Atomics may meet.
+// Changes nothing.
 #include "ir/affine.h"
 #include "passes/memory_access.h"
 #include "passes/passes.h"
 #include "support/vec.h"
 
-enum { MAX_SAMPLES = 10, MAX_PAIRS = 1 << 18, MAX_VARIABLES = 2 * TL_MAX_RANK };
+enum { MAX_SAMPLES = 10, MAX_PAIRS = 1 << 18, MAX_ACCESS_PAIRS = 20000, MAX_VARIABLES = 2 * TL_MAX_RANK };
 
 // An index that an access may use: of the parallel, or of a loop inside of it.
 typedef struct variable {
@@ -203,14 +204,17 @@ static void check_parallel(tl_op *op, void *user) {
   for (int32_t v = 0; v < search.loops; v++) search.variables[v] = (variable){op->regions[0]->args[v], 0, extents[v]};
   search.num_variables = search.loops;
   collect(&search, op->regions[0]);
-  for (size_t s = 0; s < search.accesses.len; s++) {
+  int32_t left = MAX_ACCESS_PAIRS;
+  for (size_t s = 0; s < search.accesses.len && left > 0; s++) {
     const element_access *store = &search.accesses.items[s];
     if (store->op->code != TL_OP_STORE) continue;
-    for (size_t i = 0; i < search.accesses.len; i++) {
+    for (size_t i = 0; i < search.accesses.len && left > 0; i++) {
       const element_access *other = &search.accesses.items[i];
       bool is_pair = tl_element_buffer(other->op) == tl_element_buffer(store->op);
       // Two stores are one pair.
-      if (is_pair && (other->op->code == TL_OP_LOAD || i >= s) && meet(&search, other, store)) break;
+      if (!is_pair || (other->op->code != TL_OP_LOAD && i < s)) continue;
+      left--;
+      if (meet(&search, other, store)) break;
     }
   }
   tl_vec_fini(&search.accesses);

@@ -261,7 +261,16 @@ static void forget_global(hazard_state *state) {
   }
 }
 
-static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_place) {
+static bool holds_loop(const tl_op *op) {
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
+      if (inner->code == TL_OP_FOR || holds_loop(inner)) return true;
+    }
+  }
+  return false;
+}
+
+static void place_turns(placement *self, tl_op *op, hazard_state *state, bool may_place) {
   // What may have happened when an iteration starts: before the loop, or since the last barrier of the iteration
   // before.
   hazard_state entry = copy_state(state);
@@ -278,6 +287,33 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
     fini_state(&body);
   }
   fini_state(&entry);
+}
+
+// A barrier in the loop that only what came before it needs is made in every turn: one before the loop does. Asked of
+// loops without loops inside, which run often and are cheap to walk again.
+static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_place) {
+  size_t mark = self->placed.len;
+  hazard_state before = copy_state(state);
+  place_turns(self, op, state, may_place);
+  size_t placed = self->placed.len - mark;
+  if (may_place && placed > 0 && !self->status && !holds_loop(op)) {
+    take_back(self, mark);
+    hazard_state cleared = copy_state(&before);
+    apply_barrier(&cleared);
+    place_turns(self, op, &cleared, may_place);
+    bool is_better = self->placed.len - mark < placed;
+    fini_state(state);
+    if (is_better) {
+      insert_barrier(self, &before, op);
+      *state = cleared;
+    } else {
+      take_back(self, mark);
+      fini_state(&cleared);
+      *state = copy_state(&before);
+      place_turns(self, op, state, may_place);
+    }
+  }
+  fini_state(&before);
 }
 
 static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place) {

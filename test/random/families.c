@@ -42,6 +42,7 @@ int tl_rspec_make(tl_rspec_choices *choices, int number, tl_strbuf *out) {
   tl_rspec spec;
   tl_rspec_init(&spec, choices);
   families[number].make(&spec);
+  if (tl_rspec_maybe(choices, 20)) tl_rspec_line(&spec, TL_RSPEC_OPTIONS, "persistent: true");
   tl_rspec_print(&spec, families[number].name, out);
   tl_rspec_fini(&spec);
   return number;

@@ -14,7 +14,7 @@ typedef enum tl_rspec_section {
   TL_RSPEC_VIEWS,
   TL_RSPEC_REQUIRES,
   TL_RSPEC_GRID,
-  TL_RSPEC_OPTIONS,  // threads, rasterize, fast_math
+  TL_RSPEC_OPTIONS,  // threads, rasterize, persistent, fast_math
   TL_RSPEC_SHARED,
   TL_RSPEC_FRAGMENT,
   TL_RSPEC_LOCAL,
