@@ -71,6 +71,21 @@ bool tl_rspec_condition(tl_rspec *spec, const tl_rspec_values *leaves, tl_rspec_
   return true;
 }
 
+// popcount, clz and dp4a. What the reference takes for an integer of 64 bits without a dtype gets the body's.
+static bool bits_step(tl_rspec *spec, tl_rspec_value a, tl_rspec_value *out) {
+  static const char *const before[] = {"popcount(", "clz(", "dp4a("}, *const after[] = {")", ")", ", 0x01020304, 5)"};
+  uint32_t kind = tl_rspec_choose(spec->choices, 3);
+  tl_rspec_value r = {.dtype = TL_DTYPE_I32, .is_whole = true};
+  tl_dtype dtype = tl_dtype_bits(a.dtype) < 32 ? TL_DTYPE_I32 : a.dtype;
+  if (!is_int(&a) || a.is_const || (kind == 2 && tl_dtype_bits(dtype) > 32)) return false;
+  r.lo = kind == 2 ? -1275 : 0;
+  r.hi = kind == 2 ? 2555 : 64;
+  r.body = tl_rspec_text(spec, "%s%s%s", before[kind], a.body, after[kind]);
+  r.reference = tl_rspec_text(spec, "%scast(%s, %s)%s", before[kind], a.reference, tl_dtype_name(dtype), after[kind]);
+  *out = r;
+  return true;
+}
+
 // Integer operations that floats do not have.
 static bool integer_step(tl_rspec *spec, tl_rspec_value a, tl_rspec_value b, tl_rspec_value *out) {
   static const char *const formats[] = {"(%s // %d)", "(%s %% %d)", "(%s >> %d)", "(%s & %d)", "(%s << %d)"};
@@ -229,7 +244,9 @@ tl_rspec_value tl_rspec_expression(tl_rspec *spec, const tl_rspec_values *leaves
       }
       break;
     default:
-      if (is_int(&a) && kind == 17) {
+      if (is_int(&a) && kind == 16) {
+        bits_step(spec, a, &r);
+      } else if (is_int(&a) && kind == 17) {
         integer_step(spec, a, leaf(spec, leaves), &r);
       } else {
         tl_rspec_apply(spec, a, &r);
