@@ -278,7 +278,8 @@ static tl_status try_row(tuner *t, tl_tune_row *row) {
 typedef TL_VEC(uint64_t) index_list;
 
 static bool is_same(const tl_env *a, const tl_env *b) {
-  if (a->len != b->len || a->threads != b->threads || a->fast_math != b->fast_math) return false;
+  bool same_launch = a->threads == b->threads && a->persistent == b->persistent && a->fast_math == b->fast_math;
+  if (a->len != b->len || !same_launch) return false;
   for (uint32_t i = 0; i < a->len; i++) {
     const tl_const *x = &a->entries[i].value, *y = &b->entries[i].value;
     if (x->kind != y->kind || x->i != y->i || x->dtype != y->dtype || memcmp(&x->f, &y->f, sizeof(x->f)) != 0)

@@ -106,6 +106,14 @@ says '^best: '
 cp "$work/out" "$work/first"
 expect 0 "$run" --tune --case=1 -D width=64 -D threads=128 --budget=1 "$work/rows.yaml"
 cmp -s "$work/out" "$work/first" || fail "another run chooses otherwise"
+# `persistent` and `fast_math` are configurations of their own: 8, one of them as written.
+sed '/^tune:/,$d' "$work/rows.yaml" >"$work/keys.yaml"
+printf 'tune:\n  persistent: [auto, true]\n  fast_math: [false, true]\n  threads: [64, 128]\n' >>"$work/keys.yaml"
+expect 0 "$run" --tune --case=1 --no-check --rounds=1 "$work/keys.yaml"
+says '^rows 1/2 .*: up to 7 of 8 configurations$'
+says '^  persistent=true fast_math=false threads=64  .* us'
+says '^  persistent=auto fast_math=true threads=64  .* us'
+
 # JSON alone on standard output.
 expect 0 "$run" --tune --case=1 --budget=1 --json "$work/rows.yaml"
 head -c 12 "$work/out" | grep -q '^{"format": 1' || fail "standard output is not JSON only"
