@@ -24,8 +24,7 @@ static void collect(const char *directory) {
   struct dirent **entries = NULL;
   int count = scandir(directory, &entries, is_yaml, alphasort);
   for (int i = 0; i < count; i++) {
-    if (num_paths < MAX_SPECS)
-      snprintf(paths[num_paths++], sizeof(paths[0]), "%s/%s", directory, entries[i]->d_name);
+    if (num_paths < MAX_SPECS) snprintf(paths[num_paths++], sizeof(paths[0]), "%s/%s", directory, entries[i]->d_name);
     free(entries[i]);
   }
   free(entries);
