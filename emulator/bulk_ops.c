@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "emulator/check.h"
 #include "emulator/mbarrier.h"
 #include "emulator/ops.h"
 
@@ -13,6 +14,8 @@ void tl_emu_fail_at(const tl_emu_site *site, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  // With a checker it is a finding like others, but the last one: what the operation would do nobody can say.
+  if (tl_emu_check_wrong_use(text, site)) tl_emu_give_up();
   tl_strbuf where = {0};
   tl_emu_describe_site(site, &where);
   char place[256];

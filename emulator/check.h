@@ -49,6 +49,8 @@ void tl_emu_fence(uint32_t sides);
 void tl_emu_clock_reset(tl_emu_clock **clock);
 // The running thread uses the operation `site` in a way that the PTX ISA rules out. `what`: static text that says how.
 void tl_emu_check_misuse(const char *what, const tl_emu_site *site);
+// The same with a text that is made up, before the launch is given up. False: nothing is checked.
+bool tl_emu_check_wrong_use(const char *what, const tl_emu_site *site);
 // The running thread executes fence.proxy.async.
 void tl_emu_fence_proxy_async(uint32_t thread);
 

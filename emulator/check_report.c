@@ -138,6 +138,17 @@ void tl_emu_check_misuse(const char *what, const tl_emu_site *site) {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of every launch's list
 
+bool tl_emu_check_wrong_use(const char *what, const tl_emu_site *site) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker || !(checker->checks & TL_EMU_CHECK_ASYNC)) return false;
+  tl_strbuf text = {0};
+  tl_strbuf_appendf(&text, "%s; the launch ends here", what);
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(tl_emu_self->current->thread), site);
+  tl_emu_found(checker, &(tl_emu_seen){.kind = TL_EMU_FINDING_MISUSE, .actor = &actor, .place = tl_strbuf_c(&text)});
+  tl_strbuf_fini(&text);
+  return true;
+}
+
 void tl_emu_hand_over(tl_emu_checker *checker) {
   pthread_mutex_lock(&mutex);
   for (size_t i = 0; i < checker->found.len; i++)
@@ -291,6 +302,7 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
 }
 
 static char *place_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  if (raw->kind == TL_EMU_FINDING_MISUSE) return NULL;  // its text is in the action
   if (raw->place) return format_text("%s", raw->place);
   if (!raw->address) return NULL;
   bool outside = raw->shared_offset < 0 || (size_t)raw->shared_offset + raw->bytes > launch->shared_bytes;
@@ -317,15 +329,29 @@ static const char *verb_of(tl_emu_access_kind kind) {
   return kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ ? "reads" : kind == TL_EMU_WRITE ? "writes" : "updates";
 }
 
+static char *action_text(const tl_emu_raw_finding *raw) {
+  switch (raw->kind) {
+    case TL_EMU_FINDING_ASYNC:
+      return format_text("starts what nobody waits for");
+    case TL_EMU_FINDING_MISUSE:
+      return format_text("breaks a rule: %s", raw->what ? raw->what : raw->place);
+    case TL_EMU_FINDING_UNINITIALISED:
+      if (raw->what) return format_text("reads what nobody wrote, and %s,", raw->what);
+      break;
+    case TL_EMU_FINDING_BOUNDS:
+      if (raw->what) return format_text("%s", raw->what);
+      break;
+    default:
+      break;
+  }
+  return format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
+}
+
 static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, tl_emu_finding *out) {
   *out = (tl_emu_finding){.kind = raw->kind, .count = raw->count};
   out->kernel = format_text("%s", launch->kernel_name);
   fill_side(launch, raw->now, raw->thread, raw->block, raw->tile, &out->now);
-  out->now.action = raw->kind == TL_EMU_FINDING_ASYNC                 ? format_text("starts what nobody waits for")
-                    : raw->kind == TL_EMU_FINDING_MISUSE              ? format_text("breaks a rule: %s", raw->what)
-                    : raw->kind == TL_EMU_FINDING_BOUNDS && raw->what ? format_text("%s", raw->what)
-                    : raw->what ? format_text("reads what nobody wrote, and %s,", raw->what)
-                                : format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
+  out->now.action = action_text(raw);
   if (raw->before) {
     fill_side(launch, raw->before, raw->before_thread, raw->before_block, raw->before_tile, &out->before);
     const char *verb = raw->before & TL_EMU_EPOCH_READ     ? "read"

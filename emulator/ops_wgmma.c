@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/bulk_ops.h"
 #include "emulator/check.h"
 #include "emulator/ops.h"
 #include "emulator/wgmma.h"
@@ -112,7 +113,7 @@ static warpgroup *group_of(const tl_emu_warp *warp, const tl_emu_meeting *meetin
   tl_emu_block *block = tl_emu_self->block;
   uint32_t first = warp->index / GROUP_WARPS * GROUP_WARPS;
   if (meeting->mask != ~0u || (first + GROUP_WARPS) * TL_EMU_WARP > tl_emu_self->num_threads)
-    tl_emu_fail("%s: warp %u is not in a warpgroup of four whole warps", meeting->site->op, warp->index);
+    tl_emu_fail_at(meeting->site, "warp %u is not in a warpgroup of four whole warps", warp->index);
   if (!block->wgmma) {
     block->wgmma = tl_xcalloc(1, sizeof *block->wgmma);
     tl_emu_wgmma_begin_block(block);
@@ -180,8 +181,8 @@ static void check_uniform(const warpgroup *group, const tl_wgmma_form *form) {
     bool same_scale = *(const uint8_t *)(group->args[t] + b + 2) == *(const uint8_t *)(group->args[0] + b + 2);
     if (same_scale && !memcmp(group->args[t] + from, group->args[0] + from, (b + 2 - from) * sizeof(uint32_t)))
       continue;
-    tl_emu_fail("%s: thread %u of the warpgroup has another %s than thread 0", group->site->op, t,
-                same_scale ? "descriptor" : "scale-d");
+    tl_emu_fail_at(group->site, "thread %u of the warpgroup has another %s than thread 0", t,
+                   same_scale ? "descriptor" : "scale-d");
   }
 }
 
@@ -303,7 +304,7 @@ static void issue(warpgroup *group) {
   check_uniform(group, form);
   for (int i = 1; i < GROUP_WARPS; i++)
     if (group->open_group[i] != group->open_group[0])
-      tl_emu_fail("%s: the warps of the warpgroup have committed different numbers of groups", site->op);
+      tl_emu_fail_at(site, "the warps of the warpgroup have committed different numbers of groups");
   operation *o = append_operation(group);
   o->site = site;
   o->form = form;

@@ -40,6 +40,15 @@ static void refused(const char *form, uint32_t rank, bool is_im2col, good *g, co
            is_im2col ? "im2col" : "tile", rank);
   expect_failure(tma_run(kernel, &g->launch, &options), TL_STATUS_CHECK_FAILED, text, op, NULL);
   tl_emu_kernel_destroy(kernel);
+  // With checks it is a finding.
+  tma_checks = TL_EMU_CHECK_ASYNC;
+  kernel = tma_create(form, rank, is_im2col);
+  char finding[300];
+  snprintf(finding, sizeof finding, "%s; the launch ends here, %s", text, strstr(op, "llvm."));
+  expect_failure(tma_run(kernel, &g->launch, &options), TL_STATUS_CHECK_FAILED, finding,
+                 "misused operation: thread 0 (warp 0, lane 0) of block (0, 0, 0) breaks a rule: ", NULL);
+  tl_emu_kernel_destroy(kernel);
+  tma_checks = 0;
 }
 
 START_TEST(the_good_one) {
