@@ -24,7 +24,7 @@ SPEC
 # The launcher believes what the manifest says about a tensor; the kernel writes all 160 elements.
 sed 's/"dims": \[160\]/"dims": [150]/' "$work/writes.ptx" >"$work/behind.ptx"
 # The last quarter of the elements goes to the place before the first.
-sed 's/\[\(%rd[0-9]*\)+512\]/[\1-128]/' "$work/writes.ptx" >"$work/before.ptx"
+sed 's/\[\(%rd[0-9]*\)+512\]/[\1+-128]/' "$work/writes.ptx" >"$work/before.ptx"
 failed=0
 expect() { # FILE MESSAGE, empty: no complaint
   output=$("$bin/tl-run" "$work/$1.ptx" --device=cuda 2>&1)
