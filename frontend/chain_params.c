@@ -28,7 +28,7 @@ static bool is_arg(const tl_kernel_spec *kernel, tl_str name) {
 }
 
 static bool is_setting(tl_str name) {
-  return tl_str_is(name, "threads") || tl_str_is(name, "fast_math");
+  return tl_str_is(name, "threads") || tl_str_is(name, "fast_math") || tl_str_is(name, "persistent");
 }
 
 // ---- arguments
@@ -63,11 +63,12 @@ static bool report_unknown(tl_chain_planner *p, const tl_kernel_spec *kernel, co
       tl_diag_report(p->diags, TL_DIAG_CHAIN_ARGUMENTS, keyword->loc, "`%.*s` has no argument or param `%.*s`",
                      TL_STR_ARG(kernel->name), TL_STR_ARG(keyword->name));
   uint32_t count = 0;
-  tl_str *names = TL_NEW_ARRAY(p->arena, tl_str, kernel->num_args + kernel->num_params + 2);
+  tl_str *names = TL_NEW_ARRAY(p->arena, tl_str, kernel->num_args + kernel->num_params + 3);
   for (uint32_t i = 0; i < kernel->num_args; i++) names[count++] = kernel->args[i].name;
   for (uint32_t i = 0; i < kernel->num_params; i++) names[count++] = kernel->params[i].name;
   names[count++] = TL_STR("threads");
   names[count++] = TL_STR("fast_math");
+  names[count++] = TL_STR("persistent");
   size_t nearest = tl_suggest_index(keyword->name, names, count);
   if (nearest != SIZE_MAX) tl_diag_add_hint(p->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
   return false;
@@ -167,19 +168,20 @@ static bool bind_param(binder *b, uint32_t index) {
   return true;
 }
 
-// `threads` and `fast_math`: of the step, else what the whole chain was given.
+// `threads`, `fast_math` and `persistent`: of the step, else what the whole chain was given.
 static bool bind_setting(binder *b, const char *name, const tl_const *inherited) {
   tl_chain_planner *p = b->planner;
   const tl_keyword *keyword = find_keyword(b->call->step->call, tl_str_from(name));
   if (is_param(b->call->step->kernel, tl_str_from(name)) || (!keyword && !inherited)) return true;
-  tl_const value;
-  if (!keyword) {
-    value = *inherited;
-  } else if (!tl_env_eval(&b->frame->scope->env, keyword->value, p->diags, &value)) {
-    return false;
-  }
   tl_loc loc = keyword ? keyword->value->loc : b->call->step->call->loc;
-  b->bindings[b->num_bindings++] = (tl_binding){tl_str_from(name), tl_chain_literal(p->arena, &value, loc), loc};
+  tl_expr *expr = keyword ? keyword->value : tl_chain_literal(p->arena, inherited, loc);
+  tl_const value;
+  bool is_auto = keyword && expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "auto");
+  if (keyword && !is_auto) {
+    if (!tl_env_eval(&b->frame->scope->env, expr, p->diags, &value)) return false;
+    expr = tl_chain_literal(p->arena, &value, loc);
+  }
+  b->bindings[b->num_bindings++] = (tl_binding){tl_str_from(name), expr, loc};
   return true;
 }
 
@@ -191,7 +193,7 @@ static bool bind_params(tl_chain_planner *p, const tl_chain_frame *frame, tl_cha
               .frame = frame,
               .call = call,
               .params = TL_NEW_ARRAY(p->arena, tl_param, kernel->num_params + 1),
-              .bindings = TL_NEW_ARRAY(p->arena, tl_binding, kernel->num_params + 3),
+              .bindings = TL_NEW_ARRAY(p->arena, tl_binding, kernel->num_params + 4),
               .values = TL_NEW_ARRAY(p->arena, const tl_mexpr *, kernel->num_params + 1)};
   call->kernel->params = b.params;
   bool ok = true;
@@ -201,8 +203,10 @@ static bool bind_params(tl_chain_planner *p, const tl_chain_frame *frame, tl_cha
   }
   const tl_env *env = &frame->scope->env;
   tl_const threads = tl_const_int(env->threads), fast_math = tl_const_bool(true);
+  tl_const persistent = tl_const_bool(env->persistent == TL_SWITCH_ON);
   ok = bind_setting(&b, "threads", env->threads ? &threads : NULL) && ok;
   ok = bind_setting(&b, "fast_math", env->fast_math ? &fast_math : NULL) && ok;
+  ok = bind_setting(&b, "persistent", env->persistent != TL_SWITCH_AUTO ? &persistent : NULL) && ok;
   call->bindings = (tl_bindings){b.bindings, b.num_bindings};
   call->scope.unit = call->kernel;
   if (!ok || !tl_env_create(p->arena, call->kernel, call->bindings, false, p->diags, &call->scope.env)) return false;

@@ -191,7 +191,8 @@ static const char *instance_key(tl_chain_planner *p, const tl_chain_call *call) 
     if (param->divisor) (void)tl_env_eval(&call->scope.env, param->divisor, p->diags, &divisor);
     tl_strbuf_appendf(&text, "(%lld)", (long long)divisor.i);
   }
-  tl_strbuf_appendf(&text, " threads=%lld fast_math=%d", (long long)call->scope.env.threads, call->scope.env.fast_math);
+  tl_strbuf_appendf(&text, " threads=%lld fast_math=%d persistent=%d", (long long)call->scope.env.threads,
+                    call->scope.env.fast_math, (int)call->scope.env.persistent);
   const char *key = tl_arena_copy_bytes(p->arena, text.data, text.len);
   tl_strbuf_fini(&text);
   return key;

@@ -2,18 +2,59 @@
 // copy, clear and fill.
 #include "frontend/instantiate_internal.h"
 
-static bool refuse_later_options(tl_sema *sema, const tl_stmt *stmt) {
+// How a copy travels, as its options say.
+typedef struct copy_way {
+  int via, evict;  // -1: reported
+  bool is_async;
+} copy_way;
+
+// Whether the side of a copy lies in `scope`; reports that `option` needs it.
+static bool check_side(tl_sema *sema, const tl_option *option, const tl_sema_region *region, int scope,
+                       const char *what) {
+  if (region->symbol->value->type->scope == scope) return true;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->loc,
+                                 "%s moves from global to shared memory, and `%.*s` is no %s", what,
+                                 TL_STR_ARG(region->symbol->name), scope == TL_SCOPE_GLOBAL ? "tensor" : "shared tile");
+  tl_diag_add_note(sema->diags, diag, region->symbol->loc, "`%.*s` is declared here", TL_STR_ARG(region->symbol->name));
+  return false;
+}
+
+// What needs no regions. False when it was reported.
+static bool read_way(tl_sema *sema, const tl_stmt *stmt, copy_way *out) {
+  const tl_option *multicast = tl_instantiate_option(stmt, "multicast"), *async = tl_instantiate_option(stmt, "async");
+  const tl_option *via = tl_instantiate_option(stmt, "via");
   bool ok = true;
-  for (uint32_t i = 0; i < stmt->num_options; ++i) {
-    const tl_option *option = &stmt->options[i];
-    if (tl_str_is(option->name, "multicast") ||
-        (tl_str_is(option->name, "async") && !(option->value->kind == TL_EXPR_BOOL && !option->value->int_value))) {
-      tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, option->loc,
-                     "the option `%.*s` of copy is not supported yet", TL_STR_ARG(option->name));
-      ok = false;
-    }
+  *out = (copy_way){.via = tl_instantiate_enum_option(sema, stmt, "via", TL_IR_ENUM_VIA, TL_VIA_AUTO),
+                    .evict = tl_instantiate_enum_option(sema, stmt, "evict", TL_IR_ENUM_EVICT, TL_EVICT_NORMAL)};
+  if (multicast) {
+    tl_instantiate_not_yet(sema, multicast->loc, "the option `multicast` of copy");
+    ok = false;
   }
-  return ok;
+  if (out->via == TL_VIA_TMA) {
+    tl_instantiate_not_yet(sema, via->loc, "`via: tma`");
+    ok = false;
+  }
+  if (async) ok = tl_instantiate_flag(sema, async->value, "async", &out->is_async) && ok;
+  if (out->is_async && out->via == TL_VIA_VECTOR) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, via->loc,
+                   "an asynchronous copy goes by cp.async: `via: vector` goes through registers");
+    ok = false;
+  }
+  return ok && out->via >= 0 && out->evict >= 0;
+}
+
+// What is asked for by name must be possible between the two sides.
+static bool check_way(tl_sema *sema, const tl_stmt *stmt, const copy_way *way, const tl_sema_region *src,
+                      const tl_sema_region *dst) {
+  const tl_option *option = NULL;
+  const char *what = "`via: cp_async`";
+  if (way->via == TL_VIA_CP_ASYNC) option = tl_instantiate_option(stmt, "via");
+  if (way->is_async) {
+    option = tl_instantiate_option(stmt, "async");
+    what = "an asynchronous copy";
+  }
+  return !option ||
+         (check_side(sema, option, src, TL_SCOPE_GLOBAL, what) && check_side(sema, option, dst, TL_SCOPE_SHARED, what));
 }
 
 static void set_steps(tl_sema *sema, tl_op *op, const tl_sema_region *region, tl_attr_key dims_key,
@@ -69,7 +110,7 @@ static bool check_self_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_re
 }
 
 static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst,
-                      tl_value *pad, int via, int evict) {
+                      tl_value *pad, const copy_way *way) {
   int64_t extents[TL_MAX_RANK] = {0};
   for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
   if (!tl_instantiate_check_extents(sema, extents, src->num_axes, stmt->text_loc)) return;
@@ -87,23 +128,21 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
   tl_op_set_ints(sema->module, op, TL_ATTR_EXTENTS, extents, src->num_axes);
   set_steps(sema, op, src, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP);
   set_steps(sema, op, dst, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP);
-  if (via != TL_VIA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_VIA, via);
-  if (evict != TL_EVICT_NORMAL) tl_op_set_int(sema->module, op, TL_ATTR_EVICT, evict);
+  if (way->via != TL_VIA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_VIA, way->via);
+  if (way->evict != TL_EVICT_NORMAL) tl_op_set_int(sema->module, op, TL_ATTR_EVICT, way->evict);
+  if (!way->is_async) return;
+  tl_op_set_unit(sema->module, op, TL_ATTR_ASYNC);
+  tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
 }
 
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`copy`")) return;
   tl_sema_region src, dst;
-  bool ok = refuse_later_options(sema, stmt);
+  copy_way way;
+  bool ok = read_way(sema, stmt, &way);
   ok = tl_sema_parse_region(sema, stmt->from, &src) && ok;
   ok = tl_sema_parse_region(sema, stmt->to, &dst) && ok;
-  int via = tl_instantiate_enum_option(sema, stmt, "via", TL_IR_ENUM_VIA, TL_VIA_AUTO);
-  int evict = tl_instantiate_enum_option(sema, stmt, "evict", TL_IR_ENUM_EVICT, TL_EVICT_NORMAL);
-  if (via == TL_VIA_TMA) {
-    tl_instantiate_not_yet(sema, tl_instantiate_option(stmt, "via")->loc, "`via: tma`");
-    ok = false;
-  }
-  if (!ok || via < 0 || evict < 0) return;
+  if (!ok || !check_way(sema, stmt, &way, &src, &dst)) return;
   ok = tl_instantiate_check_writable(sema, dst.symbol, stmt->to->loc);
   tl_value *pad = NULL;
   const tl_option *option = tl_instantiate_option(stmt, "pad");
@@ -115,7 +154,44 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   sema->builder.loc = stmt->loc;
   if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;
   if (!check_self_copy(sema, stmt, &src, &dst)) return;
-  emit_copy(sema, stmt, &src, &dst, pad, via, evict);
+  emit_copy(sema, stmt, &src, &dst, pad, &way);
+}
+
+// ---- groups of asynchronous copies
+
+void tl_instantiate_copy_group(tl_sema *sema, const tl_stmt *stmt) {
+  bool is_commit = stmt->kind == TL_STMT_COMMIT_GROUP;
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, is_commit ? "`commit_group`" : "`wait_group`")) return;
+  sema->builder.loc = stmt->loc;
+  if (is_commit) {
+    tl_group no_tokens[] = {{NULL, 0}};
+    tl_build(&sema->builder, TL_OP_ASYNC_COMMIT, no_tokens, NULL, 0);
+    return;
+  }
+  // PTX ISA, "cp.async.wait_group": an immediate. More groups than this are never in flight.
+  enum { MAX_GROUPS = 1024 };
+  tl_sema_value pending = tl_sema_expr(sema, stmt->condition);
+  if (pending.kind == TL_SEMA_POISON) return;
+  if (pending.kind != TL_SEMA_CONST || pending.constant.kind != TL_CONST_INT || pending.constant.i < 0 ||
+      pending.constant.i > MAX_GROUPS) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, stmt->condition->loc,
+                                   "`wait_group` takes a constant from 0 to %d", MAX_GROUPS);
+    tl_diag_add_hint(sema->diags, diag, "it is the number of later groups that may still be in flight");
+    return;
+  }
+  tl_op *wait = tl_build(&sema->builder, TL_OP_ASYNC_WAIT, NULL, NULL, 0);
+  tl_op_set_int(sema->module, wait, TL_ATTR_PENDING, pending.constant.i);
+  tl_op_set_unit(sema->module, wait, TL_ATTR_BY_HAND);
+}
+
+bool tl_instantiate_holds_async(const tl_stmt_list *list) {
+  for (uint32_t i = 0; i < list->len; ++i) {
+    const tl_stmt *stmt = list->items[i];
+    if (stmt->kind == TL_STMT_COMMIT_GROUP || stmt->kind == TL_STMT_WAIT_GROUP) return true;
+    if (stmt->kind == TL_STMT_COPY && tl_instantiate_option(stmt, "async")) return true;
+    if (tl_instantiate_holds_async(&stmt->body) || tl_instantiate_holds_async(&stmt->else_body)) return true;
+  }
+  return false;
 }
 
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt) {

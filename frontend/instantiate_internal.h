@@ -30,6 +30,10 @@ void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt);
 // instantiate_copy.c
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
+// `commit_group:` and `wait_group: n`.
+void tl_instantiate_copy_group(tl_sema *sema, const tl_stmt *stmt);
+// Whether asynchronous copies, commits or waits by hand stand anywhere in the list.
+bool tl_instantiate_holds_async(const tl_stmt_list *list);
 
 // instantiate_local.c
 // A scalar of the block made of reductions of whole tiles: it goes through shared memory to every thread.

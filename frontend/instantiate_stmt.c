@@ -193,7 +193,12 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
     int64_t factor = stmt->kind == TL_STMT_UNROLL ? -1 : stmt->kind == TL_STMT_FOR ? unroll_factor(sema, stmt) : 0;
     if (factor == -1) check_unroll_bounds(sema, stmt, &range);
     if (factor != 0) tl_op_set_int(sema->module, op, TL_ATTR_UNROLL, factor);
-    if (stmt->kind == TL_STMT_PIPELINED) set_pipeline_options(sema, stmt, op);
+    if (stmt->kind == TL_STMT_PIPELINED && tl_instantiate_holds_async(&stmt->body)) {
+      tl_diag_report(sema->diags, TL_DIAG_PIPELINE_IN_ORDER, stmt->loc,
+                     "the loop runs in order: its asynchronous copies are the author's");
+    } else if (stmt->kind == TL_STMT_PIPELINED) {
+      set_pipeline_options(sema, stmt, op);
+    }
     op->regions[0]->args[0]->name = tl_module_intern(sema->module, stmt->in.names[0]);
   }
   size_t mark = tl_sema_open_scope(sema);
@@ -291,6 +296,10 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
       break;
     case TL_STMT_WAIT_UNTIL:
       tl_instantiate_wait_until(sema, stmt);
+      break;
+    case TL_STMT_COMMIT_GROUP:
+    case TL_STMT_WAIT_GROUP:
+      tl_instantiate_copy_group(sema, stmt);
       break;
     case TL_STMT_PRINT:
       tl_instantiate_print(sema, stmt);

@@ -75,6 +75,8 @@ typedef enum tl_stmt_kind {
   TL_STMT_LET,         // lets
   TL_STMT_ATOMIC,      // from, to; options op into compare order
   TL_STMT_WAIT_UNTIL,  // condition
+  TL_STMT_COMMIT_GROUP,
+  TL_STMT_WAIT_GROUP,  // condition: how many groups may be in flight afterwards
   TL_STMT_PRINT,       // condition: the value; option message
   TL_STMT_ASSERT,      // condition; option message
   TL_STMT_VIEW,        // view

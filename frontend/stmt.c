@@ -134,7 +134,8 @@ static bool read_nothing(tl_spec_reader *reader, const tl_schema_stmt *schema, c
 // The value behind the statement's key.
 static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
   tl_str key = tl_str_from(schema->key);
-  bool is_bare = stmt->kind == TL_STMT_SYNC || stmt->kind == TL_STMT_BREAK || stmt->kind == TL_STMT_CONTINUE;
+  bool is_bare = stmt->kind == TL_STMT_SYNC || stmt->kind == TL_STMT_BREAK || stmt->kind == TL_STMT_CONTINUE ||
+                 stmt->kind == TL_STMT_COMMIT_GROUP;
   if (is_bare) return read_nothing(reader, schema, value);
   if (stmt->kind == TL_STMT_EXIT && tl_spec_is_empty(value)) return true;
   if (stmt->kind == TL_STMT_LET) {
@@ -159,6 +160,7 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_WHILE:
     case TL_STMT_EXIT:
     case TL_STMT_WAIT_UNTIL:
+    case TL_STMT_WAIT_GROUP:
     case TL_STMT_PRINT:
     case TL_STMT_ASSERT:
       return (stmt->condition = tl_expr_parse(reader->arena, reader->diags, value->text)) != NULL;
@@ -176,6 +178,7 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
       return read_use(reader, schema, value, stmt);
     case TL_STMT_LET:
     case TL_STMT_SYNC:
+    case TL_STMT_COMMIT_GROUP:
     case TL_STMT_BREAK:
     case TL_STMT_CONTINUE:
       break;

@@ -59,6 +59,11 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_WAIT_UNTIL:
       tl_expr_print(stmt->condition, text);
       return "wait_until";
+    case TL_STMT_COMMIT_GROUP:
+      return "commit_group";
+    case TL_STMT_WAIT_GROUP:
+      tl_expr_print(stmt->condition, text);
+      return "wait_group";
     case TL_STMT_PRINT:
       tl_expr_print(stmt->condition, text);
       return "print";

@@ -54,6 +54,9 @@ static void check_past(tl_pass_context *context, const tl_op *op, const tl_value
     int64_t start = rest_low + term->coefficient * term->lower, move = term->coefficient * term->step;
     int64_t first = start >= extent ? 0 : (extent - start + move - 1) / move;
     long long at = term->lower + first * term->step;
+    // Copies by hand run ahead of their use: the last few have nothing left to bring.
+    enum { MAX_AHEAD = 8 };
+    if (tl_op_has(op, TL_ATTR_BY_HAND) && term->trips - first <= MAX_AHEAD) return;
     if (first < term->trips && first > 0) {
       report_past(context, op, buffer, dim, term, tl_arena_printf(&context->scratch, "%lld", at));
     }

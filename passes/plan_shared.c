@@ -90,7 +90,10 @@ static tl_op *find_tile_loop(const tl_op *kernel) {
   return NULL;
 }
 
-// Lives, and where barriers stand. A copy in flight keeps its tile until the next wait of the body.
+typedef TL_VEC(shared_tile *) tile_list;
+
+// Lives, and where barriers stand. A copy in flight keeps its tile until the next wait of the body; one by hand until
+// the next that waits for all groups, else to the end.
 static void find_lives(shared_plan *plan) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
     plan->tiles.items[i].first = INT32_MAX;
@@ -98,14 +101,16 @@ static void find_lives(shared_plan *plan) {
     plan->tiles.items[i].is_placed = false;
   }
   tl_vec_clear(&plan->barriers);
-  TL_VEC(shared_tile *) in_flight = {0};
+  tile_list in_flight = {0}, by_hand = {0};
   tl_effect_list effects = {0};
   int32_t position = 0;
   for (tl_op *op = plan->body->first; op; op = op->next, position++) {
     if (op->code == TL_OP_BARRIER) tl_vec_push(&plan->barriers, position);
     if (op->code == TL_OP_ASYNC_WAIT) {
       for (size_t i = 0; i < in_flight.len; i++) extend(in_flight.items[i], position);
+      for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
       tl_vec_clear(&in_flight);
+      if (tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&by_hand);
     }
     tl_vec_clear(&effects);
     tl_effects_inside(op, &effects);
@@ -113,11 +118,14 @@ static void find_lives(shared_plan *plan) {
       shared_tile *tile = find_tile(plan, effects.items[i].root);
       if (tile == NULL) continue;
       extend(tile, position);
-      if (effects.items[i].is_async) tl_vec_push(&in_flight, tile);
+      if (effects.items[i].is_async)
+        tl_vec_push(tl_op_has(effects.items[i].op, TL_ATTR_BY_HAND) ? &by_hand : &in_flight, tile);
     }
   }
+  for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
   tl_vec_fini(&effects);
   tl_vec_fini(&in_flight);
+  tl_vec_fini(&by_hand);
 }
 
 // Whether a barrier stands at a position between two others. The positions ascend.

@@ -79,6 +79,22 @@ void tl_select_copy_width(tl_pass_context *context, tl_op *copy) {
   tl_op_set_int(context->module, copy, TL_ATTR_VEC, lesser(held & -held, copy_vector(&source, &destination, false)));
 }
 
+// What the author asked for by name and cannot have: `via: cp_async` is refused; `async: true` says when the copy may
+// end, and one that is over at once is early enough.
+static void report_obstacle(tl_pass_context *context, tl_op *copy, const tl_box *source, const tl_box *destination,
+                            bool is_demanded, const char *obstacle) {
+  if (is_demanded) {
+    tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_COPY_VIA, copy->loc,
+                                   "the copy from '%s' to '%s' cannot go by cp.async: %s",
+                                   tl_buffer_name(source->buffer), tl_buffer_name(destination->buffer), obstacle);
+    tl_diag_add_hint(context->diags, diag, "leave `via` out: the compiler takes cp.async where it can");
+    return;
+  }
+  tl_diag_report(context->diags, TL_DIAG_COPY_NOT_ASYNC, copy->loc,
+                 "the copy from '%s' to '%s' is not asynchronous: %s", tl_buffer_name(source->buffer),
+                 tl_buffer_name(destination->buffer), obstacle);
+}
+
 static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
   int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
@@ -88,7 +104,16 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   if (fast < 0) fast = fast_source >= 0 ? fast_source : fast_destination;
   int64_t wanted = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
   const char *obstacle = cp_async_obstacle(context, copy, &source, &destination, vec);
-  bool asynchronous = !obstacle && wanted != TL_VIA_VECTOR && (wanted == TL_VIA_CP_ASYNC || tl_is_in_pipeline(copy));
+  bool by_hand = tl_op_has(copy, TL_ATTR_BY_HAND), is_demanded = wanted == TL_VIA_CP_ASYNC;
+  // What a pass made asynchronous fits: it looked before.
+  if (tl_op_has(copy, TL_ATTR_ASYNC) && !by_hand) is_demanded = false;
+  bool asynchronous =
+      !obstacle && wanted != TL_VIA_VECTOR && (wanted == TL_VIA_CP_ASYNC || by_hand || tl_is_in_pipeline(copy));
+  if (obstacle && (by_hand || is_demanded)) {
+    report_obstacle(context, copy, &source, &destination, is_demanded, obstacle);
+    tl_op_remove_attr(copy, TL_ATTR_ASYNC);
+    tl_op_remove_attr(copy, TL_ATTR_BY_HAND);
+  }
   tl_op_set_int(context->module, copy, TL_ATTR_VIA, asynchronous ? TL_VIA_CP_ASYNC : TL_VIA_VECTOR);
   tl_op_set_int(context->module, copy, TL_ATTR_VEC, vec);
   // Full tiles may take wider vectors later (split-tails): threads are laid out for those.

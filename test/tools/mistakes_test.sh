@@ -285,4 +285,50 @@ EOF
   expect 0 "$llc" "$work/large.yaml" -o -
   says 'mul\.wide\.[us]32\|mul\.lo\.s64\|mad\.lo\.s64\|mad\.wide'
 done
+# Asynchronous copies by hand: two groups, each read in its turn.
+groups() {
+  sed "$1" <<'EOF'
+kernel: groups
+params: {n: 1024}
+args:
+  X: in f32[n]
+  H: in f16[33, 33]
+  Y: out f32[n]
+threads: 128
+shared:
+  S, T: f32[128]
+  G: f16[32, 32]
+body:
+  - copy: X[0] -> S
+    async: true
+  - commit_group:
+  - copy: X[128] -> T
+    async: true
+  - commit_group:
+  - wait_group: 1
+  - parallel: i in 128
+    do: Y[i] = S[i]
+  - copy: H[0, 0] -> G
+  - wait_group: 0
+  - parallel: i in 128
+    do: Y[128 + i] = T[i] + G[0, i % 32]
+EOF
+}
+groups '' >"$work/groups.yaml"
+expect 0 "$llc" "$work/groups.yaml" -o "$work/groups.ptx"
+[ -s "$work/err" ] && fail 'correct groups are warned of' && cat "$work/err"
+[ "$(grep -c 'cp.async.wait_group' "$work/groups.ptx")" = 2 ] || fail 'each wait is one'
+groups 's/wait_group: 0/sync:/' >"$work/early.yaml"
+told early 1 "23:.*error: 'T' is read while .* into it .* not waited for \[TL0515\]"
+says 'early.yaml:15:.*note: the copy stands here'
+groups '/commit_group:/d' >"$work/uncommitted.yaml"
+told uncommitted 1 "17:.*error: 'S' is read .* not committed \[TL0515\]"
+groups 's/copy: H\[0, 0\] -> G/copy: H[0, 0] -> T[0:32]/; s/H: in.*/H: in f32[64]/; s/H\[0, 0\]/H[0]/' >"$work/overwritten.yaml"
+told overwritten 1 "21:.*error: 'T' is written while .* \[TL0515\]"
+groups '/copy: H/a\    async: true' >"$work/unfit.yaml"
+told unfit 0 '21:.*warning: .* from .H. to .G. is not asynchronous: .* fewer than 4 bytes \[TL0611\]'
+expect 0 "$llc" "$work/unfit.yaml" -Wno-async -o /dev/null
+[ -s "$work/err" ] && fail '-Wno-async still warns'
+groups '/copy: H/a\    via: cp_async' >"$work/via.yaml"
+told via 1 '21:.*error: .* cannot go by cp.async: .* \[TL0610\]'
 finish
