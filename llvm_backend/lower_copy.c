@@ -70,7 +70,7 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   item->inside = tl_lower_and(l, active, dst_inside);
   item->pointer = tl_lower_access_pointer(l, &copy->dst, &copy->place);
   if (copy->async) {
-    tl_lower_cp_async(l, item->pointer, from, bytes, src_inside, item->inside, copy->src_evict);
+    tl_lower_cp_async(l, item->pointer, from, bytes, src_inside, item->inside);
     return;
   }
   LLVMValueRef reads = tl_lower_and(l, item->inside, src_inside);

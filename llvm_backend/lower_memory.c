@@ -169,40 +169,24 @@ static void async_store(tl_lower *l, tl_op *op) {
     LLVMValueRef inside = tl_lower_access_inside(l, from, &place);
     LLVMValueRef target = tl_lower_access_pointer(l, to, &place);
     LLVMValueRef source = tl_lower_access_pointer(l, from, &place);
-    tl_lower_cp_async(l, target, source, bytes, inside, NULL, TL_EVICT_NORMAL);
+    tl_lower_cp_async(l, target, source, bytes, inside, NULL);
   }
 }
 
-// With an eviction priority there is only the form with everything.
-static void cp_async_hinted(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef size,
-                            LLVMValueRef active, int evict) {
-  static const tl_device_op_id ids[2][3] = {
-      {TL_DEVOP_CP_ASYNC_CA_4_FIRST, TL_DEVOP_CP_ASYNC_CA_8_FIRST, TL_DEVOP_CP_ASYNC_CG_16_FIRST},
-      {TL_DEVOP_CP_ASYNC_CA_4_LAST, TL_DEVOP_CP_ASYNC_CA_8_LAST, TL_DEVOP_CP_ASYNC_CG_16_LAST}};
-  tl_device_op_id id = ids[evict == TL_EVICT_LAST][bytes == 16 ? 2 : bytes == 8 ? 1 : 0];
-  LLVMValueRef args[] = {to, from, size ? size : tl_session_i32(l->session, bytes),
-                         active ? active : tl_session_bool(l->session, true)};
-  tl_session_call_device(l->session, l->builder, id, args, 4);
-}
-
 void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
-                       LLVMValueRef active, int evict) {
+                       LLVMValueRef active) {
   // Rows of device_ops.def, in their order: plain, with zero fill, and both once more with a predicate.
   tl_device_op_id id = bytes == 16  ? TL_DEVOP_CP_ASYNC_CG_16
                        : bytes == 8 ? TL_DEVOP_CP_ASYNC_CA_8
                                     : TL_DEVOP_CP_ASYNC_CA_4;
-  LLVMValueRef args[4] = {to, from}, size = NULL;
+  LLVMValueRef args[4] = {to, from};
   unsigned n = 2;
   if (inside) {
     // With 0 bytes to read the address is not touched.
     LLVMValueRef all = tl_session_i32(l->session, bytes), none = tl_session_i32(l->session, 0);
-    args[n++] = size = LLVMBuildSelect(l->builder, inside, all, none, "");
+    args[n++] = LLVMBuildSelect(l->builder, inside, all, none, "");
   }
   active = tl_lower_and(l, active, l->copies_if);
-  if (evict != TL_EVICT_NORMAL) {
-    cp_async_hinted(l, to, from, bytes, size, active, evict);
-    return;
-  }
   if (active) args[n++] = active;
   tl_session_call_device(l->session, l->builder, (tl_device_op_id)(id + (inside ? 1 : 0) + (active ? 2 : 0)), args, n);
 }

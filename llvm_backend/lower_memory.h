@@ -16,6 +16,6 @@ tl_place tl_lower_element_place(const tl_lower *l, int32_t e);
 bool tl_lower_is_async_store(tl_lower *l, const tl_op *op);
 // cp.async of 4, 8 or 16 bytes where `active` (NULL: always) holds; zeros when `inside` (NULL: always) is false.
 void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
-                       LLVMValueRef active, int evict);
+                       LLVMValueRef active);
 
 #endif

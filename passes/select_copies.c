@@ -122,8 +122,9 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   tl_op_set_layout(context->module, copy, TL_ATTR_THREAD_LAYOUT, &layout);
   int bits = tl_dtype_bits(source.buffer->type->dtype);
   if (asynchronous) {
-    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by cp.async, %d bytes at a time",
-                   tl_buffer_name(source.buffer), tl_buffer_name(destination.buffer), vec * bits / 8);
+    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by cp.async, %d bytes at a time%s",
+                   tl_buffer_name(source.buffer), tl_buffer_name(destination.buffer), vec * bits / 8,
+                   tl_op_has(copy, TL_ATTR_EVICT) ? "; evict has no effect on it" : "");
   } else {
     bool regret = obstacle && (wanted == TL_VIA_CP_ASYNC || tl_is_in_pipeline(copy));
     tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc,
