@@ -156,7 +156,8 @@ bool tl_lower_is_async_store(tl_lower *l, const tl_op *op) {
   return vector_width(l, load, from->dtype) == vector_width(l, op, to->dtype) && bytes >= 4;
 }
 
-// A gather from global to shared memory by cp.async.
+// A gather from global to shared memory by cp.async. Only an element's owner issues the copy, as for ordinary stores:
+// the copy of a replica could land behind the owner's wait, on what was written there since.
 static void async_store(tl_lower *l, tl_op *op) {
   tl_op *load = tl_op_arg(op, TL_GROUP_STORE_value)->def;
   tl_dtype dtype = load->results[0].type->dtype;
@@ -169,7 +170,8 @@ static void async_store(tl_lower *l, tl_op *op) {
     LLVMValueRef inside = tl_lower_access_inside(l, from, &place);
     LLVMValueRef target = tl_lower_access_pointer(l, to, &place);
     LLVMValueRef source = tl_lower_access_pointer(l, from, &place);
-    tl_lower_cp_async(l, target, source, bytes, inside, NULL);
+    LLVMValueRef active = tl_lower_and(l, l->parallel->place.owner, tl_lower_access_inside(l, to, &place));
+    tl_lower_cp_async(l, target, source, bytes, inside, active);
   }
 }
 
