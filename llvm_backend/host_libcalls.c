@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 static uint32_t bits_of(float value) {
   uint32_t bits;
@@ -86,6 +87,10 @@ static float call_extendhfsf2(float half) {
 #define TL_SYMBOL(function) \
   { #function, (void *)(function) }
 
+// What host modules call by name, and what LLVM makes of it: InstCombine turns pow(10, x) into exp10, pow(2, i) and
+// exp2(i) of an integer into ldexp, memcmp(…) == 0 into bcmp; instruction selection joins sin and cos of one argument
+// into sincos; loops that fill or copy memory become memset, memcpy and memmove; wide integers and powi have helpers
+// of their own, which nothing here uses. So a function is listed in both widths as soon as one is called.
 static const tl_host_symbol libcalls[] = {
     {"__truncsfhf2", (void *)call_truncsfhf2},
     {"__truncdfhf2", (void *)call_truncdfhf2},
@@ -96,11 +101,15 @@ static const tl_host_symbol libcalls[] = {
     TL_SYMBOL(memmove),
     TL_SYMBOL(memset),
     TL_SYMBOL(memcmp),
+    TL_SYMBOL(bcmp),
     // double
     TL_SYMBOL(acos),
+    TL_SYMBOL(acosh),
     TL_SYMBOL(asin),
+    TL_SYMBOL(asinh),
     TL_SYMBOL(atan),
     TL_SYMBOL(atan2),
+    TL_SYMBOL(atanh),
     TL_SYMBOL(cbrt),
     TL_SYMBOL(ceil),
     TL_SYMBOL(copysign),
@@ -109,6 +118,7 @@ static const tl_host_symbol libcalls[] = {
     TL_SYMBOL(erf),
     TL_SYMBOL(erfc),
     TL_SYMBOL(exp),
+    TL_SYMBOL(exp10),
     TL_SYMBOL(exp2),
     TL_SYMBOL(expm1),
     TL_SYMBOL(fabs),
@@ -117,17 +127,20 @@ static const tl_host_symbol libcalls[] = {
     TL_SYMBOL(fmax),
     TL_SYMBOL(fmin),
     TL_SYMBOL(fmod),
+    TL_SYMBOL(frexp),
     TL_SYMBOL(ldexp),
     TL_SYMBOL(log),
     TL_SYMBOL(log10),
     TL_SYMBOL(log1p),
     TL_SYMBOL(log2),
+    TL_SYMBOL(modf),
     TL_SYMBOL(nearbyint),
     TL_SYMBOL(pow),
     TL_SYMBOL(rint),
     TL_SYMBOL(round),
     TL_SYMBOL(roundeven),
     TL_SYMBOL(sin),
+    TL_SYMBOL(sincos),
     TL_SYMBOL(sinh),
     TL_SYMBOL(sqrt),
     TL_SYMBOL(tan),
@@ -135,28 +148,47 @@ static const tl_host_symbol libcalls[] = {
     TL_SYMBOL(tgamma),
     TL_SYMBOL(trunc),
     // float
+    TL_SYMBOL(acosf),
+    TL_SYMBOL(acoshf),
+    TL_SYMBOL(asinf),
+    TL_SYMBOL(asinhf),
+    TL_SYMBOL(atanf),
+    TL_SYMBOL(atan2f),
+    TL_SYMBOL(atanhf),
+    TL_SYMBOL(cbrtf),
     TL_SYMBOL(ceilf),
     TL_SYMBOL(copysignf),
     TL_SYMBOL(cosf),
+    TL_SYMBOL(coshf),
     TL_SYMBOL(erff),
-    TL_SYMBOL(exp2f),
+    TL_SYMBOL(erfcf),
     TL_SYMBOL(expf),
+    TL_SYMBOL(exp10f),
+    TL_SYMBOL(exp2f),
+    TL_SYMBOL(expm1f),
     TL_SYMBOL(fabsf),
     TL_SYMBOL(floorf),
     TL_SYMBOL(fmaf),
     TL_SYMBOL(fmaxf),
     TL_SYMBOL(fminf),
     TL_SYMBOL(fmodf),
+    TL_SYMBOL(frexpf),
     TL_SYMBOL(ldexpf),
-    TL_SYMBOL(log2f),
     TL_SYMBOL(logf),
+    TL_SYMBOL(log10f),
+    TL_SYMBOL(log1pf),
+    TL_SYMBOL(log2f),
+    TL_SYMBOL(modff),
     TL_SYMBOL(nearbyintf),
     TL_SYMBOL(powf),
     TL_SYMBOL(rintf),
-    TL_SYMBOL(roundevenf),
     TL_SYMBOL(roundf),
+    TL_SYMBOL(roundevenf),
     TL_SYMBOL(sinf),
+    TL_SYMBOL(sincosf),
+    TL_SYMBOL(sinhf),
     TL_SYMBOL(sqrtf),
+    TL_SYMBOL(tanf),
     TL_SYMBOL(tanhf),
     TL_SYMBOL(truncf),
 };

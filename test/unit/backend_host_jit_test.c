@@ -13,6 +13,7 @@
 #include "llvm_backend/host_libcalls.h"
 #include "llvm_backend/reference_jit.h"
 #include "support/dtype.h"
+#include "support/strbuf.h"
 
 static LLVMModuleRef parse(const char *text) {
   LLVMContextRef context = LLVMContextCreate();
@@ -67,6 +68,53 @@ START_TEST(own_definition_wins_over_libcall) {
   double (*f)(double) = (double (*)(double))tl_host_jit_lookup(jit, "erfc");
   ck_assert_double_eq(f(0.0), 7.0);
   tl_host_jit_destroy(jit);
+}
+END_TEST
+
+// Calls that LLVM makes of others: sincos, exp10, ldexp, bcmp, memset, in both widths.
+START_TEST(merged_calls) {
+  static const struct {
+    const char *name, *declarations, *body;  // %x: a double
+    double wanted;                           // of x = 3
+  } merged[] = {
+      {"sincos", "declare double @sin(double) #0\ndeclare double @cos(double) #0\n",
+       " %s = call double @sin(double %x)\n %c = call double @cos(double %x)\n %r = fsub double %s, %c\n",
+       0.14112000805986721 + 0.98999249660044545},
+      {"sincosf", "declare float @sinf(float) #0\ndeclare float @cosf(float) #0\n",
+       " %f = fptrunc double %x to float\n %s = call float @sinf(float %f)\n %c = call float @cosf(float %f)\n"
+       " %d = fsub float %s, %c\n %r = fpext float %d to double\n",
+       0.14112000805986721 + 0.98999249660044545},
+      {"exp10", "declare double @pow(double, double) #0\n", " %r = call double @pow(double 10.0, double %x)\n", 1000},
+      {"exp10f", "declare float @powf(float, float) #0\n",
+       " %f = fptrunc double %x to float\n %p = call float @powf(float 10.0, float %f)\n"
+       " %r = fpext float %p to double\n",
+       1000},
+      {"exp2", "declare double @pow(double, double) #0\n", " %r = call double @pow(double 2.0, double %x)\n", 8},
+      {"ldexp", "declare double @exp2(double) #0\n",
+       " %i = fptosi double %x to i32\n %f = sitofp i32 %i to double\n %r = call double @exp2(double %f)\n", 8},
+      {"bcmp", "declare i32 @memcmp(ptr, ptr, i64)\n",
+       " %a = alloca [99 x i8]\n %b = alloca [99 x i8]\n %n = fptoui double %x to i64\n"
+       " call void @llvm.memset.p0.i64(ptr %a, i8 1, i64 %n, i1 false)\n"
+       " call void @llvm.memcpy.p0.p0.i64(ptr %b, ptr %a, i64 %n, i1 false)\n"
+       " %c = call i32 @memcmp(ptr %a, ptr %b, i64 %n)\n %e = icmp eq i32 %c, 0\n %r = uitofp i1 %e to double\n",
+       1},
+  };
+  for (size_t i = 0; i < sizeof merged / sizeof merged[0]; i++) {
+    tl_strbuf text = {0};
+    tl_strbuf_appendf(&text,
+                      "%sdeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+                      "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+                      "attributes #0 = { nounwind willreturn memory(none) }\n"
+                      "define double @f(double %%x) {\n%s ret double %%r\n}\n",
+                      merged[i].declarations, merged[i].body);
+    tl_host_jit *jit;
+    tl_status status = tl_host_jit_create(parse(tl_strbuf_c(&text)), "default<O1>", 2, NULL, 0, &jit);
+    ck_assert_msg(!status, "%s: %s", merged[i].name, tl_status_message(status));
+    double (*f)(double) = (double (*)(double))tl_host_jit_lookup(jit, "f");
+    ck_assert_msg(fabs(f(3) - merged[i].wanted) < 1e-5 * merged[i].wanted, "%s: %.9g", merged[i].name, f(3));
+    tl_host_jit_destroy(jit);
+    tl_strbuf_fini(&text);
+  }
 }
 END_TEST
 
@@ -248,6 +296,7 @@ int main(void) {
   tcase_add_test(cases, compiles_and_calls);
   tcase_add_test(cases, binds_symbols);
   tcase_add_test(cases, own_definition_wins_over_libcall);
+  tcase_add_test(cases, merged_calls);
   tcase_add_test(cases, reports_errors);
   tcase_add_test(cases, destroy_gives_memory_back);
   tcase_add_test(cases, threads);
