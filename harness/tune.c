@@ -367,6 +367,19 @@ static tl_status budget_of(const tuner *t, uint64_t *out) {
 
 // ---- one bench case
 
+// What the spec says for `threads`, `persistent` or `fast_math`.
+static void print_setting(const tl_env *env, tl_str name, tl_strbuf *out) {
+  if (tl_str_is(name, "threads") && env->threads) {
+    tl_strbuf_appendf(out, "%lld", (long long)env->threads);
+  } else if (tl_str_is(name, "fast_math")) {
+    tl_strbuf_append_c(out, env->fast_math ? "true" : "false");
+  } else if (tl_str_is(name, "persistent") && env->persistent != TL_SWITCH_AUTO) {
+    tl_strbuf_append_c(out, env->persistent == TL_SWITCH_ON ? "true" : "false");
+  } else {
+    tl_strbuf_append_c(out, "auto");
+  }
+}
+
 static char *written_text(const tuner *t) {
   tl_arena scratch;
   tl_arena_init(&scratch);
@@ -378,11 +391,12 @@ static char *written_text(const tuner *t) {
   for (uint32_t i = 0; ok && i < t->space.num_params; i++) {
     tl_str name = t->space.params[i]->name;
     const tl_env_entry *entry = tl_env_find(&env, name);
-    bool is_threads = !entry && tl_str_is(name, "threads");
-    if (entry || is_threads) tl_strbuf_appendf(&text, " %.*s=", TL_STR_ARG(name));
-    if (entry) tl_const_print(&entry->value, &text);
-    if (is_threads && env.threads) tl_strbuf_appendf(&text, "%lld", (long long)env.threads);
-    if (is_threads && !env.threads) tl_strbuf_append_c(&text, "auto");
+    tl_strbuf_appendf(&text, " %.*s=", TL_STR_ARG(name));
+    if (entry) {
+      tl_const_print(&entry->value, &text);
+    } else {
+      print_setting(&env, name, &text);
+    }
   }
   tl_arena_fini(&scratch);
   return tl_strbuf_take(&text);

@@ -111,8 +111,16 @@ sed '/^tune:/,$d' "$work/rows.yaml" >"$work/keys.yaml"
 printf 'tune:\n  persistent: [auto, true]\n  fast_math: [false, true]\n  threads: [64, 128]\n' >>"$work/keys.yaml"
 expect 0 "$run" --tune --case=1 --no-check --rounds=1 "$work/keys.yaml"
 says '^rows 1/2 .*: up to 7 of 8 configurations$'
+says '^  as written: persistent=auto fast_math=false threads=64  .* us'
 says '^  persistent=true fast_math=false threads=64  .* us'
 says '^  persistent=auto fast_math=true threads=64  .* us'
+# Alone too: the spec as written is one of the two.
+sed '/^tune:/,$d' "$work/rows.yaml" >"$work/alone.yaml"
+printf 'tune:\n  persistent: [auto, true]\n' >>"$work/alone.yaml"
+expect 0 "$run" --tune --case=1 --no-check --rounds=1 "$work/alone.yaml"
+says '^rows 1/2 .*: up to 1 of 2 configurations$'
+says '^  as written: persistent=auto  .* us'
+says '^  persistent=true  .* us'
 
 # JSON alone on standard output.
 expect 0 "$run" --tune --case=1 --budget=1 --json "$work/rows.yaml"
