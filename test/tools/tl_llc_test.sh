@@ -141,6 +141,16 @@ expect 0 "$llc" "$chains" --kernel=mlp --emit=scheduled
 [ "$(grep -c '^module scheduled' "$work/out")" = 3 ] || fail 'the tile IR of each kernel'
 expect 1 "$llc" "$chains" --kernel=mlp -D N=4
 says "kernel .mlp. has no param .N."
+# `persistent`: of every step, or of one.
+expect 0 "$llc" "$chains" --kernel=mlp --emit=manifest
+grep -q persistent "$work/out" && fail 'persistent unasked'
+expect 0 "$llc" "$chains" --kernel=mlp --emit=manifest -D persistent=true
+[ "$(grep -c '"persistent": true' "$work/out")" = 3 ] || fail 'the steps of a persistent chain'
+sed 's/activate(H_flat, scale)/activate(H_flat, scale, persistent=true)/' "$chains" >"$work/persistent.yaml"
+expect 0 "$llc" "$work/persistent.yaml" --kernel=mlp --emit=manifest
+[ "$(grep -c '"persistent": true' "$work/out")" = 1 ] || fail 'one persistent step'
+expect 0 "$llc" "$work/persistent.yaml" --kernel=mlp --emit=manifest -D persistent=false
+[ "$(grep -c '"persistent": true' "$work/out")" = 1 ] || fail 'what a step says goes before -D'
 
 # PTX has no setp.ftz.bf16; LLVM would select it.
 source_dir=$2
