@@ -14,7 +14,7 @@ typedef struct tl_compare_result {
   bool is_int;
   // The worst element: of the failed ones, or of all when none failed. Nothing when count is 0.
   uint64_t worst;  // flattened
-  double error;    // |value - reference|; NaN or infinity where these are
+  double error;    // |value - reference|; NaN or infinity where these are; 0 where the reference rounds to infinity too
   double value, reference;
   int64_t int_value, int_reference;
 } tl_compare_result;

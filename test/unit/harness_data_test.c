@@ -151,6 +151,30 @@ START_TEST(compares_by_the_rule) {
 }
 END_TEST
 
+// An element that rightly overflows is not the worst one.
+START_TEST(overflow_is_no_error) {
+  static const int64_t shape[] = {3};
+  static const double values[] = {INFINITY, 2, 1.5}, reference[] = {70000, 2, 1.4};
+  tl_array array;
+  ck_assert(!tl_array_init(&array, TL_DTYPE_F16, 1, shape));
+  for (uint64_t i = 0; i < 3; i++) tl_dtype_store_float(TL_DTYPE_F16, array.data, i, values[i]);
+  tl_compare_result result;
+  tl_compare_float(&array, reference, 0, 0.2, &result);
+  ck_assert_uint_eq(result.num_failed, 0);
+  ck_assert_uint_eq(result.worst, 2);
+  ck_assert_double_eq_tol(result.error, 0.1, 1e-9);
+  tl_array_fini(&array);
+  static const int64_t one[] = {1};
+  ck_assert(!tl_array_init(&array, TL_DTYPE_F16, 1, one));
+  tl_dtype_store_float(TL_DTYPE_F16, array.data, 0, -INFINITY);
+  tl_compare_float(&array, (const double[]){-1e9}, 0, 0, &result);
+  ck_assert_uint_eq(result.num_failed, 0);
+  ck_assert_double_eq(result.error, 0);
+  ck_assert_double_eq(result.reference, -INFINITY);
+  tl_array_fini(&array);
+}
+END_TEST
+
 START_TEST(names_the_worst_element) {
   static const int64_t shape[] = {2, 3};
   tl_array array;
@@ -306,6 +330,7 @@ int main(void) {
   tcase_add_test(tests, npy_round_trips_every_dtype);
   tcase_add_test(tests, npy_reads_other_orders_and_refuses);
   tcase_add_test(tests, compares_by_the_rule);
+  tcase_add_test(tests, overflow_is_no_error);
   tcase_add_test(tests, names_the_worst_element);
   tcase_add_test(tests, generators_make_what_they_say);
   tcase_add_test(tests, large_arrays_are_those_of_one_thread);
