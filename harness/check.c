@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "harness/compare.h"
+#include "harness/file.h"
 #include "harness/npy.h"
 #include "harness/reference.h"
 
@@ -114,6 +115,16 @@ static void dump(const checker *c, uint32_t number, const char *what, const char
 }
 
 static void dump_case(const checker *c, uint32_t number, const tl_run_args *args, const tl_reference *reference) {
+  tl_status made = tl_file_make_directory(c->options->dump_dir);
+  if (made) {
+    tl_strbuf line;
+    tl_strbuf_init(&line);
+    tl_strbuf_appendf(&line, "  cannot dump: %s", tl_status_message(made));
+    say(c, &line);
+    tl_strbuf_fini(&line);
+    tl_status_free(made);
+    return;
+  }
   for (uint32_t i = 0; i < args->len; i++) {
     const tl_run_arg *arg = &args->items[i];
     dump(c, number, arg->access == 0 ? "in" : "out", arg->name, &arg->array);

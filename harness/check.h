@@ -17,7 +17,7 @@ typedef struct tl_check_options {
   const uint32_t *cases;  // 1-based numbers; NULL: all
   uint32_t num_cases;
   const char *directory;  // of the spec, for .npy inputs
-  const char *dump_dir;   // failing cases write their arrays there; or NULL
+  const char *dump_dir;   // failing cases write their arrays there, it is made when it does not exist; or NULL
   // Inputs named by --in, before those of the spec.
   const tl_named_expr *inputs;
   uint32_t num_inputs;

@@ -78,3 +78,9 @@ tl_status tl_file_write(const char *path, tl_str content) {
   free(real);
   return status;
 }
+
+tl_status tl_file_make_directory(const char *path) {
+  struct stat info;
+  if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))) return TL_OK;
+  return io_error("make the directory", path);
+}

@@ -13,4 +13,7 @@ TL_MUST_USE tl_status tl_file_read(const char *path, tl_strbuf *out);
 // (/dev/null, a pipe) is written in place; "-" is standard output.
 TL_MUST_USE tl_status tl_file_write(const char *path, tl_str content);
 
+// Makes the directory (not those above it) unless it exists.
+TL_MUST_USE tl_status tl_file_make_directory(const char *path);
+
 #endif

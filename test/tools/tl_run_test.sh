@@ -30,6 +30,10 @@ sed 's/B\[bx \* block + i\]/2 * B[bx * block + i]/' kernels/vector_add.yaml >"$w
 expect 1 "$run" --check --device=emu --case=1 --dump-dir="$work" "$work/wrong.yaml"
 says 'FAILED C: f32\[1\], 1 of 1 elements wrong, worst error'
 [ -s "$work/vector_add.case1.C.reference.npy" ] && [ -s "$work/vector_add.case1.A.in.npy" ] || fail "--dump-dir wrote nothing"
+expect 1 "$run" --check --device=emu --case=1 --dump-dir="$work/made" "$work/wrong.yaml"
+[ -s "$work/made/vector_add.case1.C.reference.npy" ] || fail "--dump-dir made no directory"
+expect 1 "$run" --check --device=emu --case=1 --dump-dir="$work/no/such" "$work/wrong.yaml"
+says "^  cannot dump: cannot make the directory '.*/no/such': No such file or directory$"
 # Writes out of bounds are caught.
 sed 's/C\[bx \* block + i\] = .*/C[bx * block + i] = A[bx * block + i]/' kernels/vector_add.yaml >"$work/copy.yaml"
 expect 1 "$run" --check --device=emu --case=2 "$work/copy.yaml"
