@@ -158,10 +158,23 @@ void tl_emu_hand_over(tl_emu_checker *checker) {
   tl_vec_fini(&checker->found);
 }
 
-bool tl_emu_is_padding(const tl_emu_launch_state *launch, size_t offset, size_t bytes) {
+// Whether the access's line touches the tile, or nothing is known of the line.
+static bool is_of_line(const tl_emu_launch_state *launch, const tl_emu_site *site, uint32_t tile) {
+  const tl_debug_info *debug = launch->debug;
+  bool known = false;
+  for (uint32_t i = 0; site && i < debug->num_uses; i++) {
+    if (debug->uses[i].line != site->line) continue;
+    if (debug->uses[i].tile == tile) return true;
+    known = true;
+  }
+  return !known;
+}
+
+bool tl_emu_is_padding(const tl_emu_launch_state *launch, const tl_emu_site *site, size_t offset, size_t bytes) {
   bool in_tile = false;
   for (size_t at = offset; at < offset + bytes; at++) {
     for (uint32_t i = 0; i < launch->debug->num_tiles; i++) {
+      if (!is_of_line(launch, site, i)) continue;
       int64_t within = (int64_t)(at - launch->dynamic_offset);
       if (tl_debug_tile_has_element(&launch->debug->tiles[i], within)) return false;
       in_tile |= within >= launch->debug->tiles[i].offset &&
@@ -245,19 +258,6 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
   return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
 }
 
-// Whether the access's line touches the tile, or nothing is known of the line.
-static bool is_of_line(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, uint32_t tile) {
-  const tl_emu_site *site = site_of(launch, raw->now);
-  const tl_debug_info *debug = launch->debug;
-  bool known = false;
-  for (uint32_t i = 0; site && i < debug->num_uses; i++) {
-    if (debug->uses[i].line != site->line) continue;
-    if (debug->uses[i].tile == tile) return true;
-    known = true;
-  }
-  return !known;
-}
-
 static char *inside_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
   const tl_emu_site *site = site_of(launch, raw->now);
   if (raw->shared_offset < 0) return format_text("an access inside a buffer");
@@ -266,7 +266,7 @@ static char *inside_text(const tl_emu_launch_state *launch, const tl_emu_raw_fin
   tl_strbuf_append_c(&text, "an access inside");
   for (uint32_t i = 0, n = 0; i < launch->debug->num_tiles; i++) {
     const tl_debug_tile *tile = &launch->debug->tiles[i];
-    if (!is_of_line(launch, raw, i)) continue;
+    if (!is_of_line(launch, site, i)) continue;
     tl_strbuf_appendf(&text, "%s %s (bytes %lld to %lld)", n++ ? " or" : "", tile->name ? tile->name : "a tile",
                       (long long)tile->offset, (long long)(tile->offset + tile->bytes - 1));
   }
@@ -313,7 +313,7 @@ static char *place_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
   bool first = true;
   for (uint32_t i = 0; i < launch->debug->num_tiles; i++) {
     const tl_debug_tile *tile = &launch->debug->tiles[i];
-    if (raw->kind != TL_EMU_FINDING_BOUNDS && !is_of_line(launch, raw, i)) continue;
+    if (raw->kind != TL_EMU_FINDING_BOUNDS && !is_of_line(launch, site_of(launch, raw->now), i)) continue;
     tl_strbuf one = {0};
     if (tl_debug_tile_describe(tile, raw->shared_offset - (int64_t)launch->dynamic_offset, &one))
       tl_strbuf_appendf(&place, "%s%s", first ? "" : " or ", tl_strbuf_c(&one));

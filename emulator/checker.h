@@ -277,8 +277,9 @@ typedef struct tl_emu_seen {
 } tl_emu_seen;
 // Records a finding.
 void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);
-// Whether the bytes of shared memory belong to no element of a tile, but to a tile.
-bool tl_emu_is_padding(const tl_emu_launch_state *launch, size_t offset, size_t bytes);
+// Whether the bytes of shared memory belong to no element of a tile, but to a tile. Only the tiles that the site's line
+// touches count: others may lie in the same memory at another time. NULL, or a line nothing is known of: all tiles.
+bool tl_emu_is_padding(const tl_emu_launch_state *launch, const tl_emu_site *site, size_t offset, size_t bytes);
 // An asynchronous operation ends, and nobody was told.
 void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async);
 // Hands what one checker found to the launch. Thread-safe.

@@ -84,7 +84,7 @@ static void __attribute__((noinline)) tell(access *a, tl_emu_finding_kind kind, 
 // Rows are read up to where the padding of the tile ends, which nobody writes: of no interest, and told of once.
 static void __attribute__((noinline)) read_unwritten(access *a, tl_emu_cell *cell, size_t index) {
   size_t offset = index << a->checker->granule_shift;
-  if (!tl_emu_is_padding(a->checker->launch, offset, a->checker->granule))
+  if (!tl_emu_is_padding(a->checker->launch, a->actor->site, offset, a->checker->granule))
     tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);
   cell->write = TL_EMU_EPOCH_READ;  // before everything
 }
