@@ -85,7 +85,7 @@ static tile *new_tile(chain *c, const tl_rspec_value *value) {
   tile *t = &c->tiles[c->num_tiles++];
   snprintf(t->name, sizeof(t->name), "t%d", c->num_tiles - 1);
   t->value = (tl_rspec_value){.dtype = dtype_for(c, value)};
-  bool is_shared = maybe(c, 40);
+  bool is_shared = maybe(c, 40) && tl_rspec_take_shared(c->spec, &c->shape, ~0u, t->value.dtype);
   tl_rspec_line(c->spec, is_shared ? TL_RSPEC_SHARED : TL_RSPEC_FRAGMENT, "%s: %s[%s]", t->name,
                 tl_dtype_name(t->value.dtype), tl_rspec_tile_dims(c->spec, &c->shape, ~0u));
   return t;

@@ -153,6 +153,7 @@ bool tl_rspec_load_input(tl_rspec *spec, const tl_rspec_shape *shape, tl_rspec_i
     static const tl_dtype wider[] = {TL_DTYPE_F32, TL_DTYPE_F16, TL_DTYPE_BF16};
     input->tile_dtype = wider[tl_rspec_choose(spec->choices, 3)];
   }
+  input->is_shared = input->is_shared && tl_rspec_take_shared(spec, shape, input->mask, input->tile_dtype);
   const char *layout = "";
   if (input->is_shared && tl_rspec_maybe(spec->choices, 10)) {
     static const char *const layouts[] = {" layout row", " layout pad(8)"};

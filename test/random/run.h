@@ -24,7 +24,7 @@ typedef struct tl_rspec_outcome {
   tl_strbuf report;  // Owned. The details.
 } tl_rspec_outcome;
 
-// Starts a check of `spec` (borrowed for this call).
+// Starts a check of `spec` (borrowed for this call) in the emulator, with all that it checks, as tl-run --check does.
 void tl_rspec_start(const tl_strbuf *spec, const tl_rspec_run_options *options, tl_rspec_job *out);
 // Reads what is there, for at most `seconds`; true when the job has ended, and then `out` is set and must be fini'd.
 bool tl_rspec_poll(tl_rspec_job *job, double seconds, tl_rspec_outcome *out);

@@ -109,6 +109,16 @@ void tl_rspec_make_options(tl_rspec *spec, const tl_rspec_shape *shape) {
   }
 }
 
+bool tl_rspec_take_shared(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask, tl_dtype dtype) {
+  enum { MOST = 128 << 10 };  // sm_80 has 163 KiB; what is left is for padding and reductions
+  int64_t bytes = (tl_dtype_bits(dtype) + 7) / 8;
+  for (int k = 0; k < shape->rank; k++)
+    if (mask & tl_rspec_tile_mask(shape) & 1u << k) bytes *= shape->block[k];
+  if (spec->shared_bytes + bytes > MOST) return false;
+  spec->shared_bytes += bytes;
+  return true;
+}
+
 // ---- texts
 
 typedef void write_dim(tl_strbuf *out, const tl_rspec_shape *shape, int dim);

@@ -36,6 +36,9 @@ void tl_rspec_make_shape(tl_rspec *spec, tl_rspec_shape *shape);
 bool tl_rspec_is_tiled(const tl_rspec_shape *shape, int dim);
 // Draws threads and rasterisation.
 void tl_rspec_make_options(tl_rspec *spec, const tl_rspec_shape *shape);
+// Whether a tile of the block's dims in `mask` may lie in shared memory besides those that do already: together they
+// fit every target's. True counts it.
+bool tl_rspec_take_shared(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask, tl_dtype dtype);
 // "D0, D1" and the like for the dims of a mask.
 const char *tl_rspec_dims(tl_rspec *spec, const tl_rspec_shape *shape, uint32_t mask);
 // "n0 in 0:D0, n1 in 0:D1": the left side of an intermediate reference.

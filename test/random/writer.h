@@ -30,8 +30,9 @@ typedef struct tl_rspec {
   tl_rspec_choices *choices;  // Borrowed.
   tl_arena arena;             // texts of expressions
   tl_strbuf sections[TL_RSPEC_NUM_SECTIONS];
-  int body_indent;  // of the next body line, in levels
-  bool is_fast;     // fast_math
+  int body_indent;       // of the next body line, in levels
+  bool is_fast;          // fast_math
+  int64_t shared_bytes;  // of the tiles that tl_rspec_take_shared let into shared memory
 } tl_rspec;
 
 void tl_rspec_init(tl_rspec *spec, tl_rspec_choices *choices);
