@@ -42,6 +42,7 @@ int64_t tl_affine_divisor(const tl_affine *affine);
 bool tl_prove_lt(tl_value *a, tl_value *b);
 bool tl_prove_le(tl_value *a, tl_value *b);
 bool tl_prove_nonnegative(tl_value *a);
+bool tl_affine_prove_nonnegative(const tl_affine *affine);
 // a + a_max < b where a varies in [a, a + a_max].
 bool tl_prove_lt_offset(tl_value *a, int64_t offset, tl_value *b);
 bool tl_prove_equal(tl_value *a, tl_value *b);

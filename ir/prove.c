@@ -254,6 +254,13 @@ bool tl_prove_nonnegative(tl_value *a) {
   return tl_query_nonnegative(&query, &form);
 }
 
+bool tl_affine_prove_nonnegative(const tl_affine *affine) {
+  if (!affine->valid) return false;
+  tl_query query;
+  tl_query_init(&query);
+  return tl_query_nonnegative(&query, affine);
+}
+
 bool tl_prove_equal(tl_value *a, tl_value *b) {
   if (a == b) return true;
   if (!tl_type_is_integral(a->type) || !tl_type_is_integral(b->type)) return false;

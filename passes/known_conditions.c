@@ -61,13 +61,13 @@ static bool implied_by(const tl_affine *goal, const tl_value *condition, bool ho
   return op->code == TL_OP_CMP && implied_by_compare(goal, op, holds);
 }
 
-static bool is_known(const tl_affine *goal, const tl_op *op) {
+bool tl_known_sum(const tl_op *op, const tl_affine *sum) {
   enum { MAX_DEPTH = 16 };
-  if (!goal->valid) return false;
+  if (!sum->valid) return false;
   for (const tl_op *inner = op; inner->parent && inner->parent->parent; inner = inner->parent->parent) {
     const tl_op *around = inner->parent->parent;
     if (around->code != TL_OP_IF) continue;
-    if (implied_by(goal, tl_op_arg(around, TL_GROUP_IF_condition), inner->parent == around->regions[0], MAX_DEPTH))
+    if (implied_by(sum, tl_op_arg(around, TL_GROUP_IF_condition), inner->parent == around->regions[0], MAX_DEPTH))
       return true;
   }
   return false;
@@ -81,12 +81,12 @@ bool tl_known_below(const tl_op *op, tl_value *index, int64_t offset, tl_value *
   tl_affine goal = tl_affine_sub(&end, &at);
   if (!goal.valid || goal.constant == INT64_MIN) return false;
   goal.constant -= 1;
-  return is_known(&goal, op);
+  return tl_known_sum(op, &goal);
 }
 
 bool tl_known_not_negative(const tl_op *op, tl_value *index, int64_t offset) {
   tl_affine at = tl_affine_of(index), first = constant_form(offset);
   if (!at.valid) return false;
   tl_affine goal = tl_affine_add(&at, &first);
-  return is_known(&goal, op);
+  return tl_known_sum(op, &goal);
 }

@@ -9,5 +9,7 @@
 bool tl_known_below(const tl_op *op, tl_value *index, int64_t offset, tl_value *limit, int64_t constant);
 // Whether index + offset >= 0 there.
 bool tl_known_not_negative(const tl_op *op, tl_value *index, int64_t offset);
+// Whether the sum is >= 0 there. False for an invalid one.
+bool tl_known_sum(const tl_op *op, const tl_affine *sum);
 
 #endif

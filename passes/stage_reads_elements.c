@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "passes/cost.h"
+#include "passes/known_conditions.h"
 
 enum {
   MAX_BYTES = 16384,   // of one region
@@ -67,6 +68,21 @@ static bool reads_input(const tl_op *load) {
          tl_op_int(tensor, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN;
 }
 
+// Bounds of a dim that the region may leave. Not those of the load: what stands around that in the loop, a branch or
+// the loop's own trip count, does not hold where the copy runs.
+static int64_t checks_of(const tl_staged_region *region, int32_t dim, const tl_op *loop) {
+  tl_value *limit = tl_buffer_dim_value(region->tensor, dim);
+  tl_affine first = region->base[dim], last = region->base[dim];
+  tl_affine end = limit ? tl_affine_of(limit) : (tl_affine){.valid = true, .constant = region->tensor->type->dims[dim]};
+  first.constant = region->lo[dim];
+  last.constant = region->hi[dim] + 1;
+  tl_affine room = tl_affine_sub(&end, &last);
+  int64_t checks = 0;
+  if (!tl_affine_prove_nonnegative(&first) && !tl_known_sum(loop, &first)) checks |= TL_CHECK_LOWER;
+  if (!tl_affine_prove_nonnegative(&room) && !tl_known_sum(loop, &room)) checks |= TL_CHECK_UPPER;
+  return checks;
+}
+
 // The region of the load in all iterations; false when it is not known, too large, or mostly not read.
 static bool region_of(tl_op *load, const tl_op *loop, tl_staged_region *out) {
   *out = (tl_staged_region){.tensor = tl_element_buffer(load)};
@@ -75,7 +91,7 @@ static bool region_of(tl_op *load, const tl_op *loop, tl_staged_region *out) {
   for (uint32_t d = 0; d < tl_element_rank(load); d++) {
     int64_t distinct;
     if (!split_index(tl_element_index(load, d), loop, &out->base[d], &out->lo[d], &out->hi[d], &distinct)) return false;
-    out->checks[d] = tl_element_check(load, (int32_t)d);
+    out->checks[d] = checks_of(out, (int32_t)d, loop);
     int64_t extent = out->hi[d] - out->lo[d] + 1;
     if (elements > MAX_BYTES / extent) return false;
     elements *= extent;
