@@ -242,6 +242,22 @@ static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int
   side->tile = (int64_t)tile - 1;
 }
 
+static bool same_words(const char *a, const char *b) {
+  return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_line(const tl_emu_site *a, const tl_emu_site *b) {
+  return a->line == b->line && same_words(a->file, b->file) && same_words(a->uses, b->uses);
+}
+
+// Whether both accesses are made by elements of one parallel of the spec, which nothing orders.
+static bool in_one_parallel(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  const tl_emu_site *now = site_of(launch, raw->now), *before = site_of(launch, raw->before);
+  if (!now || !before || !now->line || !same_words(now->file, before->file) || !same_words(now->uses, before->uses))
+    return false;
+  return tl_debug_in_one_parallel(launch->debug, now->line, before->line);
+}
+
 static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
   if (is_copy(launch, raw->before)) {
     if (raw->before_thread == (int64_t)raw->thread)
@@ -253,6 +269,8 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
     return format_text("a wait for the completion of the operation that the other side started");
   if (is_async(launch, raw->now))
     return format_text("a barrier between the earlier access and the start of the operation");
+  if (in_one_parallel(launch, raw))
+    return format_text("an order: elements of one parallel have none; use `atomic`, or split the parallel in two");
   bool one_warp =
       raw->block == raw->before_block && raw->before_thread / TL_EMU_WARP == (int64_t)raw->thread / TL_EMU_WARP;
   return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
@@ -290,6 +308,9 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
       return format_text("an address that is a multiple of %u; this one is %u past one", raw->align,
                          (uint32_t)((uintptr_t)raw->address & (raw->align - 1)));
     case TL_EMU_FINDING_BLOCKS:
+      if (in_one_parallel(launch, raw))
+        return format_text("an order: use `atomic`, or a release by the one %s and an acquire by the other",
+                           raw->tile ? "tile" : "block");
       return format_text(raw->tile ? "a release by the one tile and an acquire by the other, between the two"
                                    : "a release by the one block and an acquire by the other, between the two");
     case TL_EMU_FINDING_ASYNC:
@@ -369,17 +390,45 @@ static int by_block(const void *left, const void *right) {
   return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
-// A fragment has many registers, and an op of the spec becomes many instructions: one finding for all of a line.
+// Whether `raw` is told of by `told`: the same kind at the same lines of the spec, of which each becomes many
+// instructions and touches many elements.
+static bool is_told(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, const tl_emu_raw_finding *told) {
+  if (told->kind != raw->kind || told->what != raw->what || raw->kind == TL_EMU_FINDING_MISUSE) return false;
+  const tl_emu_site *now = site_of(launch, raw->now), *other = site_of(launch, told->now);
+  if (!now || !other || !now->line || !same_line(now, other)) return false;
+  if (raw->kind == TL_EMU_FINDING_UNINITIALISED && strcmp(now->op, other->op) != 0) return false;
+  if (is_async(launch, raw->now) != is_async(launch, told->now)) return false;
+  if (!raw->before || !told->before) return !raw->before == !told->before;
+  if (is_async(launch, raw->before) != is_async(launch, told->before)) return false;
+  now = site_of(launch, raw->before), other = site_of(launch, told->before);
+  return now && other && same_line(now, other);
+}
+
+// Adds what `raw` touches to the places of `told`, of which the first few are named.
+static void add_place(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, tl_emu_finding *told) {
+  enum { MAX_MORE = 3 };
+  char *place = told->num_more < MAX_MORE ? place_text(launch, raw) : NULL;
+  bool known = !place || same_words(place, told->place) || (told->more && strstr(told->more, place));
+  if (!known) {
+    tl_strbuf more = {0};
+    tl_strbuf_appendf(&more, "%s%s%s", told->more ? told->more : "", told->more ? ", " : "", place);
+    free(told->more);
+    told->more = tl_strbuf_take(&more);
+    told->num_more++;
+  }
+  free(place);
+}
+
+// Whether a finding that is told of already counts this one too.
 static bool is_counted(const tl_emu_launch_state *launch, const tl_emu_raw_list *found, size_t which,
                        tl_emu_findings *out) {
   const tl_emu_raw_finding *raw = &found->items[which];
-  const tl_emu_site *site = site_of(launch, raw->now);
-  for (size_t i = 0; i < which && raw->kind == TL_EMU_FINDING_UNINITIALISED && raw->what && site; i++) {
+  for (size_t i = 0; i < which; i++) {
     const tl_emu_raw_finding *there = &found->items[i];
-    const tl_emu_site *other = site_of(launch, there->now);
-    if (there->kind != raw->kind || there->what != raw->what || !other || other->line != site->line) continue;
-    if (!site->line || strcmp(other->op, site->op) != 0) continue;
-    out->list.items[there->sequence].count += raw->count;
+    if (there->sequence == UINT32_MAX || !is_told(launch, raw, there)) continue;
+    tl_emu_finding *told = &out->list.items[there->sequence];
+    told->count += raw->count;
+    add_place(launch, raw, told);
     return true;
   }
   return false;
@@ -392,6 +441,7 @@ void tl_emu_report_found(tl_emu_launch_state *launch, tl_emu_findings *out) {
   for (size_t i = 0; i < found->len; i++) {
     tl_emu_raw_finding *raw = &found->items[i];
     if (is_counted(launch, found, i, out)) {
+      raw->sequence = UINT32_MAX;
       free(raw->place);
       continue;
     }

@@ -60,6 +60,7 @@ static void free_finding(tl_emu_finding *finding) {
   free_side(&finding->now);
   free_side(&finding->before);
   free(finding->place);
+  free(finding->more);
   free(finding->missing);
 }
 
@@ -144,6 +145,7 @@ void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out) {
     print_excerpt(before, out);
   }
   if (finding->missing) tl_strbuf_appendf(out, "  missing: %s\n", finding->missing);
+  if (finding->more) tl_strbuf_appendf(out, "  also at: %s\n", finding->more);
   if (finding->count > 1) tl_strbuf_appendf(out, "  %llu times\n", (unsigned long long)finding->count);
 }
 
@@ -206,6 +208,10 @@ void tl_emu_findings_print_json(const tl_emu_findings *findings, tl_strbuf *out)
     print_string("place", finding->place, out);
     tl_strbuf_append_c(out, ", ");
     print_string("missing", finding->missing, out);
+    if (finding->more) {
+      tl_strbuf_append_c(out, ", ");
+      print_string("also_at", finding->more, out);
+    }
     tl_strbuf_append_c(out, "}");
   }
   tl_strbuf_append_c(out, findings->list.len ? "\n]" : "]");

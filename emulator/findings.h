@@ -47,8 +47,10 @@ typedef struct tl_emu_finding {
   tl_emu_finding_kind kind;
   char *kernel;
   tl_emu_finding_side now, before;
-  char *place;     // "tile As[3, 8] (shared memory, byte 1032)"
-  char *missing;   // what would have ordered the two, or what else is wrong
+  char *place;    // "tile As[3, 8] (shared memory, byte 1032)"
+  char *missing;  // what would have ordered the two, or what else is wrong
+  char *more;     // a few other places that the same lines touch so: "x[10, 3] (…), x[6, 3] (…)"; or NULL
+  uint32_t num_more;
   uint64_t count;  // times that these two places did this
 } tl_emu_finding;
 
@@ -64,8 +66,8 @@ void tl_emu_findings_merge(tl_emu_findings *to, tl_emu_findings *from);
 // As a compiler prints its messages; at most `limit` of them (0: all).
 void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out);
 void tl_emu_findings_print(const tl_emu_findings *findings, size_t limit, tl_strbuf *out);
-// {"findings": [{"kind": …, "kernel": …, "count": …, "access": {…}, "earlier": {…}, "place": …, "missing": …}]}, and
-// "untold" where it is not 0
+// {"findings": [{"kind": …, "kernel": …, "count": …, "access": {…}, "earlier": {…}, "place": …, "missing": …}]}, with
+// "also_at" and "untold" where there are any
 void tl_emu_findings_print_json(const tl_emu_findings *findings, tl_strbuf *out);
 
 #endif

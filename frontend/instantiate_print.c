@@ -155,12 +155,6 @@ void tl_instantiate_print(tl_sema *sema, const tl_stmt *stmt) {
   build_print(sema, stmt, &line);
 }
 
-// The file without its directory: the output does not depend on where the spec lies.
-static tl_str file_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return tl_str_from(slash ? slash + 1 : path);
-}
-
 static void build_assert(tl_sema *sema, const tl_stmt *stmt, tl_value *condition) {
   sema->builder.loc = stmt->loc;
   tl_group group = TL_GROUP_OF(condition);
@@ -173,7 +167,8 @@ static void build_assert(tl_sema *sema, const tl_stmt *stmt, tl_value *condition
   tl_op_set_str(sema->module, op, TL_ATTR_TEXT, tl_strbuf_view(&text));
   tl_strbuf_fini(&text);
   const tl_source *source = sema->sources ? tl_sources_get(sema->sources, stmt->loc.source) : NULL;
-  tl_op_set_str(sema->module, op, TL_ATTR_NAME, file_name(source ? source->name : "spec"));
+  tl_op_set_str(sema->module, op, TL_ATTR_NAME,
+                tl_str_from(source ? tl_sources_short_name(sema->sources, source) : "spec"));
   tl_op_set_int(sema->module, op, TL_ATTR_LINE, source ? tl_source_position(source, stmt->loc.offset).line : 0);
 }
 

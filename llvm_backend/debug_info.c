@@ -22,12 +22,23 @@ tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena) {
   }
   copy.uses = TL_NEW_ARRAY(arena, tl_debug_use, info->num_uses + 1);
   for (uint32_t i = 0; i < info->num_uses; i++) copy.uses[i] = info->uses[i];
+  copy.elements = TL_NEW_ARRAY(arena, tl_debug_element, info->num_elements + 1);
+  for (uint32_t i = 0; i < info->num_elements; i++) copy.elements[i] = info->elements[i];
   copy.variables = TL_NEW_ARRAY(arena, tl_debug_variable, info->num_variables + 1);
   for (uint32_t i = 0; i < info->num_variables; i++) {
     copy.variables[i] = info->variables[i];
     copy.variables[i].name = copy_name(arena, info->variables[i].name);
   }
   return copy;
+}
+
+bool tl_debug_in_one_parallel(const tl_debug_info *info, uint32_t line, uint32_t other) {
+  for (uint32_t i = 0; i < info->num_elements; i++) {
+    if (info->elements[i].line != line) continue;
+    for (uint32_t k = 0; k < info->num_elements; k++)
+      if (info->elements[k].line == other && info->elements[k].parallel == info->elements[i].parallel) return true;
+  }
+  return false;
 }
 
 tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line) {

@@ -13,7 +13,7 @@
 #include "support/strview.h"
 
 typedef struct tl_debug_source {
-  const char *name;  // as debug locations give it: without directories
+  const char *name;  // as debug locations give it: relative to the spec
   tl_str text;
 } tl_debug_source;
 
@@ -34,6 +34,12 @@ typedef struct tl_debug_use {
   uint32_t tile;  // index
 } tl_debug_use;
 
+// The elements of a parallel run code of a line of the spec.
+typedef struct tl_debug_element {
+  uint32_t line;
+  uint32_t parallel;  // its number in the kernel, from 1
+} tl_debug_element;
+
 // What lives in registers or local memory and may be read before it is written: a fragment of the block, or an array or
 // a scalar of each thread. tl.undefined.* names it by its index.
 typedef struct tl_debug_variable {
@@ -51,12 +57,16 @@ typedef struct tl_debug_info {
   uint32_t num_tiles;
   tl_debug_use *uses;
   uint32_t num_uses;
+  tl_debug_element *elements;
+  uint32_t num_elements;
   tl_debug_variable *variables;
   uint32_t num_variables;
 } tl_debug_info;
 
 // A copy with everything in `arena`.
 tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena);
+// Whether one parallel runs both lines.
+bool tl_debug_in_one_parallel(const tl_debug_info *info, uint32_t line, uint32_t other);
 // Line `line` (from 1) of the source `name`, without the newline; empty when there is none.
 tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line);
 // Whether the byte belongs to an element of the tile.

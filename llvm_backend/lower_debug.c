@@ -8,21 +8,16 @@
 #include "llvm_backend/backend_internal.h"
 #include "llvm_backend/lower.h"
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 // The file of a place. Its directory, of which nothing else makes use, says which uses of macros led to the place, the
 // innermost first: "spec.yaml:20, spec.yaml:31".
 static LLVMMetadataRef make_file(LLVMDIBuilderRef builder, const tl_sources *sources, const tl_source *source) {
-  const char *name = base_name(source->name);
+  const char *name = tl_sources_short_name(sources, source);
   tl_strbuf uses;
   tl_strbuf_init(&uses);
   for (const tl_source *at = source; at && at->macro;) {
     const tl_source *user = tl_sources_get(sources, at->used_at.source);
     if (!user) break;
-    tl_strbuf_appendf(&uses, "%s%s:%u", uses.len ? ", " : "", base_name(user->name),
+    tl_strbuf_appendf(&uses, "%s%s:%u", uses.len ? ", " : "", tl_sources_short_name(sources, user),
                       tl_source_position(user, at->used_at.offset).line);
     at = user;
   }
@@ -102,6 +97,8 @@ typedef struct collector {
   TL_VEC(const tl_op *) allocs;
   TL_VEC(tl_debug_tile) tiles;
   TL_VEC(tl_debug_use) uses;
+  TL_VEC(tl_debug_element) elements;
+  uint32_t num_parallels;
 } collector;
 
 static void add_tile(collector *c, const tl_op *alloc) {
@@ -146,11 +143,22 @@ static void add_uses(collector *c, const tl_op *op) {
   }
 }
 
-static void collect(collector *c, const tl_block *block) {
+// The line of `op` is run by the elements of parallel number `parallel`, the last so far.
+static void add_element(collector *c, const tl_op *op, uint32_t parallel) {
+  uint32_t line = line_of(c, op);
+  for (size_t i = c->elements.len; i-- > 0 && c->elements.items[i].parallel == parallel;)
+    if (c->elements.items[i].line == line) return;
+  if (line) tl_vec_push(&c->elements, (tl_debug_element){line, parallel});
+}
+
+// `parallel`: number, from 1, of the parallel around the block; 0: none.
+static void collect(collector *c, const tl_block *block, uint32_t parallel) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_ALLOC) add_tile(c, op);
     add_uses(c, op);
-    for (uint32_t r = 0; r < op->num_regions; r++) collect(c, op->regions[r]);
+    if (parallel) add_element(c, op, parallel);
+    uint32_t inner = !parallel && op->code == TL_OP_PARALLEL ? ++c->num_parallels : parallel;
+    for (uint32_t r = 0; r < op->num_regions; r++) collect(c, op->regions[r], inner);
   }
 }
 
@@ -167,18 +175,21 @@ void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out) {
   for (uint32_t i = 0; i < sources->count; i++) {
     const tl_source *source = sources->items[i];
     if (source->macro) continue;  // the text stands under its own name already
-    const char *name = base_name(source->name);
+    const char *name = tl_sources_short_name(sources, source);
     tl_debug_source *shown = &out->sources[out->num_sources++];
     shown->name = tl_arena_copy_bytes(arena, name, strlen(name));
     shown->text = (tl_str){tl_arena_copy_bytes(arena, source->text.data, source->text.len), source->text.len};
   }
   collector c = {.l = l, .arena = arena};
-  collect(&c, l->kernel->regions[0]);
+  collect(&c, l->kernel->regions[0], 0);
   out->num_tiles = (uint32_t)c.tiles.len;
   out->tiles = (tl_debug_tile *)(void *)tl_vec_to_arena(&c.tiles, arena);
   out->num_uses = (uint32_t)c.uses.len;
   out->uses = (tl_debug_use *)(void *)tl_vec_to_arena(&c.uses, arena);
   tl_vec_fini(&c.allocs);
   tl_vec_fini(&c.tiles);
+  out->num_elements = (uint32_t)c.elements.len;
+  out->elements = (tl_debug_element *)(void *)tl_vec_to_arena(&c.elements, arena);
   tl_vec_fini(&c.uses);
+  tl_vec_fini(&c.elements);
 }

@@ -125,6 +125,15 @@ static uint32_t find_line(const tl_source *source, uint32_t offset) {
   return low;
 }
 
+const char *tl_sources_short_name(const tl_sources *sources, const tl_source *source) {
+  const char *first = sources->items[0]->name, *first_slash = strrchr(first, '/');
+  size_t directory = first_slash ? (size_t)(first_slash - first) + 1 : 0;
+  if ((directory || source->name[0] != '/') && !strncmp(source->name, first, directory))
+    return source->name + directory;
+  const char *slash = strrchr(source->name, '/');
+  return slash ? slash + 1 : source->name;
+}
+
 tl_line_column tl_source_position(const tl_source *source, uint32_t offset) {
   if (offset > source->text.len) offset = (uint32_t)source->text.len;
   uint32_t line = find_line(source, offset);

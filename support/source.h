@@ -53,6 +53,9 @@ uint32_t tl_sources_add_expansion(tl_sources *sources, uint32_t source, tl_str m
 void tl_sources_set_used_at(tl_sources *sources, uint32_t source, tl_loc used_at);
 // NULL for index 0 or out of range. Borrowed.
 const tl_source *tl_sources_get(const tl_sources *sources, uint32_t source);
+// The name of `source` as messages of a running kernel show it, wherever the spec lies: relative to the directory of
+// the first source ("lib/rows.yaml"); without directories where it does not lie below the way to there. Borrowed.
+const char *tl_sources_short_name(const tl_sources *sources, const tl_source *source);
 tl_line_column tl_source_position(const tl_source *source, uint32_t offset);
 // The text of a 1-based line without its line end. Borrowed.
 tl_str tl_source_line(const tl_source *source, uint32_t line);

@@ -10,11 +10,11 @@ says "^  FAILED: emulator: kernel 'vector_add': 1 finding$"
 says '^blocks.yaml:17: race between blocks: thread 0 (warp 0, lane 0) of block (1, 0, 0) writes 8 bytes at C\[0\], byte 0 of 131072, store$'
 says '^    17 |       - C\[i\] = A\[i\] + B\[i\]$'
 says '^blocks.yaml:17: note: thread 0 (warp 0, lane 0) of block (0, 0, 0) wrote it before, store$'
-says '^  missing: a release by the one block and an acquire by the other, between the two$'
+says '^  missing: an order: use `atomic`, or a release by the one block and an acquire by the other$'
 says '^  16128 times$'
 cat >"$work/expected.json" <<'END'
 {"findings": [
-  {"kind": "race between blocks", "kernel": "vector_add", "count": 16128, "access": {"op": "store", "call": 0, "action": "writes 8 bytes", "agent": "thread 0 (warp 0, lane 0)", "file": "blocks.yaml", "line": 17, "text": "      - C[i] = A[i] + B[i]", "block": [1, 0, 0], "thread": 0}, "earlier": {"op": "store", "call": 0, "action": "wrote", "agent": "thread 0 (warp 0, lane 0)", "file": "blocks.yaml", "line": 17, "text": "      - C[i] = A[i] + B[i]", "block": [0, 0, 0], "thread": 0}, "place": "C[0], byte 0 of 131072", "missing": "a release by the one block and an acquire by the other, between the two"}
+  {"kind": "race between blocks", "kernel": "vector_add", "count": 16128, "access": {"op": "store", "call": 0, "action": "writes 8 bytes", "agent": "thread 0 (warp 0, lane 0)", "file": "blocks.yaml", "line": 17, "text": "      - C[i] = A[i] + B[i]", "block": [1, 0, 0], "thread": 0}, "earlier": {"op": "store", "call": 0, "action": "wrote", "agent": "thread 0 (warp 0, lane 0)", "file": "blocks.yaml", "line": 17, "text": "      - C[i] = A[i] + B[i]", "block": [0, 0, 0], "thread": 0}, "place": "C[0], byte 0 of 131072", "missing": "an order: use `atomic`, or a release by the one block and an acquire by the other"}
 ]}
 END
 cmp -s "$work/found.json" "$work/expected.json" || fail "the JSON differs: $(diff "$work/found.json" "$work/expected.json")"
@@ -26,15 +26,18 @@ expect 1 "$run" --device=emu -D N=4096 --sanitize=blocks --in A=1 --in B=2 "$wor
 expect 0 "$run" --device=emu -D N=4096 --in A=1 --in B=2 "$work/blocks.yaml"
 
 # In the expansion of a macro: its line, and the uses that led to it; two uses are two places.
-cat >"$work/pieces.yaml" <<'END'
+mkdir "$work/lib"
+cat >"$work/lib/pieces.yaml" <<'END'
 macros:
   store_block(x):
     - parallel: i in 4
       do:
         - x[i] = b
+  hold(x):
+    - assert: x < 0
 END
 cat >"$work/uses.yaml" <<'END'
-include: pieces.yaml
+include: lib/pieces.yaml
 ---
 kernel: uses
 args:
@@ -52,11 +55,48 @@ check:
   unchecked: X
 END
 expect 1 "$run" --check --device=emu --threads=1 --seed=0 --findings="$work/found.json" "$work/uses.yaml"
-says '^pieces.yaml:5: race between blocks: '
+says '^lib/pieces.yaml:5: race between blocks: '
 says '^     5 |         - x\[i\] = b$'
 says '^       = expanded from uses.yaml:8, uses.yaml:14$'
 says '^       = expanded from uses.yaml:9, uses.yaml:14$'
 grep -q '"expanded_from": "uses.yaml:8, uses.yaml:14"' "$work/found.json" || fail "the JSON does not say where from"
+sed 's/    - use: store_block(y)/    - use: hold(y[0])/' "$work/uses.yaml" >"$work/asserts.yaml"
+expect 1 "$run" --check --device=emu --threads=1 --seed=0 "$work/asserts.yaml"
+says ': lib/pieces.yaml:7: assertion `.*` failed$'
+
+# Elements of one parallel: one finding for its line, whatever it does to however many elements.
+for what in 's[i] = s[(i + 1) % 128]' 's[i \/\/ 2] += f[i]'; do
+  sed "s/WHAT/$what/" >"$work/elements.yaml" <<'END'
+kernel: elements
+args:
+  X: in f32[128]
+  Y: out f32[128]
+threads: 128
+shared:
+  s: f32[128]
+fragment:
+  f: f32[128]
+body:
+  - copy: X -> f
+  - copy: X -> s
+  - parallel: i in 128
+    do:
+      - if: X[i] < 1000
+        then:
+          - WHAT
+  - copy: s -> Y
+check:
+  unchecked: Y
+END
+  expect 1 "$run" --check --device=emu --landing=late --threads=1 --seed=0 "$work/elements.yaml"
+  says "^  FAILED: emulator: kernel 'elements': 1 finding$"
+  says '^elements.yaml:17: race: .* s\['
+  says '^  missing: an order: elements of one parallel have none; use `atomic`, or split the parallel in two$'
+done
+says '^  128 times$' # each read and each write of a second element
+sed 's/s\[i \/\/ 2\] += f\[i\]/s[i] = s[(i + 1) % 128]/' "$work/elements.yaml" >"$work/neighbours.yaml"
+expect 1 "$run" --check --device=emu --landing=late --threads=1 --seed=0 "$work/neighbours.yaml"
+says '^  also at: s\['
 
 # An output is read before it is written.
 cat >"$work/reads.yaml" <<'END'
