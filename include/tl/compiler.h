@@ -37,7 +37,7 @@ TL_API TL_MUST_USE tl_status tl_compiler_set_target_for_device(tl_compiler *comp
 TL_API void tl_compiler_set_kernel(tl_compiler *compiler, const char *name);
 // 80 stands for PTX ISA 8.0; 0: the least that the target and the used instructions need.
 TL_API void tl_compiler_set_ptx_version(tl_compiler *compiler, int ptx_version);
-// A warning option without its "-W": "error", "no-unused", "none", … INVALID_ARGUMENT when the group is unknown.
+// A warning option without its "-W": "error", "no-bounds", "none", … INVALID_ARGUMENT when the group is unknown.
 TL_API TL_MUST_USE tl_status tl_compiler_set_warning(tl_compiler *compiler, const char *option);
 // Nonzero keeps remarks (what the compiler decided) among the diagnostics.
 TL_API void tl_compiler_set_remarks(tl_compiler *compiler, int keep);
