@@ -81,7 +81,10 @@ static bool parse_target(tl_expr_parser *parser, tl_expr **out) {
   if (!assignable_base(target) || (target->kind == TL_EXPR_INDEX && target->operands[0]->kind != TL_EXPR_NAME)) {
     tl_token span = {.start = first->start, .end = parser->tokens[parser->pos - 1].end};
     tl_str text = tl_expr_token_text(parser, &span);
-    tl_expr_fail(parser, TL_DIAG_EXPR_TARGET, &span, "cannot assign to `%.*s`", tl_expr_shown(text), text.data);
+    tl_diag *diag =
+        tl_expr_fail(parser, TL_DIAG_EXPR_TARGET, &span, "cannot assign to `%.*s`", tl_expr_shown(text), text.data);
+    if (diag && target->kind == TL_EXPR_CALL && tl_expr_peek(parser)->kind == TL_TOKEN_END)
+      tl_diag_add_hint(parser->diags, diag, "a macro is used by `use: %.*s`", tl_expr_shown(text), text.data);
     return false;
   }
   *out = target;
@@ -212,6 +215,12 @@ static bool parse_macro_head(tl_expr_parser *parser, tl_macro *out) {
   if (tl_expr_peek(parser)->kind != TL_TOKEN_RPAREN &&
       !parse_names(parser, &out->params, &out->param_locs, &out->num_params))
     return false;
+  if (!parser->failed && tl_expr_peek(parser)->kind == TL_TOKEN_ASSIGN) {
+    tl_diag *diag =
+        tl_expr_fail(parser, TL_DIAG_EXPR_SYNTAX, tl_expr_peek(parser), "a macro's parameters have no defaults");
+    tl_diag_add_hint(parser->diags, diag, "each use gives every argument");
+    return false;
+  }
   return tl_expr_expect(parser, TL_TOKEN_RPAREN, "`)`") && tl_expr_expect_end(parser);
 }
 
@@ -228,7 +237,12 @@ bool tl_expr_parse_in(tl_arena *arena, tl_diags *diags, tl_located_text text, tl
   bool ok = tl_expr_parser_init(&parser, arena, diags, text) &&
             parse_names(&parser, &out->names, &out->name_locs, &out->num_names) &&
             tl_expr_expect(&parser, TL_TOKEN_IN, "`in` (a loop is written `i in n`)") &&
-            tl_expr_parse_items(&parser, &out->extents, &out->num_extents) && tl_expr_expect_end(&parser);
+            tl_expr_parse_items(&parser, &out->extents, &out->num_extents);
+  if (ok && tl_expr_peek(&parser)->kind == TL_TOKEN_COLON) {
+    tl_diag *diag = tl_expr_fail(&parser, TL_DIAG_EXPR_SYNTAX, tl_expr_peek(&parser), "a loop takes no slice");
+    tl_diag_add_hint(diags, diag, "a range is written `i in range(lo, hi)`");
+  }
+  ok = ok && tl_expr_expect_end(&parser);
   tl_expr_parser_fini(&parser);
   return ok;
 }

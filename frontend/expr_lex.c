@@ -236,7 +236,13 @@ static bool fail_unexpected(lexer *lex, tl_token *token) {
   while (end < lex->len && ((unsigned char)lex->text[end] & 0xC0) == 0x80) end++;
   const char *hint = NULL;
   if (lex->text[lex->at] == '!') hint = "write `not x`, or `!=` to compare";
-  if (lex->text[lex->at] == '?') hint = "a choice is written `a if condition else b`";
+  if (lex->text[lex->at] == '?') {
+    uint32_t before = lex->at;
+    while (before > 0 && lex->text[before - 1] == ' ') before--;
+    bool is_dim = before > 0 && (lex->text[before - 1] == '[' || lex->text[before - 1] == ',');
+    hint = is_dim ? "a dim known only at launch is a param: `n: dynamic` under `params`, and here `n`"
+                  : "a choice is written `a if condition else b`";
+  }
   if (lex->text[lex->at] == '.') hint = "the only attribute is `.T`, the transpose";
   if (lex->text[lex->at] == '#') hint = "put the comment at the end of the line, behind a space";
   token->end = end;

@@ -7,6 +7,7 @@
 // The operand becomes a fragment of its own unless it is one; so does the result, and a statement is an assignment of
 // it. Both live in registers, so nothing is lost by the additional names.
 #include "frontend/instantiate_internal.h"
+#include "frontend/suggest.h"
 #include "ir/reduction.h"
 
 // What a call and the options beside it ask for.
@@ -184,8 +185,11 @@ static bool read_keywords(tl_sema *sema, const tl_expr *expr, const tl_type *til
     } else if (tl_str_is(keyword->name, "keepdims")) {
       ok = tl_instantiate_flag(sema, keyword->value, "keepdims", &request->keepdims) && ok;
     } else {
-      tl_diag_report(sema->diags, TL_DIAG_FUNCTION_ARGS, keyword->loc, "`%.*s` takes no argument `%.*s=`",
-                     TL_STR_ARG(expr->text), TL_STR_ARG(keyword->name));
+      tl_diag *diag =
+          tl_diag_report(sema->diags, TL_DIAG_FUNCTION_ARGS, keyword->loc, "`%.*s` takes no argument `%.*s=`",
+                         TL_STR_ARG(expr->text), TL_STR_ARG(keyword->name));
+      const char *known = tl_suggest_for_keyword(keyword->name);
+      if (known) tl_diag_add_hint(sema->diags, diag, "%s", known);
       ok = false;
     }
   }

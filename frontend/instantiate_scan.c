@@ -2,6 +2,7 @@
 // scan: running sums, products, maxima and minima along one axis. As with reductions the result is a fragment of its
 // own, and the statement an assignment of it; so source and target may be one tile.
 #include "frontend/instantiate_internal.h"
+#include "frontend/suggest.h"
 #include "ir/reduction.h"
 
 static bool scan_axis(tl_sema *sema, const tl_expr *call, const tl_type *tile, int32_t *out) {
@@ -18,6 +19,9 @@ static bool scan_axis(tl_sema *sema, const tl_expr *call, const tl_type *tile, i
     if (tl_str_is(keyword->name, "reverse") || tl_str_is(keyword->name, "exclusive")) {
       tl_diag_add_hint(sema->diags, diag, "it is an option of the statement: `%.*s: true`", TL_STR_ARG(keyword->name));
     }
+    const char *known = tl_suggest_for_keyword(keyword->name);
+    if (known) tl_diag_add_hint(sema->diags, diag, "%s", known);
+    has_axis = has_axis || known;
     ok = false;
   }
   if (has_axis || tile->rank == 1) return ok;

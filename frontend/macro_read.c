@@ -14,6 +14,7 @@ static const tl_macro *find_in(const tl_macro_list *list, tl_str name) {
 static void add_macro(tl_spec_reader *reader, tl_macro *macro, tl_macro_list *out) {
   const tl_macro *first = find_in(reader->file_macros, macro->name);
   if (!first) first = find_in(out, macro->name);
+  if (first && macro->is_broken) return;
   if (first) {
     tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_DUPLICATE_MACRO, macro->loc,
                                    "a second macro of the name `%.*s`", TL_STR_ARG(macro->name));
@@ -51,7 +52,8 @@ void tl_spec_read_macros(tl_spec_reader *reader, const tl_yaml_node *node, bool 
     bool ok = !entry->key->bad && tl_expr_parse_macro_head(reader->arena, reader->diags, entry->key->text, macro) &&
               check_params(reader, macro);
     tl_spec_read_body(reader, entry->value, &macro->body);
-    if (ok) add_macro(reader, macro, out);
+    macro->is_broken = !ok;
+    if (ok || macro->name.len) add_macro(reader, macro, out);
   }
 }
 

@@ -89,7 +89,7 @@ static void resolve_list(const resolver *r, const tl_stmt_list *list) {
     tl_macro *macro = find_macro(r, stmt->use->text);
     if (!macro) {
       report_unknown(r, stmt->use);
-    } else if (match_arguments(r, macro, stmt)) {
+    } else if (!macro->is_broken && match_arguments(r, macro, stmt)) {
       stmt->macro = macro;
     }
   }

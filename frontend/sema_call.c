@@ -15,7 +15,11 @@ tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr) {
     const char *names[TL_FUNCTION_COUNT];
     for (int i = 1; i < TL_FUNCTION_COUNT; ++i) names[i - 1] = tl_function_info_of((tl_function)i)->name;
     const char *nearest = tl_suggest(expr->text, names, TL_FUNCTION_COUNT - 1);
-    if (nearest) tl_diag_add_hint(diags, diag, "did you mean `%s`?", nearest);
+    const char *known = tl_suggest_for_function(expr->text);
+    if (known)
+      tl_diag_add_hint(diags, diag, "%s", known);
+    else if (nearest)
+      tl_diag_add_hint(diags, diag, "did you mean `%s`?", nearest);
     return function;
   }
   const tl_function_info *info = tl_function_info_of(function);

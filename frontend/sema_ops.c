@@ -4,8 +4,9 @@
 
 static tl_sema_value report_operands(tl_sema *sema, tl_expr_op op, const tl_sema_value *a, const tl_sema_value *b,
                                      const char *wanted, tl_loc loc) {
-  tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "%s takes %s, not %s and %s", tl_sema_op_text(op), wanted,
-                 tl_sema_type_text(sema, a), tl_sema_type_text(sema, b));
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "%s takes %s, not %s and %s",
+                                 tl_sema_op_text(op), wanted, tl_sema_type_text(sema, a), tl_sema_type_text(sema, b));
+  if (op == TL_EXPR_OP_BITXOR) tl_diag_add_hint(sema->diags, diag, "a power is written `x ** y`");
   return tl_sema_poison();
 }
 

@@ -49,7 +49,10 @@ bool tl_spec_read_name(tl_spec_reader *reader, const tl_yaml_node *key, tl_str *
   if (!tl_expr_is_identifier(name)) {
     tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, key->loc, "`%.*s` is not a name",
                                    tl_expr_shown(name), name.data);
-    tl_diag_add_hint(reader->diags, diag, "a name is made of letters, digits and `_` and starts with no digit");
+    tl_diag_add_hint(reader->diags, diag, "%s",
+                     tl_str_find(name, ',') != SIZE_MAX
+                         ? "each has a line of its own: only tiles of one type may share one"
+                         : "a name is made of letters, digits and `_` and starts with no digit");
     return false;
   }
   if (tl_expr_is_reserved(name)) {
@@ -94,7 +97,11 @@ const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place p
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_DOC_UNKNOWN_KEY, key->loc, "unknown key `%.*s` in %s",
                                  tl_expr_shown(name), name.data, section);
   const char *near = tl_schema_suggest_key(place, name);
-  if (near) tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
+  const char *meant = place == TL_SCHEMA_TOLERANCE ? tl_suggest_for_tolerance(name) : NULL;
+  if (meant)
+    tl_diag_add_hint(reader->diags, diag, "%s", meant);
+  else if (near)
+    tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
   return NULL;
 }
 

@@ -131,6 +131,7 @@ struct tl_macro {
   tl_stmt_list body;  // as written: uses inside of it are not expanded
   bool is_included;   // it came with an `include`
   bool is_used;       // by the body of a kernel, if only through other macros
+  bool is_broken;     // its head was reported: nothing is known of its parameters
   uint8_t visit;      // of the search for recursion
   uint8_t depth;      // how many macros deep it goes, itself counted
 };

@@ -95,7 +95,10 @@ static bool read_loop(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_STMT_FORM, value->loc, "%u %s but %u %s", in->num_names,
                                  in->num_names == 1 ? "index" : "indices", in->num_extents,
                                  in->num_extents == 1 ? "extent" : "extents");
-  tl_diag_add_hint(reader->diags, diag, "it is written `%s`", schema->form);
+  if (in->num_names == 1 && stmt->kind != TL_STMT_PARALLEL)
+    tl_diag_add_hint(reader->diags, diag, "a range is written `%.*s in range(lo, hi)`", TL_STR_ARG(in->names[0]));
+  else
+    tl_diag_add_hint(reader->diags, diag, "it is written `%s`", schema->form);
   return false;
 }
 
@@ -382,7 +385,7 @@ static tl_stmt *read_mapping(tl_spec_reader *reader, const tl_yaml_node *node) {
   if (near)
     tl_diag_add_hint(reader->diags, diag, "did you mean `%s`?", near);
   else
-    tl_diag_add_hint(reader->diags, diag, "an assignment is written `x = value`");
+    tl_diag_add_hint(reader->diags, diag, "an assignment is written `x = value`, the use of a macro `use: name(a, b)`");
   return NULL;
 }
 

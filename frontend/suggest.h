@@ -12,4 +12,10 @@ const char *tl_suggest(tl_str word, const char *const *candidates, size_t num_ca
 // The same over views; SIZE_MAX when none is near enough.
 size_t tl_suggest_index(tl_str word, const tl_str *candidates, size_t num_candidates);
 
+// What a name from NumPy, PyTorch or C is called here, as the text of a hint: for a function that the language does not
+// have, for the keyword of a reduction, for the key of a tolerance. Static; NULL when nothing is known of it.
+const char *tl_suggest_for_function(tl_str name);
+const char *tl_suggest_for_keyword(tl_str name);
+const char *tl_suggest_for_tolerance(tl_str name);
+
 #endif

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "frontend/suggest.h"
+
 // Functions of one float that are one call. exp10 and the like are composed below.
 static const struct {
   const char *name, *symbol;
@@ -367,8 +369,16 @@ bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out)
   if (done < 0) done = access_function(code, expr, out);
   if (done >= 0) return done;
   uint32_t arity = value_arity(name);
-  if (arity == UINT32_MAX) {
-    tl_ref_error(code, expr->loc, "`%.*s` is no function of index notation", TL_STR_ARG(name));
+  bool reduces = tl_ref_is_reduction(name) && expr->num_operands == 1;
+  if (arity == UINT32_MAX || reduces) {
+    tl_diag *diag = tl_ref_error(
+        code, expr->loc, reduces ? "`%.*s` does not say over which indices" : "`%.*s` is no function of index notation",
+        TL_STR_ARG(name));
+    const char *known = tl_suggest_for_function(name);
+    if (reduces)
+      tl_diag_add_hint(code->reference->diags, diag, "name the indices: `%.*s[k](…)`", TL_STR_ARG(name));
+    else if (known)
+      tl_diag_add_hint(code->reference->diags, diag, "%s", known);
     return false;
   }
   if (arity > 0 && expr->num_operands != arity) return wrong_count(code, expr, arity);

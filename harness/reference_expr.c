@@ -9,13 +9,13 @@
 #include "harness/reference_calls.h"
 #include "harness/reference_internal.h"
 
-void tl_ref_error(tl_ref_code *code, tl_loc loc, const char *format, ...) {
+tl_diag *tl_ref_error(tl_ref_code *code, tl_loc loc, const char *format, ...) {
   char text[400];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  tl_diag_report(code->reference->diags, TL_DIAG_REFERENCE_EXPR, loc, "%s", text);
+  return tl_diag_report(code->reference->diags, TL_DIAG_REFERENCE_EXPR, loc, "%s", text);
 }
 
 tl_ref_value tl_ref_const_int(int64_t value) {

@@ -109,6 +109,9 @@ void tl_ref_loop_end(tl_ref_code *code, tl_ref_loop loop);
 bool tl_ref_emit_reduction(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out);
 bool tl_ref_emit_stmt(tl_ref_code *code, const tl_reference_stmt *stmt);
 
-void tl_ref_error(tl_ref_code *code, tl_loc loc, const char *format, ...) TL_PRINTF_LIKE(3, 4);
+// Whether `name` is that of a reduction: "sum".
+bool tl_ref_is_reduction(tl_str name);
+// Returns the diagnostic, for hints.
+tl_diag *tl_ref_error(tl_ref_code *code, tl_loc loc, const char *format, ...) TL_PRINTF_LIKE(3, 4);
 
 #endif

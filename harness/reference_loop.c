@@ -65,6 +65,12 @@ typedef enum reduction_kind {
 } reduction_kind;
 static const char *const reduction_names[RED_COUNT] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
 
+bool tl_ref_is_reduction(tl_str name) {
+  for (int kind = 0; kind < RED_COUNT; kind++)
+    if (tl_str_is(name, reduction_names[kind])) return true;
+  return false;
+}
+
 static const char *type_of(int kind) {
   return kind == TL_REF_FLOAT ? "double" : kind == TL_REF_INT ? "i64" : "i1";
 }

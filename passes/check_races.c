@@ -151,6 +151,15 @@ static void print_element(const race_search *search, const int32_t *digits, tl_s
   }
 }
 
+// Whether an element of the parallel that makes both accesses makes them in one place: it updates that place.
+static bool is_one_element(const element_access *a, const element_access *b) {
+  for (int32_t d = 0; d < a->rank; d++) {
+    tl_affine difference = tl_affine_sub(&a->index[d], &b->index[d]);
+    if (!difference.valid || difference.num_terms || difference.constant) return false;
+  }
+  return true;
+}
+
 static void report(race_search *search, const element_access *first, const int32_t *p, const element_access *second,
                    const int32_t *q) {
   tl_strbuf a, b;
@@ -166,9 +175,11 @@ static void report(race_search *search, const element_access *first, const int32
                                        : "elements (%s) and (%s) of the parallel write one place of '%s'",
                                  tl_strbuf_c(&a), reads ? name : tl_strbuf_c(&b), reads ? tl_strbuf_c(&b) : name);
   if (second->op != first->op) tl_diag_add_note(diags, diag, second->op->loc, "written here");
-  tl_diag_add_hint(diags, diag,
-                   reads ? "elements run in any order: read another tile, or split the parallel in two"
-                         : "let one element write it, or use `atomic`");
+  bool updates = reads && is_one_element(first, second);
+  const char *hint = "let one element write it, or use `atomic`";
+  if (updates) hint = "elements run in any order: an update that they share is an `atomic: value -> X[…]`";
+  if (reads && !updates) hint = "elements run in any order: read another tile, or split the parallel in two";
+  tl_diag_add_hint(diags, diag, "%s", hint);
   tl_strbuf_fini(&a);
   tl_strbuf_fini(&b);
 }

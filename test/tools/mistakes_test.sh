@@ -248,6 +248,12 @@ sections 's/ B\[m, n\] = T.*/ U[m, n] = T[m, n]/' >"$work/unassigned.yaml"
 told unassigned 1 '6:.*error: .*\[TL0752\]'
 sections 's/T\[m, n\] = A/T[m, n + 1] = A/' >"$work/unknown.yaml"
 told unknown 1 '20:.*error: .*\[TL0753\]'
+sections 's/= T\[m, n\]/= sum(T[m, n])/' >"$work/no_index.yaml"
+told no_index 1 '21:.*error: `sum` does not say over which indices \[TL0753\]'
+says '^hint: name the indices: `sum\[k\](…)`$'
+sections 's/= T\[m, n\]/= where(m < n, T[m, n], 0)/' >"$work/where.yaml"
+told where 1 '21:.*error: `where` is no function of index notation \[TL0753\]'
+says '^hint: did you mean `select`?$'
 sections 's/= T\[m, n\]/= sum[k](T[m, n + k])/' >"$work/range.yaml"
 told range 1 '21:.*error: .*`k`.*\[TL0750\]'
 sections 's/= T\[m, n\]/= T[n, n]/' >"$work/dims.yaml"
@@ -331,4 +337,11 @@ expect 0 "$llc" "$work/unfit.yaml" -Wno-async -o /dev/null
 [ -s "$work/err" ] && fail '-Wno-async still warns'
 groups '/copy: H/a\    via: cp_async' >"$work/via.yaml"
 told via 1 '21:.*error: .* cannot go by cp.async: .* \[TL0610\]'
+
+# Elements of one parallel that share an update, and that read what others write.
+for what in 'C[0, j] += 1' 'C[0, j] max= 1'; do
+  product "s/  - copy: c -> C.*/  - {parallel: \"i, j in 64, 64\", do: [\"$what\"]}/" >"$work/shared_update.yaml"
+  told shared_update 1 '23:.*error: .*\[TL0509\]'
+  says '^hint: .*`atomic: value -> X\[…\]`$'
+done
 finish
