@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/golden_text.h"
+#include "ir/target.h"
 #include "support/status.h"
 
 // ---- the list
@@ -26,32 +27,65 @@ tl_str tl_golden_next_line(tl_str *text) {
   return line;
 }
 
-static tl_status parse_line(tl_str line, int number, tl_goldens *out) {
-  size_t comment = tl_str_find(line, '#');
-  if (comment != SIZE_MAX) line = tl_str_sub(line, 0, comment);
-  tl_golden golden = {0};
-  golden.name = tl_golden_next_word(&line);
-  if (golden.name.len == 0) return TL_OK;
-  golden.spec = tl_golden_next_word(&line);
-  for (tl_str word = tl_golden_next_word(&line); word.len > 0; word = tl_golden_next_word(&line)) {
-    if (tl_str_starts_with(word, "targets=")) {
-      golden.targets = tl_str_sub(word, 8, word.len - 8);
-    } else if (tl_str_starts_with(word, "kernel=")) {
-      golden.kernel = tl_str_sub(word, 7, word.len - 7);
-    } else {
-      tl_vec_push(&golden.bindings, word);
-    }
-  }
-  tl_vec_push(out, golden);
-  if (golden.spec.len > 0 && golden.targets.len > 0) return TL_OK;
-  return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
-                        "line %d: expected NAME SPEC [PARAM=VALUE …] [kernel=K] targets=A,B", number);
+tl_str tl_golden_next_target(tl_str *targets) {
+  size_t comma = tl_str_find(*targets, ',');
+  tl_str name = tl_str_sub(*targets, 0, comma == SIZE_MAX ? targets->len : comma);
+  size_t used = name.len + (comma != SIZE_MAX);
+  *targets = tl_str_sub(*targets, used, targets->len - used);
+  return name;
 }
 
-tl_status tl_goldens_parse(tl_str text, tl_goldens *out) {
+static void parse_words(tl_str line, tl_golden *out) {
+  out->name = tl_golden_next_word(&line);
+  out->spec = tl_golden_next_word(&line);
+  for (tl_str word = tl_golden_next_word(&line); word.len > 0; word = tl_golden_next_word(&line)) {
+    if (tl_str_starts_with(word, "targets=")) {
+      out->targets = tl_str_sub(word, 8, word.len - 8);
+    } else if (tl_str_starts_with(word, "kernel=")) {
+      out->kernel = tl_str_sub(word, 7, word.len - 7);
+    } else {
+      tl_vec_push(&out->bindings, word);
+    }
+  }
+}
+
+static tl_status check_golden(const char *path, const tl_golden *golden, const tl_goldens *before) {
+  int line = golden->line;
+  for (size_t i = 0; i < golden->bindings.len; i++) {
+    tl_str word = golden->bindings.items[i];
+    size_t equals = tl_str_find(word, '=');
+    if (equals == 0 || equals == SIZE_MAX)
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "%s:%d: `%.*s` is not PARAM=VALUE", path, line,
+                            TL_STR_ARG(word));
+  }
+  if (golden->spec.len == 0 || tl_str_find(golden->spec, '=') != SIZE_MAX || golden->targets.len == 0)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                          "%s:%d: expected NAME SPEC [PARAM=VALUE …] [kernel=K] targets=A,B", path, line);
+  for (tl_str rest = golden->targets; rest.len > 0;) {
+    tl_str name = tl_golden_next_target(&rest);
+    const char *reason = tl_target_refusal(name);
+    if (!tl_target_find(name))
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "%s:%d: %s target `%.*s`%s%s", path, line,
+                            reason ? "refused" : "unknown", TL_STR_ARG(name), reason ? ": " : "", reason ? reason : "");
+  }
+  for (size_t i = 0; i < before->len; i++)
+    if (tl_str_equal(before->items[i].name, golden->name))
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "%s:%d: a second golden `%.*s`; the first is on line %d", path,
+                            line, TL_STR_ARG(golden->name), before->items[i].line);
+  return TL_OK;
+}
+
+tl_status tl_goldens_parse(const char *path, tl_str text, tl_goldens *out) {
   *out = (tl_goldens){0};
   for (int number = 1; text.len > 0; number++) {
-    tl_status status = parse_line(tl_golden_next_line(&text), number, out);
+    tl_str line = tl_golden_next_line(&text);
+    size_t comment = tl_str_find(line, '#');
+    if (comment != SIZE_MAX) line = tl_str_sub(line, 0, comment);
+    if (tl_str_trim(line).len == 0) continue;
+    tl_golden golden = {.line = number};
+    parse_words(line, &golden);
+    tl_status status = check_golden(path, &golden, out);
+    tl_vec_push(out, golden);
     if (!status) continue;
     tl_goldens_fini(out);
     return status;

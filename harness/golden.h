@@ -15,11 +15,13 @@ typedef struct tl_golden {
   tl_str name, spec, targets;
   tl_str kernel;  // or chain; empty: the file's first
   TL_VEC(tl_str) bindings;
+  int line;  // of the list
 } tl_golden;
 typedef TL_VEC(tl_golden) tl_goldens;
 
-// Parses the list; texts are borrowed from it. INVALID_ARGUMENT names the line.
-TL_MUST_USE tl_status tl_goldens_parse(tl_str text, tl_goldens *out);
+// Parses the list; texts are borrowed from it. INVALID_ARGUMENT says what is wrong first, as "path:line: …": too few
+// words, a word that is no NAME=VALUE, an unknown target, a second golden of one name (their files would be the same).
+TL_MUST_USE tl_status tl_goldens_parse(const char *path, tl_str text, tl_goldens *out);
 void tl_goldens_fini(tl_goldens *goldens);
 
 // The facts of one PTX text, one "key value" a line:

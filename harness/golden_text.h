@@ -13,4 +13,7 @@ tl_str tl_golden_next_line(tl_str *text);
 // `ptx` becomes the rest.
 tl_str tl_golden_next_instruction(tl_str *ptx);
 
+// The next name of "sm_80,sm_90a", which becomes the rest.
+tl_str tl_golden_next_target(tl_str *targets);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "harness/file.h"
 #include "harness/golden.h"
+#include "harness/golden_text.h"
 #include "tools/cli.h"
 
 static const char usage[] =
@@ -247,19 +248,13 @@ static tl_status run_golden(golden_tool *g, const tl_golden *golden, const tl_ta
 }
 
 static void run_targets(golden_tool *g, const tl_golden *golden) {
-  tl_str rest = golden->targets;
-  while (rest.len > 0) {
-    size_t comma = tl_str_find(rest, ',');
-    tl_str name = tl_str_sub(rest, 0, comma == SIZE_MAX ? rest.len : comma);
-    size_t used = name.len + (comma != SIZE_MAX);
-    rest = tl_str_sub(rest, used, rest.len - used);
+  for (tl_str rest = golden->targets; rest.len > 0;) {
+    tl_str name = tl_golden_next_target(&rest);
     char label[256];
     snprintf(label, sizeof label, "%.*s %.*s", TL_STR_ARG(golden->name), TL_STR_ARG(name));
-    const tl_target *target = tl_target_find(name);
-    tl_status status = target ? run_golden(g, golden, target, label)
-                              : tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown target '%.*s'", TL_STR_ARG(name));
+    tl_status status = run_golden(g, golden, tl_target_find(name), label);
     if (!status) continue;
-    printf("%s: could not tell: %s\n", label, tl_status_message(status));
+    printf("%s: could not tell: %s (%s:%d)\n", label, tl_status_message(status), g->list_path, golden->line);
     tl_status_free(status);
     g->num_unknown++;
   }
@@ -296,7 +291,7 @@ static tl_status run(golden_tool *g) {
   tl_strbuf_init(&text);
   tl_goldens goldens = {0};
   status = tl_file_read(g->list_path, &text);
-  if (!status) status = tl_status_annotate(tl_goldens_parse(tl_strbuf_view(&text), &goldens), "%s", g->list_path);
+  if (!status) status = tl_goldens_parse(g->list_path, tl_strbuf_view(&text), &goldens);
   if (!status) status = check_names(g, &goldens);
   for (size_t i = 0; !status && i < goldens.len; i++) {
     if (is_wanted(g, goldens.items[i].name)) run_targets(g, &goldens.items[i]);

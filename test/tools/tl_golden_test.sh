@@ -16,7 +16,7 @@ has_ptxas=no
 expect 2 "$golden"
 expect 2 "$golden" look
 expect 2 "$golden" check --list="$list"
-says '^va sm_80: could not tell'
+says '^va sm_80: could not tell: .*list.txt:2)$'
 last_line '^0 passed, 0 failed, 2 skipped; 0 ptxas checks skipped$'
 expect 2 env CI=1 "$golden" update --list="$list"
 says 'refuses'
@@ -30,6 +30,15 @@ expect 0 "$golden" update --list="$list"
 says '^0 files written'
 expect 2 "$golden" check --list="$list" other
 expect 2 "$golden" check --list="$work/lists/none.txt"
+
+# Mistakes in the list have a place.
+printf 'va ../specs/vector_add.yaml targets=sm_80\nva ../specs/matmul.yaml targets=sm_80\n' >"$work/lists/twice.txt"
+expect 2 "$golden" update --list="$work/lists/twice.txt"
+says 'lists/twice.txt:2: a second golden `va`; the first is on line 1$'
+printf '\nvb ../specs/none.yaml targets=sm_80\nvc ../specs/vector_add.yaml Q=1 targets=sm_80\n' >"$work/lists/wrong.txt"
+expect 2 "$golden" update --list="$work/lists/wrong.txt"
+says '^vb sm_80: could not tell: .*lists/wrong.txt:2)$'
+says '^vc sm_80: could not tell: .*lists/wrong.txt:3)$'
 
 # Called from anywhere; with an absolute spec.
 (cd "$work/lists" && "$golden" check --list=list.txt) >"$work/out" 2>&1 || fail "check in the list's directory"

@@ -13,7 +13,7 @@ START_TEST(test_list) {
   tl_goldens goldens;
   tl_str text =
       TL_STR("# all\n\n  mm dir/a.yaml M=1  dtype=f16 targets=sm_80,sm_90a # end\nva b.yaml kernel=v targets=sm_80");
-  ck_assert(!tl_goldens_parse(text, &goldens));
+  ck_assert(!tl_goldens_parse("list", text, &goldens));
   ck_assert_uint_eq(goldens.len, 2);
   ck_assert(tl_str_is(goldens.items[0].name, "mm"));
   ck_assert(tl_str_is(goldens.items[0].spec, "dir/a.yaml"));
@@ -24,9 +24,31 @@ START_TEST(test_list) {
   ck_assert_uint_eq(goldens.items[0].kernel.len, 0);
   ck_assert(tl_str_is(goldens.items[1].kernel, "v"));
   tl_goldens_fini(&goldens);
-  tl_status status = tl_goldens_parse(TL_STR("# one\nmm a.yaml\n"), &goldens);
-  ck_assert(status && strstr(tl_status_message(status), "line 2"));
-  tl_status_free(status);
+}
+END_TEST
+
+START_TEST(test_list_mistakes) {
+  static const struct {
+    const char *text, *wanted;
+  } mistakes[] = {
+      {"# one\nmm a.yaml\n", "dir/list.txt:2: expected NAME SPEC"},
+      {"mm\n", "dir/list.txt:1: expected NAME SPEC"},
+      {"mm M=1 targets=sm_80\n", "dir/list.txt:1: expected NAME SPEC"},
+      {"\nmm a.yaml M=1 fast targets=sm_80\n", "dir/list.txt:2: `fast` is not PARAM=VALUE"},
+      {"mm a.yaml =1 targets=sm_80\n", "dir/list.txt:1: `=1` is not PARAM=VALUE"},
+      {"mm a.yaml targets=sm_80,sm_81\n", "dir/list.txt:1: unknown target `sm_81`"},
+      {"mm a.yaml targets=sm_80,,sm_90a\n", "dir/list.txt:1: unknown target ``"},
+      {"mm a.yaml targets=sm_80\n# x\nva b.yaml targets=sm_80\nmm b.yaml targets=sm_90a\n",
+       "dir/list.txt:4: a second golden `mm`; the first is on line 1"},
+  };
+  for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+    tl_goldens goldens;
+    tl_status status = tl_goldens_parse("dir/list.txt", tl_str_from(mistakes[i].text), &goldens);
+    ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(tl_status_message(status), mistakes[i].wanted) == tl_status_message(status), "%s",
+                  tl_status_message(status));
+    tl_status_free(status);
+  }
 }
 END_TEST
 
@@ -192,6 +214,7 @@ int main(void) {
   Suite *suite = suite_create("golden");
   TCase *tests = tcase_create("golden");
   tcase_add_test(tests, test_list);
+  tcase_add_test(tests, test_list_mistakes);
   tcase_add_test(tests, test_instructions);
   tcase_add_test(tests, test_explain);
   tcase_add_test(tests, test_diff_random);
