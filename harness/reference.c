@@ -224,5 +224,6 @@ tl_status tl_reference_run(tl_reference *reference, const tl_reference_stmt *stm
   tl_strbuf_fini(&code.body);
   tl_vec_fini(&code.scope);
   tl_vec_fini(&code.units);
+  tl_vec_fini(&code.hoisted);
   return status;
 }

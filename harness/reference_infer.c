@@ -14,9 +14,7 @@ tl_str tl_ref_base_name(const tl_expr *access) {
   return base->kind == TL_EXPR_NAME ? base->text : (tl_str){0};
 }
 
-// Calls `visit` for every expression directly inside `expr`.
-typedef void child_fn(const tl_expr *child, void *user);
-static void for_children(const tl_expr *expr, child_fn *visit, void *user) {
+void tl_ref_for_children(const tl_expr *expr, tl_ref_child_fn *visit, void *user) {
   for (uint32_t i = 0; i < expr->num_operands; i++) visit(expr->operands[i], user);
   for (uint32_t i = 0; i < expr->num_keywords; i++) visit(expr->keywords[i].value, user);
   for (uint32_t i = 0; i < expr->num_subscripts; i++) {
@@ -41,7 +39,7 @@ typedef struct scope_query {
 static void find_scope_name(const tl_expr *expr, void *user) {
   scope_query *query = user;
   if (expr->kind == TL_EXPR_NAME && tl_ref_find_index(query->code, expr->text)) query->found = true;
-  if (!query->found) for_children(expr, find_scope_name, user);
+  if (!query->found) tl_ref_for_children(expr, find_scope_name, user);
 }
 
 bool tl_ref_fold_int(const tl_ref_code *code, const tl_expr *expr, int64_t *out) {
@@ -104,7 +102,7 @@ static void find_dims(const tl_expr *expr, void *user) {
       if (tl_str_equal(subscript->lo->text, search->name)) take_dim(search, buffer->dims[d], subscript->loc);
     }
   }
-  for_children(expr, find_dims, user);
+  tl_ref_for_children(expr, find_dims, user);
 }
 
 static bool finish_search(dim_search *search, tl_loc loc, tl_ref_index *out) {
@@ -152,7 +150,7 @@ typedef struct left_search {
 static void add_left_index(const tl_expr *expr, void *user) {
   left_search *left = user;
   if (expr->kind != TL_EXPR_NAME) {
-    for_children(expr, add_left_index, user);
+    tl_ref_for_children(expr, add_left_index, user);
     return;
   }
   if (!is_new_index(left->code, expr->text)) return;
@@ -241,7 +239,7 @@ typedef struct read_search {
 static void find_read(const tl_expr *expr, void *user) {
   read_search *search = user;
   if (expr->kind == TL_EXPR_NAME && tl_str_equal(expr->text, search->name)) search->found = true;
-  if (!search->found) for_children(expr, find_read, user);
+  if (!search->found) tl_ref_for_children(expr, find_read, user);
 }
 
 bool tl_ref_reads(const tl_expr *expr, tl_str name) {
@@ -301,7 +299,7 @@ static void classify_read(self_search *search, const tl_expr *read) {
 static void find_self_reads(const tl_expr *expr, void *user) {
   self_search *search = user;
   if (expr->kind == TL_EXPR_INDEX && tl_str_equal(tl_ref_base_name(expr), search->name)) classify_read(search, expr);
-  for_children(expr, find_self_reads, user);
+  tl_ref_for_children(expr, find_self_reads, user);
 }
 
 tl_ref_self_read tl_ref_self_reads(tl_ref_code *code, const tl_expr *target, const tl_expr *value, uint32_t *out_axis) {

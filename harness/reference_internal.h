@@ -34,6 +34,12 @@ typedef struct tl_ref_unit {
   double work;     // innermost iterations, estimated
 } tl_ref_unit;
 
+// A reduction whose value was computed before the loops that are open.
+typedef struct tl_ref_hoisted {
+  const tl_expr *expr;
+  tl_ref_value value;
+} tl_ref_hoisted;
+
 typedef struct tl_ref_code {
   tl_reference *reference;
   tl_strbuf allocas;  // of the entry block
@@ -42,6 +48,7 @@ typedef struct tl_ref_code {
   bool splits_outermost;  // the next loop takes its range from run's second argument
   tl_ref_indices scope;
   TL_VEC(tl_ref_unit) units;
+  TL_VEC(tl_ref_hoisted) hoisted;
   double loop_work;  // product of the extents of the loops that are open
   double work;       // of the unit
 } tl_ref_code;
@@ -70,8 +77,18 @@ bool tl_ref_declare_target(tl_ref_code *code, const tl_expr *target, const tl_re
 tl_str tl_ref_base_name(const tl_expr *access);
 // Whether `expr` reads the buffer `name`.
 bool tl_ref_reads(const tl_expr *expr, tl_str name);
+// Calls `visit` for every expression directly inside `expr`.
+typedef void tl_ref_child_fn(const tl_expr *child, void *user);
+void tl_ref_for_children(const tl_expr *expr, tl_ref_child_fn *visit, void *user);
 // Whether `expr` folds to an integer of params and lets (and literals); never reports.
 bool tl_ref_fold_int(const tl_ref_code *code, const tl_expr *expr, int64_t *out);
+
+// ---- reference_hoist.c
+// Emits the outermost reductions of `body` that depend on none of the indices (of loops about to be opened) and do not
+// read the buffer `unwanted`, and appends them to `code->hoisted`; who closes the loops takes them from there again.
+bool tl_ref_hoist(tl_ref_code *code, const tl_expr *body, const tl_str *indices, size_t num_indices, tl_str unwanted);
+// NULL: not computed.
+const tl_ref_value *tl_ref_find_hoisted(const tl_ref_code *code, const tl_expr *reduction);
 
 // ---- reference_expr.c
 bool tl_ref_emit(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out);

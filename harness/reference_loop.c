@@ -7,6 +7,8 @@
 #include "harness/reference_calls.h"
 #include "harness/reference_internal.h"
 
+enum { MAX_NEST = 16 };
+
 // ---- loops. Induction variables live in memory; LLVM promotes them.
 
 tl_ref_loop tl_ref_loop_begin(tl_ref_code *code, tl_ref_index index, tl_ref_value lo, tl_ref_value hi) {
@@ -176,11 +178,10 @@ static void insert_text(tl_strbuf *text, size_t at, tl_str inserted) {
 }
 
 static bool emit_reduction_loops(tl_ref_code *code, const tl_expr *expr, reduction_kind kind, int slot, int *out_kind) {
-  enum { MAX_LOOPS = 16 };
-  tl_ref_loop loops[MAX_LOOPS];
+  tl_ref_loop loops[MAX_NEST];
   uint32_t opened = 0;
-  bool ok = expr->num_indices <= MAX_LOOPS;
-  if (!ok) tl_ref_error(code, expr->loc, "a reduction over more than %d indices", MAX_LOOPS);
+  bool ok = expr->num_indices <= MAX_NEST;
+  if (!ok) tl_ref_error(code, expr->loc, "a reduction over more than %d indices", MAX_NEST);
   for (uint32_t i = 0; ok && i < expr->num_indices; i++) {
     tl_ref_index index;
     tl_ref_value lo, hi;
@@ -203,7 +204,18 @@ static bool emit_reduction_loops(tl_ref_code *code, const tl_expr *expr, reducti
   return ok;
 }
 
+static bool hoist_from(tl_ref_code *code, const tl_expr *expr) {
+  tl_str names[MAX_NEST];
+  for (uint32_t i = 0; i < expr->num_indices && i < MAX_NEST; i++) names[i] = expr->indices[i].name;
+  return expr->num_indices > MAX_NEST || tl_ref_hoist(code, expr->operands[0], names, expr->num_indices, (tl_str){0});
+}
+
 bool tl_ref_emit_reduction(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
+  const tl_ref_value *known = tl_ref_find_hoisted(code, expr);
+  if (known) {
+    *out = *known;
+    return true;
+  }
   reduction_kind kind = RED_SUM;
   while (kind < RED_COUNT && !tl_str_is(expr->text, reduction_names[kind])) kind++;
   if (kind == RED_COUNT) {
@@ -211,13 +223,16 @@ bool tl_ref_emit_reduction(tl_ref_code *code, const tl_expr *expr, tl_ref_value 
     return false;
   }
   bool is_arg = kind == RED_ARGMAX || kind == RED_ARGMIN;
+  bool splits = code->splits_outermost;  // only the statement's own outermost loop is split
+  code->splits_outermost = false;
+  size_t num_hoisted = code->hoisted.len;
+  if (!hoist_from(code, expr)) return false;
   int slot = code->next_label;
   code->next_label += 3;
   size_t start = code->body.len;
-  bool splits = code->splits_outermost;  // only the statement's own outermost loop is split
-  code->splits_outermost = false;
   int value_kind = TL_REF_INT;
   if (!emit_reduction_loops(code, expr, kind, slot, &value_kind)) return false;
+  code->hoisted.len = num_hoisted;
   code->splits_outermost = splits;
   tl_strbuf_appendf(&code->allocas, "  %%acc%d = alloca %s\n", slot, type_of(value_kind));
   tl_strbuf init;
@@ -285,15 +300,18 @@ static void end_unit(tl_ref_code *code, const assignment *a) {
   tl_strbuf_append_c(&code->body, "  ret void\n");
 }
 
-enum { MAX_NEST = 16 };
-
-static bool open_nest(tl_ref_code *code, const assignment *a, tl_ref_loop *loops) {
+// `value`: what the nest evaluates; NULL: nothing that could be moved out of it.
+static bool open_nest(tl_ref_code *code, const assignment *a, const tl_expr *value, tl_ref_loop *loops) {
+  tl_str names[MAX_NEST];
   if (a->left.len > MAX_NEST) {
     tl_ref_error(code, a->target->loc, "more than %d indices", MAX_NEST);
     return false;
   }
+  for (size_t i = 0; i < a->left.len; i++) names[i] = a->left.items[i].name;
   for (size_t i = 0; i < a->left.len; i++) {
     tl_ref_value lo, hi;
+    // A reduction over the target's own values sees what the nest has stored.
+    if (value && !tl_ref_hoist(code, value, names + i, a->left.len - i, tl_ref_base_name(a->target))) return false;
     if (!emit_bounds(code, &a->left.items[i], &lo, &hi)) return false;
     loops[i] = tl_ref_loop_begin(code, a->left.items[i], lo, hi);
   }
@@ -317,7 +335,7 @@ static int add_scratch(tl_ref_code *code, const tl_reference_buffer *like) {
 static bool copy_back(tl_ref_code *code, const assignment *a, int scratch) {
   tl_ref_loop loops[MAX_NEST];
   tl_ref_address address;
-  if (!open_nest(code, a, loops) || !tl_ref_emit_address(code, a->target, &address)) return false;
+  if (!open_nest(code, a, NULL, loops) || !tl_ref_emit_address(code, a->target, &address)) return false;
   const char *type = address.info->is_float ? "double" : "i64";
   tl_ref_value from =
       tl_ref_op(code, TL_REF_INT, "getelementptr inbounds %s, ptr %%buf%d, i64 %s", type, scratch, address.offset.text);
@@ -328,15 +346,25 @@ static bool copy_back(tl_ref_code *code, const assignment *a, int scratch) {
   return true;
 }
 
+// Whether what the nest stores is read by the target's own name only, and not through views.
+static bool has_one_name(const tl_ref_code *code, const assignment *a) {
+  const tl_kernel_spec *kernel = code->reference->kernel;
+  tl_str name = tl_ref_base_name(a->target);
+  for (uint32_t i = 0; i < kernel->num_views; i++)
+    if (tl_str_equal(kernel->views[i].name, name) || tl_str_equal(kernel->views[i].base, name)) return false;
+  return true;
+}
+
 static bool emit_nest(tl_ref_code *code, assignment *a) {
   const tl_assign *assign = &a->stmt->assign;
   tl_ref_loop loops[MAX_NEST];
   tl_ref_value value;
   int number;
   begin_unit(code, a);
-  if (!open_nest(code, a, loops)) return false;
+  if (!open_nest(code, a, has_one_name(code, a) ? assign->value : NULL, loops)) return false;
   code->splits_outermost = false;
   if (!tl_ref_emit(code, assign->value, &value)) return false;
+  code->hoisted.len = 0;
   // A result that is new here gets the type of its first value.
   if (!tl_ref_declare_target(code, a->target, &a->left, value.kind == TL_REF_FLOAT, &number)) return false;
   tl_reference_buffer *buffer = code->reference->buffers.items[number];

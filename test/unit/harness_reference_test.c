@@ -131,6 +131,28 @@ START_TEST(reductions) {
 }
 END_TEST
 
+// Reductions that do not depend on the loops around them are computed before these.
+START_TEST(invariant_reductions) {
+  EXPECT("    - V[m] = sum[n](A[m, n] - max[k](A[m, k]))\n", "V", -6, -6, -6);
+  EXPECT("    - V[m] = sum[n](A[m, n] - max[n](A[m, n]))\n", "V", -6, -6, -6);    // an index of the same name
+  EXPECT("    - V[m] = sum[n](B[n] * sum[k in 0:n + 1](k))\n", "V", 47, 47, 47);  // a range that depends
+  EXPECT("    - V[m] = sum[n](B[n] * sum[k](A[m, k] * min[j](B[j])))\n", "V", 154, -286, -726);
+  EXPECT("    - V[m] = sum[n](B[n] * sum[k](B[k] * n * max[j](A[m, j] + k)))\n", "V", 24 * 2, 24 * 112, 24 * 222);
+  EXPECT("    - I[m] = sum[n in 0:4](B[argmax[k](A[m, k])] + argmin[k](B[k]) * n)\n", "I", 34, 34, 34);
+  EXPECT("    - V[m] = sum[n in 0:4](any[k](B[k] < 0) + all[k](B[k] < 0))\n", "V", 4, 4, 4);
+  EXPECT("    - C[m, n] = B[n] * sum[k](B[k]) + max[k](A[m, k])\n", "C", 31, -13, 20, 75, 41, -3, 30, 85, 51, 7, 40,
+         95);
+  // What the statement stores itself is not computed ahead.
+  EXPECT("    - S[t in 0:4] = 1 + sum[j in 0:4](S[j])\n    - V[m] = S[m + 1]\n", "V", 1, 1, 1);
+  EXPECT("    - V[m] = V[m - 1] + 1 + 0 * sum[k](A[m, k])\n", "V", 1, 2, 3);
+  // Not 27 times 10^18 steps.
+  EXPECT("    - V[m] = sum[i in 0:3000000](m + max[j in 0:3000000](A[m, j % 4] + min[k in 0:3000000](k + m) - m))\n",
+         "V", -6e6, 27e6, 60e6);
+  EXPECT("    - C[m, n] = sum[i in 0:10000000](A[m, i % 4] - max[k in 0:10000000](A[m, k % 4]))\n", "C", -15e6, -15e6,
+         -15e6, -15e6, -15e6, -15e6, -15e6, -15e6, -15e6, -15e6, -15e6, -15e6);
+}
+END_TEST
+
 START_TEST(expressions) {
   EXPECT("    - V[m] = A[m, 0] / 2 + mid - x\n", "V", -2.5, 2.5, 7.5);
   EXPECT("    - I[m in 0:3] = (B[m] - 4) // 2 + 10 * ((B[m] - 4) % 3)\n", "I", 19, 7, 9);
@@ -229,6 +251,7 @@ int main(void) {
   TCase *tests = tcase_create("reference");
   tcase_set_timeout(tests, 60);
   tcase_add_test(tests, reductions);
+  tcase_add_test(tests, invariant_reductions);
   tcase_add_test(tests, expressions);
   tcase_add_test(tests, bounds_and_views);
   tcase_add_test(tests, results_and_order);
