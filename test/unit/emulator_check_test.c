@@ -340,6 +340,34 @@ START_TEST(warps_meet) {
 }
 END_TEST
 
+// Two tiles in the same memory at different times: rows of 8 bytes and 8 of padding, and 64 bytes of elements. A byte
+// is padding or not by the tiles of the line that reads it; where nothing is known of the line, by all.
+START_TEST(padding_is_of_the_tiles_of_the_line) {
+  tl_debug_tile tiles[2] = {
+      {.name = "rows", .bytes = 64, .depth = 1, .dtype = TL_DTYPE_I32, .rank = 2, .dims = {4, 2}, .layout = {16, 0, 0}},
+      {.name = "dense", .bytes = 64, .depth = 1, .dtype = TL_DTYPE_I32, .rank = 1, .dims = {16}, .layout = {64, 0, 0}}};
+  tl_debug_use uses[] = {{1, 0}, {2, 1}, {3, 0}, {3, 1}};
+  static const struct {
+    uint32_t line;
+    int offset;
+    const char *findings;
+  } reads[] = {{1, 8, ""},
+               {1, 0, "a:uninitialised read"},
+               {2, 8, "a:uninitialised read"},
+               {3, 24, "a:uninitialised read"},
+               {4, 24, "a:uninitialised read"},
+               {1, 60, ""}};
+  for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+    machine m;
+    machine_init(&m);
+    m.debug = (tl_debug_info){.tiles = tiles, .num_tiles = 2, .uses = uses, .num_uses = 4};
+    m.sites[0].line = reads[i].line;
+    touch(&m, 0, reads[i].offset, TL_EMU_READ, 0);
+    machine_fini(&m, reads[i].findings);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("emulator check");
   TCase *cases = tcase_create("check");
@@ -355,6 +383,7 @@ int main(void) {
   tcase_add_test(cases, late_proxy_fences);
   tcase_add_test(cases, cp_async_by_groups);
   tcase_add_test(cases, warps_meet);
+  tcase_add_test(cases, padding_is_of_the_tiles_of_the_line);
   suite_add_tcase(suite, cases);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
