@@ -9,7 +9,8 @@
 
 static const char usage[] =
     "Usage: tl-opt [options] SPEC.yaml | MODULE.tir | -\n"
-    "Runs passes on tile IR and prints it. A spec gets the whole pipeline, IR text only what --passes names.\n\n"
+    "Runs passes on tile IR and prints it. A spec gets the whole pipeline, IR text only what --passes names.\n"
+    "Of a chain, and of a file with several modules, every module.\n\n"
     "  --passes=A,B           run these, in this order\n"
     "  -o FILE                write there (default: standard output)\n"
     "  -D NAME=VALUE --kernel=NAME          of a spec\n"
@@ -44,7 +45,8 @@ static bool is_tile_ir(const tl_cli *cli, tl_str text) {
   return tl_str_starts_with(text, "module");
 }
 
-static tl_status run_ir(tl_cli *cli, uint32_t source, tl_compiled *compiled) {
+// One module of tile IR through the passes that were asked for.
+static tl_status run_module(tl_cli *cli, uint32_t source, tl_compiled *compiled) {
   compiled->tile = tl_module_parse(&cli->sources, source, &cli->diags);
   if (!compiled->tile) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the tile IR has errors");
   TL_TRY(tl_cli_target(cli, &compiled->target));
@@ -66,6 +68,43 @@ static tl_status run_ir(tl_cli *cli, uint32_t source, tl_compiled *compiled) {
   cli->passes.is_hand_written = true;
   bool runs_passes = cli->passes.passes || cli->passes.stop_after || cli->passes.pass_limit >= 0;
   if (!status && runs_passes) status = tl_passes_run(compiled->tile, compiled->target, &cli->passes, &cli->diags);
+  return status;
+}
+
+// Where the module after the one that begins at `start` begins; the text's length when there is none.
+static size_t next_module(tl_str text, size_t start) {
+  for (size_t i = start + 1; i < text.len; i++) {
+    if (text.data[i - 1] == '\n' && tl_str_starts_with(tl_str_sub(text, i, text.len - i), "module ")) return i;
+  }
+  return text.len;
+}
+
+// The bytes [start, end) of a source as one of its own, with as many lines before them as there: places stay right.
+static uint32_t add_part(tl_cli *cli, const tl_source *whole, size_t start, size_t end) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  for (size_t i = 0; i < start; i++)
+    if (whole->text.data[i] == '\n') tl_strbuf_append_char(&text, '\n');
+  tl_strbuf_append(&text, tl_str_sub(whole->text, start, end - start));
+  uint32_t part = tl_sources_add(&cli->sources, whole->name, tl_strbuf_view(&text));
+  tl_strbuf_fini(&text);
+  return part;
+}
+
+// The file of a chain has a module for each kernel: they are the parts of what was compiled.
+static tl_status run_ir(tl_cli *cli, uint32_t source, tl_compiled *compiled) {
+  const tl_source *whole = tl_sources_get(&cli->sources, source);
+  tl_str text = whole->text;
+  uint32_t num_modules = 0;
+  bool begins = tl_str_starts_with(text, "module ");
+  size_t first = begins ? 0 : next_module(text, 0);  // after comments
+  for (size_t at = first; at < text.len; at = next_module(text, at)) num_modules++;
+  if (num_modules < 2) return run_module(cli, source, compiled);
+  compiled->parts = tl_xcalloc(num_modules, sizeof *compiled->parts);
+  tl_status status = TL_OK;
+  // Before the first module may be comments, which are its own.
+  for (size_t at = 0, end = next_module(text, first); !status && at < text.len; at = end, end = next_module(text, at))
+    status = run_module(cli, add_part(cli, whole, at, end), &compiled->parts[compiled->num_parts++]);
   return status;
 }
 
