@@ -24,6 +24,68 @@ static bool loop_term_of(const tl_op *loop, int64_t coefficient, loop_term *out)
   return coefficient > 0;
 }
 
+// ---- conditions: an access behind one that changes with the loop's turns need not happen in all of them
+
+// Only so many values of a condition's computation are followed; what is not may change.
+enum { CONDITION_VISITS = 200, MAX_USES_DEPTH = 8 };
+
+static bool varies(const tl_value *value, const tl_op *loop, int *visits);
+
+static bool bounds_vary(const tl_op *inner, const tl_op *loop, int *visits) {
+  return varies(tl_op_arg(inner, TL_GROUP_FOR_lower), loop, visits) ||
+         varies(tl_op_arg(inner, TL_GROUP_FOR_upper), loop, visits) ||
+         varies(tl_op_arg(inner, TL_GROUP_FOR_step), loop, visits);
+}
+
+static bool varies(const tl_value *value, const tl_op *loop, int *visits) {
+  const tl_op *op = value->def, *place = op ? op : value->block->parent;
+  if (!op && place == loop) return true;
+  if (!tl_op_is_inside(place, loop)) return false;
+  if (--*visits < 0) return true;
+  if (!op && place->code == TL_OP_PARALLEL) return false;
+  if (!op) return place->code != TL_OP_FOR || value->index != 0 || bounds_vary(place, loop, visits);
+  bool computes = (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) != 0 && op->num_regions == 0;
+  if (op->code == TL_OP_LOAD) {
+    const tl_op *root = tl_buffer_root(tl_element_buffer(op));
+    computes = root && root->code == TL_OP_TENSOR && tl_op_int(root, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN;
+  }
+  bool found = !computes;
+  for (uint32_t i = 0; i < op->num_operands && !found; i++) found = varies(tl_op_operand(op, i), loop, visits);
+  return found;
+}
+
+static bool is_varying(const tl_value *value, const tl_op *loop) {
+  int visits = CONDITION_VISITS;
+  return varies(value, loop, &visits);
+}
+
+// Whether whatever uses the value chooses first: `X[n] if n < 3 else 0`, `n < 3 and X[n] > 0`.
+static bool is_chosen(const tl_value *value, const tl_op *loop, int depth) {
+  if (!value->uses || depth == 0) return false;
+  for (const tl_use *use = value->uses; use; use = use->next) {
+    const tl_op *user = use->owner;
+    bool is_choice = user->code == TL_OP_SELECT || user->code == TL_OP_AND || user->code == TL_OP_OR;
+    const tl_value *other = is_choice ? tl_op_operand(user, 0) : NULL;
+    if (other == value && user->code != TL_OP_SELECT) other = tl_op_operand(user, 1);
+    if (other && other != value && is_varying(other, loop)) continue;
+    bool computes = (tl_op_info_of(user->code)->flags & TL_OPFLAG_PURE) != 0 && user->num_results == 1;
+    if (!computes || !is_chosen(tl_op_result(user, 0), loop, depth - 1)) return false;
+  }
+  return true;
+}
+
+static bool is_conditional(const tl_op *op, const tl_op *loop) {
+  for (const tl_op *around = op->parent->parent; around != loop; around = around->parent->parent) {
+    if (around->code == TL_OP_IF && is_varying(tl_op_arg(around, TL_GROUP_IF_condition), loop)) return true;
+    int visits = CONDITION_VISITS;
+    if (around->code == TL_OP_FOR && (tl_op_has(around, TL_ATTR_WHILE) || bounds_vary(around, loop, &visits)))
+      return true;
+  }
+  return op->code == TL_OP_LOAD && is_chosen(tl_op_result(op, 0), loop, MAX_USES_DEPTH);
+}
+
+// ---- warnings
+
 static const char *loop_name(const tl_op *loop) {
   const char *name = loop->regions[0]->args[0]->name;
   return name ? name : "the loop index";
@@ -118,6 +180,7 @@ static void check_index(tl_pass_context *context, const tl_op *op, const tl_valu
     const tl_value *loop_index = up->regions[0]->args[0];
     loop_term term;
     if (!loop_term_of(up, tl_affine_coefficient(&affine, loop_index), &term)) continue;
+    if (is_conditional(op, up)) continue;
     int64_t low = rest_low(&affine, loop_index);
     check_past(context, op, buffer, dim, &term, low == INT64_MIN ? low : low + span_low, limit);
     if (box) check_neighbour(context, box, dim, &affine, &term);
