@@ -199,11 +199,23 @@ static tl_status copy_args(const tl_run_args *from, tl_run_args *to) {
   return TL_OK;
 }
 
+// Whether an access is in bounds depends on the case's params: says which case the new warnings are about.
+static void name_case(const checker *c, const tl_case *one_case, size_t num_before) {
+  if (!one_case || !one_case->num_overrides) return;
+  for (size_t i = num_before; i < c->diags->list.len; i++) {
+    tl_diag *diag = c->diags->list.items[i];
+    if (!strcmp(tl_diag_group(diag->code), "bounds"))
+      tl_diag_add_note(c->diags, diag, one_case->loc, "with the params of this case");
+  }
+}
+
 static tl_status prepare(checker *c, case_run *run) {
   if (!tl_env_create(&c->arena, c->kernel, run->all_bindings, true, c->diags, &run->env)) {
     return tl_status_make(TL_STATUS_DIAGNOSTICS, "the case has errors");
   }
+  size_t num_before = c->diags->list.len;
   TL_TRY(compile_case(c, run->compile_bindings));
+  name_case(c, run->one_case, num_before);
   TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &run->args));
   tl_input_request inputs = {.kernel = c->kernel,
                              .one_case = run->one_case,

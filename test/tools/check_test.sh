@@ -144,4 +144,30 @@ says '1 of 2 cases passed\|0 of 2 cases passed'
 says 'unknown.yaml:.*error: '
 expect 0 "$run" --check --device=emu "$work/ints.yaml" "$work/ints.yaml"
 expect 2 "$run" --device=emu "$work/ints.yaml" "$work/ints.yaml"
+
+# A warning that depends on the params names the case.
+cat >"$work/past.yaml" <<'END'
+kernel: past
+params: {T: 2}
+args:
+  X: in f32[64]
+  Y: out f32[32]
+fragment:
+  x, y: f32[32]
+body:
+  - clear: y
+  - for: k in T
+    do:
+      - copy: X[k * 32] -> x
+      - y = y + x
+  - copy: y -> Y
+check:
+  unchecked: Y
+  cases:
+    - {T: 2}
+    - {T: 4}
+END
+expect 0 "$bin/tl-run" --check --device=emu "$work/past.yaml"
+says 'past.yaml:12:.*warning: .* from k = 2 on .*\[TL0503\]$'
+says 'past.yaml:19:.*note: with the params of this case$'
 finish
