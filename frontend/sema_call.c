@@ -91,8 +91,11 @@ static tl_sema_value composed_of(tl_sema *sema, tl_function function, tl_sema_va
   return tl_sema_poison();
 }
 
-// Composed functions are computed in f32 (f64 stays) and rounded once to the operand's type.
+// Composed functions are computed in f32 (f64 stays) and rounded once to the operand's type. relu of an integer is one.
 static tl_sema_value composed(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
+  if (function == TL_FUNCTION_RELU && tl_sema_is_integer(&a)) {
+    return tl_sema_min_max(sema, true, a, tl_sema_of_const(tl_const_int(0)), loc);
+  }
   a = to_float(sema, a, loc);
   if (a.kind != TL_SEMA_VALUE) return a;
   tl_dtype dtype = a.value->type->dtype;
@@ -119,8 +122,13 @@ static tl_sema_value ceildiv(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl
   if (!x || !y) return tl_sema_poison();
   sema->builder.loc = loc;
   if (type->kind == TL_TYPE_INDEX) return tl_sema_of_value(tl_index_ceildiv(&sema->builder, x, y));
-  tl_value *quotient = tl_build_binary(&sema->builder, TL_OP_FLOORDIV, tl_build_unary(&sema->builder, TL_OP_NEG, x), y);
-  return tl_sema_of_value(tl_build_unary(&sema->builder, TL_OP_NEG, quotient));
+  // Neither -((-x) // y), which is no quotient of an unsigned x, nor x + y - 1, which may wrap.
+  tl_value *quotient = tl_build_binary(&sema->builder, TL_OP_FLOORDIV, x, y);
+  tl_value *rest = tl_build_binary(&sema->builder, TL_OP_MOD, x, y);
+  tl_value *zero = tl_build_const_int(&sema->builder, type, 0);
+  tl_value *has_rest = tl_build_cmp(&sema->builder, TL_CMP_NE, rest, zero);
+  tl_value *one_or_zero = tl_build_cast(&sema->builder, has_rest, type);
+  return tl_sema_of_value(tl_build_binary(&sema->builder, TL_OP_ADD, quotient, one_or_zero));
 }
 
 // popcount and clz: of 64 bits for i64 and u64, else of 32. An index counts as an i32.
@@ -177,14 +185,22 @@ static tl_sema_value dp4a_of(tl_sema *sema, const tl_sema_value *args, const tl_
   return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_DP4A, groups, &type, 1), 0));
 }
 
+static bool is_unsigned(const tl_sema_value *a) {
+  const tl_type *type = a->kind == TL_SEMA_VALUE ? a->value->type : NULL;
+  return type && type->kind == TL_TYPE_SCALAR && tl_dtype_is_unsigned_int(type->dtype);
+}
+
 static tl_sema_value abs_or_sign(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
   tl_sema_value zero = tl_sema_of_const(tl_const_int(0));
   if (function == TL_FUNCTION_ABS) {
     if (tl_sema_is_float(&a)) return math_op(sema, TL_MATH_ABS, to_float(sema, a, loc), loc);
+    a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
+    if (is_unsigned(&a)) return a;
     return tl_sema_min_max(sema, true, a, tl_sema_unary(sema, TL_EXPR_OP_NEG, a, loc), loc);
   }
   a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
   if (a.kind != TL_SEMA_VALUE) return a;
+  if (is_unsigned(&a)) return tl_sema_min_max(sema, false, a, tl_sema_of_const(tl_const_int(1)), loc);
   const tl_type *type = a.value->type;
   tl_sema_value one =
       tl_sema_of_value(tl_sema_convert(sema, &(tl_sema_value){TL_SEMA_CONST, tl_const_int(1), NULL}, type, loc));

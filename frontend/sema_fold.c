@@ -194,6 +194,7 @@ static tl_fold_result fold_float_binary(tl_expr_op op, double a, double b, tl_co
     case TL_EXPR_OP_FLOORDIV:
       if (b == 0) return TL_FOLD_DIV_ZERO;
       result = floor(a / b);
+      if (result == 0 && (a < 0) != (b < 0) && a != 0) result = -1;  // the quotient rounded to zero
       break;
     case TL_EXPR_OP_MOD:
       if (b == 0) return TL_FOLD_DIV_ZERO;

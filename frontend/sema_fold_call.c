@@ -26,12 +26,12 @@ const tl_function_info *tl_function_info_of(tl_function function) {
 }
 
 static tl_fold_result fold_ceildiv(const tl_const *a, const tl_const *b, tl_const *out) {
-  // ceil(a / b) = -floor(-a / b), without forming a + b - 1, which may overflow.
-  tl_const negated, quotient;
+  // Without forming -a or a + b - 1, which may overflow.
+  tl_const quotient, rest;
   if (a->kind == TL_CONST_FLOAT || b->kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
-  tl_fold_result status = tl_fold_unary(TL_EXPR_OP_NEG, a, &negated);
-  if (status == TL_FOLD_OK) status = tl_fold_binary(TL_EXPR_OP_FLOORDIV, &negated, b, &quotient);
-  if (status == TL_FOLD_OK) status = tl_fold_unary(TL_EXPR_OP_NEG, &quotient, out);
+  tl_fold_result status = tl_fold_binary(TL_EXPR_OP_FLOORDIV, a, b, &quotient);
+  if (status == TL_FOLD_OK) status = tl_fold_binary(TL_EXPR_OP_MOD, a, b, &rest);
+  if (status == TL_FOLD_OK) *out = tl_const_int(quotient.i + (rest.i != 0));
   return status;
 }
 
@@ -279,6 +279,8 @@ tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t
       double x = tl_const_to_double(&args[0]);
       if (function == TL_FUNCTION_ISNAN || function == TL_FUNCTION_ISINF) {
         *out = tl_const_bool(function == TL_FUNCTION_ISNAN ? isnan(x) : isinf(x));
+      } else if (function == TL_FUNCTION_RELU && args[0].kind != TL_CONST_FLOAT) {
+        *out = tl_const_int(args[0].i > 0 ? args[0].i : 0);
       } else {
         *out = tl_const_float(fold_math(function, x));
       }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Operators on values: promotion, then one or a few IR ops. Two constants fold.
+#include <math.h>
+
 #include "frontend/sema.h"
 
 static tl_sema_value report_operands(tl_sema *sema, tl_expr_op op, const tl_sema_value *a, const tl_sema_value *b,
@@ -151,6 +153,18 @@ tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_valu
   return tl_sema_of_value(tl_build_binary(&sema->builder, code, x, y));
 }
 
+// x ** 0.5 or x ** -0.5 by the function, which differs for -0.0 (pow takes it as 0) and for -inf (`at_minus_inf`).
+static tl_value *half_power(tl_sema *sema, int function, tl_value *x, double at_minus_inf) {
+  tl_builder *builder = &sema->builder;
+  tl_value *zero = tl_build_const_float(builder, x->type, 0.0);
+  tl_value *no_minus_zero = tl_build_binary(builder, TL_OP_ADD, x, zero);
+  tl_value *root = tl_build_math(builder, function, no_minus_zero);
+  tl_value *minus_inf = tl_build_const_float(builder, x->type, -INFINITY);
+  tl_value *is_minus_inf = tl_build_cmp(builder, TL_CMP_EQ, x, minus_inf);
+  tl_value *limit = tl_build_const_float(builder, x->type, at_minus_inf);
+  return tl_build_select(builder, is_minus_inf, limit, root);
+}
+
 // A power that is one function of the side that is no constant: x ** 0.5, x ** -0.5, x ** -1, 2 ** y, 10 ** y. NULL:
 // none of them.
 static tl_value *power_as_function(tl_sema *sema, const tl_sema_value *a, const tl_sema_value *b, tl_loc loc,
@@ -170,29 +184,51 @@ static tl_value *power_as_function(tl_sema *sema, const tl_sema_value *a, const 
     if (tl_const_to_double(&known->constant) != forms[i].constant) continue;
     tl_value *x = tl_sema_convert(sema, other, float_type(sema, a, b), loc);
     *out_failed = x == NULL;
-    return x ? tl_build_math(&sema->builder, forms[i].function, x) : NULL;
+    if (!x) return NULL;
+    if (forms[i].function == TL_MATH_SQRT) return half_power(sema, TL_MATH_SQRT, x, INFINITY);
+    if (forms[i].function == TL_MATH_RSQRT) return half_power(sema, TL_MATH_RSQRT, x, 0);
+    return tl_build_math(&sema->builder, forms[i].function, x);
   }
   return NULL;
 }
 
-// x ** n for a small constant n by repeated multiplication.
+// x ** n, n > 0, by repeated multiplication.
+static tl_sema_value product_power(tl_sema *sema, tl_sema_value base, int exponent, tl_loc loc) {
+  tl_sema_value result = tl_sema_poison();
+  for (int n = exponent; n > 0 && base.kind != TL_SEMA_POISON; n >>= 1) {
+    bool is_first = result.kind == TL_SEMA_POISON;
+    if (n & 1) result = is_first ? base : tl_sema_binary(sema, TL_EXPR_OP_MUL, result, base, loc);
+    if (n > 1) base = tl_sema_binary(sema, TL_EXPR_OP_MUL, base, base, loc);
+  }
+  return result;
+}
+
+// Products of integers wrap as products do. The error of products of floats grows with the exponent, so f32 and f64
+// take few; 16-bit floats are multiplied in f32 and rounded once.
 static tl_sema_value power(tl_sema *sema, tl_sema_value a, const tl_sema_value *b, tl_loc loc) {
-  enum { MAX_EXPONENT = 64 };
-  double exponent =
-      b->kind == TL_SEMA_CONST && tl_const_is_number(&b->constant) ? tl_const_to_double(&b->constant) : -1;
-  if (!(exponent >= 0 && exponent <= MAX_EXPONENT && exponent == (double)(int)exponent)) {
+  enum { MAX_EXPONENT = 64, MAX_FLOAT_EXPONENT = 8 };
+  bool is_number = b->kind == TL_SEMA_CONST && tl_const_is_number(&b->constant);
+  double exponent = is_number ? tl_const_to_double(&b->constant) : -1;
+  bool is_integer = tl_sema_is_integer(&a) && tl_sema_is_integer(b);
+  const tl_type *type = is_integer ? NULL : float_type(sema, &a, b);
+  bool is_narrow = type && tl_dtype_bits(type->dtype) < 32;
+  int most = is_integer || is_narrow ? MAX_EXPONENT : MAX_FLOAT_EXPONENT;
+  if (!(exponent >= 0 && exponent <= most && exponent == (double)(int)exponent)) {
     bool failed = false;
     tl_value *value = power_as_function(sema, &a, b, loc, &failed);
     if (value || failed) return tl_sema_of_value(value);
     return tl_sema_float_op(sema, TL_OP_POW, &a, b, loc);
   }
-  tl_sema_value result = tl_sema_of_const(tl_const_int(1)), base = a;
-  for (int n = (int)exponent; n > 0 && base.kind != TL_SEMA_POISON; n >>= 1) {
-    if (n & 1) result = result.kind == TL_SEMA_CONST ? base : tl_sema_binary(sema, TL_EXPR_OP_MUL, result, base, loc);
-    if (n > 1) base = tl_sema_binary(sema, TL_EXPR_OP_MUL, base, base, loc);
-  }
-  if (result.kind == TL_SEMA_CONST && b->constant.kind == TL_CONST_FLOAT) result.constant = tl_const_float(1);
-  return result;
+  int n = (int)exponent;
+  if (n == 0) return tl_sema_of_const(is_integer ? tl_const_int(1) : tl_const_float(1));
+  if (is_integer) return product_power(sema, a, n, loc);
+  // A square is one product, which rounds once in any case.
+  tl_dtype wide = is_narrow && n > 2 ? TL_DTYPE_F32 : type->dtype;
+  tl_sema_value base = tl_sema_of_value(tl_sema_convert(sema, &a, type, loc));
+  base = tl_sema_of_value(tl_sema_to_dtype(sema, &base, wide, loc));
+  sema->builder.loc = loc;
+  tl_sema_value result = product_power(sema, base, n, loc);
+  return tl_sema_of_value(tl_sema_to_dtype(sema, &result, type->dtype, loc));
 }
 
 static bool is_bool_value(const tl_sema_value *value) {

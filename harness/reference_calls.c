@@ -149,12 +149,18 @@ static bool number_function(tl_ref_code *code, tl_str name, tl_ref_value *args, 
     if (is_float) {
       *out = call1(code, "llvm.fabs.f64", x);
     } else {
-      *out = tl_ref_min_max(code, true, x, tl_ref_int_add(code, tl_ref_const_int(0), x, true));
+      // The upper half of u64 is negative here.
+      tl_ref_value negated = tl_ref_int_add(code, tl_ref_const_int(0), x, true);
+      *out = x.dtype == TL_DTYPE_U64 ? x : tl_ref_min_max(code, true, x, negated);
     }
   } else if (tl_str_is(name, "sign") && is_float) {
     tl_ref_value up = tl_ref_op(code, TL_REF_BOOL, "fcmp ogt double %s, 0.0", x.text);
     tl_ref_value down = tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, 0.0", x.text);
     *out = tl_ref_select(code, up, constant(1), tl_ref_select(code, down, constant(-1), x));
+  } else if (tl_str_is(name, "sign") && x.dtype == TL_DTYPE_U64) {
+    *out = tl_ref_to_int(code, tl_ref_to_bool(code, x));
+  } else if (tl_str_is(name, "relu") && x.dtype == TL_DTYPE_U64) {
+    *out = x;
   } else if (tl_str_is(name, "sign")) {
     *out = tl_ref_min_max(code, true, tl_ref_min_max(code, false, x, tl_ref_const_int(1)), tl_ref_const_int(-1));
   } else if (tl_str_is(name, "relu")) {
@@ -167,14 +173,32 @@ static bool number_function(tl_ref_code *code, tl_str name, tl_ref_value *args, 
   return true;
 }
 
+static tl_ref_value ceildiv(tl_ref_code *code, tl_ref_value a, tl_ref_value b) {
+  if (a.has_range) {  // -((-a) // b) has the narrower range
+    tl_ref_value negated = tl_ref_int_add(code, tl_ref_const_int(0), a, true);
+    return tl_ref_int_add(code, tl_ref_const_int(0), tl_ref_int_div(code, negated, b, false), true);
+  }
+  tl_ref_value quotient, rest;
+  if (a.dtype == TL_DTYPE_U64) {
+    tl_ref_value is_zero = tl_ref_op(code, TL_REF_BOOL, "icmp eq i64 %s, 0", b.text);
+    tl_ref_value divisor = tl_ref_op(code, TL_REF_INT, "select i1 %s, i64 1, i64 %s", is_zero.text, b.text);
+    quotient = tl_ref_op(code, TL_REF_INT, "udiv i64 %s, %s", a.text, divisor.text);
+    rest = tl_ref_op(code, TL_REF_INT, "urem i64 %s, %s", a.text, divisor.text);
+  } else {
+    quotient = tl_ref_int_div(code, a, b, false);
+    rest = tl_ref_int_div(code, a, b, true);
+  }
+  tl_ref_value has_rest = tl_ref_to_bool(code, rest);
+  tl_ref_value one_or_zero = tl_ref_to_int(code, has_rest);
+  return tl_ref_int_add(code, quotient, one_or_zero, false);
+}
+
 static bool integer_function(tl_ref_code *code, tl_str name, tl_ref_value *args, uint32_t count, tl_ref_value *out) {
   bool is_ceildiv = tl_str_is(name, "ceildiv");
   if (!is_ceildiv && !tl_str_is(name, "popcount") && !tl_str_is(name, "clz")) return false;
   for (uint32_t i = 0; i < count; i++) args[i] = tl_ref_to_int(code, args[i]);
   if (is_ceildiv) {
-    // ceildiv(a, b) is -((-a) // b)
-    tl_ref_value negated = tl_ref_int_add(code, tl_ref_const_int(0), args[0], true);
-    *out = tl_ref_int_add(code, tl_ref_const_int(0), tl_ref_int_div(code, negated, args[1], false), true);
+    *out = ceildiv(code, args[0], args[1]);
     return true;
   }
   // Of 64 bits for an element or a cast of that width, else of 32.

@@ -185,6 +185,24 @@ tl_ref_value tl_ref_int_div(tl_ref_code *code, tl_ref_value a, tl_ref_value b, b
 
 // ---- operators
 
+// floor(a / b) or a - b * floor(a / b). A small negative quotient may round to -0, whose floor is -1; a quotient of
+// zero leaves a itself, for an infinite b too.
+static tl_ref_value float_floor_div(tl_ref_code *code, tl_ref_value a, tl_ref_value b, bool remainder) {
+  tl_ref_value quotient = tl_ref_op(code, TL_REF_FLOAT, "fdiv double %s, %s", a.text, b.text);
+  quotient = tl_ref_op(code, TL_REF_FLOAT, "call double @llvm.floor.f64(double %s)", quotient.text);
+  tl_ref_value is_zero = tl_ref_op(code, TL_REF_BOOL, "fcmp oeq double %s, 0.0", quotient.text);
+  tl_ref_value product = tl_ref_op(code, TL_REF_FLOAT, "fmul double %s, %s", a.text, b.text);
+  tl_ref_value differ = tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, 0.0", product.text);
+  tl_ref_value is_below = tl_ref_op(code, TL_REF_BOOL, "and i1 %s, %s", is_zero.text, differ.text);
+  quotient = tl_ref_select(code, is_below, tl_ref_const_float(-1), quotient);
+  if (!remainder) return quotient;
+  is_zero = tl_ref_op(code, TL_REF_BOOL, "fcmp oeq double %s, 0.0", quotient.text);
+  tl_ref_value negated = tl_ref_op(code, TL_REF_FLOAT, "fneg double %s", quotient.text);
+  tl_ref_value rest = tl_ref_op(code, TL_REF_FLOAT, "call double @llvm.fma.f64(double %s, double %s, double %s)",
+                                negated.text, b.text, a.text);
+  return tl_ref_select(code, is_zero, a, rest);
+}
+
 static tl_ref_value float_binary(tl_ref_code *code, tl_expr_op op, tl_ref_value a, tl_ref_value b) {
   a = tl_ref_to_float(code, a);
   b = tl_ref_to_float(code, b);
@@ -192,15 +210,10 @@ static tl_ref_value float_binary(tl_ref_code *code, tl_expr_op op, tl_ref_value 
                      : op == TL_EXPR_OP_SUB ? "fsub"
                      : op == TL_EXPR_OP_MUL ? "fmul"
                                             : "fdiv";
-  tl_ref_value out;
   switch (op) {
     case TL_EXPR_OP_FLOORDIV:
     case TL_EXPR_OP_MOD:
-      out = tl_ref_op(code, TL_REF_FLOAT, "fdiv double %s, %s", a.text, b.text);
-      out = tl_ref_op(code, TL_REF_FLOAT, "call double @llvm.floor.f64(double %s)", out.text);
-      if (op == TL_EXPR_OP_FLOORDIV) return out;
-      out = tl_ref_op(code, TL_REF_FLOAT, "fmul double %s, %s", out.text, b.text);
-      return tl_ref_op(code, TL_REF_FLOAT, "fsub double %s, %s", a.text, out.text);
+      return float_floor_div(code, a, b, op == TL_EXPR_OP_MOD);
     case TL_EXPR_OP_POW:
       return tl_ref_op(code, TL_REF_FLOAT, "call double @pow(double %s, double %s)", a.text, b.text);
     default:

@@ -72,6 +72,7 @@ static bool fold_float(tl_opcode code, double a, double b, double *out) {
       return true;
     case TL_OP_FLOORDIV:
       *out = floor(a / b);
+      if (*out == 0 && a != 0 && (a < 0) != (b < 0)) *out = -1;  // the quotient rounded to zero
       return true;
     case TL_OP_MOD:
       *out = fmod(a, b);

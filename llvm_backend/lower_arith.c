@@ -64,6 +64,27 @@ static LLVMValueRef float_div(tl_lower *l, const tl_op *op, LLVMValueRef a, LLVM
   return quotient;
 }
 
+// floor(a / b), also where the quotient rounds to -0: for an infinite b of the other sign, or by underflow.
+static LLVMValueRef float_floor_quotient(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef builder = l->builder;
+  LLVMTypeRef type = LLVMTypeOf(a);
+  LLVMValueRef zero = LLVMConstReal(type, 0);
+  LLVMValueRef quotient = tl_lower_intrinsic1(l, "llvm.floor", float_div(l, op, a, b));
+  LLVMValueRef is_zero = LLVMBuildFCmp(builder, LLVMRealOEQ, quotient, zero, "");
+  LLVMValueRef product = LLVMBuildFMul(builder, a, b, "");
+  LLVMValueRef signs_differ = LLVMBuildFCmp(builder, LLVMRealOLT, product, zero, "");
+  LLVMValueRef is_below = LLVMBuildAnd(builder, is_zero, signs_differ, "");
+  return LLVMBuildSelect(builder, is_below, LLVMConstReal(type, -1), quotient, "");
+}
+
+// a - b * floor(a / b). A quotient of zero leaves a itself: its product with an infinite b would be NaN.
+static LLVMValueRef float_remainder(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef quotient = float_floor_quotient(l, op, a, b);
+  LLVMValueRef is_zero = LLVMBuildFCmp(l->builder, LLVMRealOEQ, quotient, LLVMConstReal(LLVMTypeOf(a), 0), "");
+  LLVMValueRef rest = tl_lower_intrinsic3(l, "llvm.fma", LLVMBuildFNeg(l->builder, quotient, ""), b, a);
+  return LLVMBuildSelect(l->builder, is_zero, a, rest, "");
+}
+
 static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef builder = l->builder;
   switch ((int)op->code) {
@@ -80,11 +101,9 @@ static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMVal
     case TL_OP_MAX:
       return tl_lower_intrinsic2(l, "llvm.maxnum", a, b);
     case TL_OP_FLOORDIV:
-      return tl_lower_intrinsic1(l, "llvm.floor", float_div(l, op, a, b));
-    case TL_OP_MOD: {
-      LLVMValueRef quotient = tl_lower_intrinsic1(l, "llvm.floor", float_div(l, op, a, b));
-      return tl_lower_intrinsic3(l, "llvm.fma", LLVMBuildFNeg(builder, quotient, ""), b, a);
-    }
+      return float_floor_quotient(l, op, a, b);
+    case TL_OP_MOD:
+      return float_remainder(l, op, a, b);
   }
   tl_lower_unsupported(l, op, "'%s' of %s has no lowering", tl_op_info_of(op->code)->name,
                        tl_dtype_name(tl_op_result(op, 0)->type->dtype));

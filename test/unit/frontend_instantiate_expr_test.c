@@ -97,9 +97,12 @@ static const body_case cases[] = {
     {"powers", "  - R[0, 0] = alpha ** 3 + alpha ** 0.5\n",
      "%0 = mul %alpha, %alpha : f32\n"
      "%1 = mul %alpha, %0 : f32\n"
-     "%2 = math %alpha {fn = sqrt} : f32\n"
-     "%3 = add %1, %2 : f32\n"
-     "store value(%3) buffer(%R) index(0, 0)\n"},
+     "%2 = add %alpha, 0.0:f32 : f32\n"
+     "%3 = math %2 {fn = sqrt} : f32\n"
+     "%4 = cmp %alpha, -inf:f32 {pred = eq} : bool\n"
+     "%5 = select %4, inf:f32, %3 : f32\n"
+     "%6 = add %1, %5 : f32\n"
+     "store value(%6) buffer(%R) index(0, 0)\n"},
     {"math", "  - R[0, 0] = exp(alpha) + rsqrt(n)\n",
      "%0 = math %alpha {fn = exp} : f32\n"
      "%1 = cast %n : f32\n"
