@@ -33,6 +33,7 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   for (size_t i = 0; i < checker->num_free; i++) free(checker->free_vectors[i]);
   free(checker->free_vectors);
   tl_vec_fini(&checker->atomics);
+  tl_vec_fini(&checker->unwritten);
   free(checker->agents);
   free(checker->cells);
   tl_emu_readers_destroy(checker->readers);
@@ -51,6 +52,7 @@ void tl_emu_check_begin(tl_emu_checker *checker) {
   checker->next_slot = 0;
   checker->has_tiles = false;
   checker->num_found = 0;
+  checker->unwritten.len = checker->next_unwritten = 0;
   checker->touched_from = SIZE_MAX;
   checker->touched_to = 0;
   tl_emu_undefined_begin(checker);

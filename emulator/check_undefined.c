@@ -26,7 +26,23 @@ static void describe_origin(const tl_debug_info *debug, uint32_t origin, tl_strb
     tl_debug_variable_describe(&debug->variables[variable - 1], element, thread, out);
 }
 
+// The finding is the read.
+static void tell_read(tl_emu_checker *checker, tl_emu_unwritten *read) {
+  if (read->told) return;
+  read->told = true;
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, read->agent, read->site);
+  tl_emu_found(checker, &(tl_emu_seen){.kind = TL_EMU_FINDING_UNINITIALISED,
+                                       .access = TL_EMU_READ,
+                                       .actor = &actor,
+                                       .address = read->address,
+                                       .bytes = read->site->bytes});
+}
+
 static void tell(tl_emu_checker *checker, const tl_emu_actor *actor, uint32_t origin, const char *what) {
+  if (origin && origin <= checker->unwritten.len) {
+    tell_read(checker, &checker->unwritten.items[origin - 1]);
+    return;
+  }
   tl_strbuf place = {0};
   describe_origin(checker->launch->debug, origin, &place);
   tl_emu_found(checker, &(tl_emu_seen){.kind = TL_EMU_FINDING_UNINITIALISED,
@@ -93,16 +109,49 @@ static size_t shadow_of(const tl_emu_checker *checker, const uint8_t *address, u
   return offset < size && bytes <= size - offset ? block->rank * size + offset : SIZE_MAX;
 }
 
+// The origin of a read that nobody wrote at `address`.
+static uint32_t remember(tl_emu_checker *checker, uint32_t agent, const uint8_t *address) {
+  enum { MAX_READS = 1 << 20 };
+  tl_emu_unwritten read = {.site = checker->followed, .address = address, .agent = agent};
+  if (checker->unwritten.len < MAX_READS) {
+    tl_vec_push(&checker->unwritten, read);
+    return (uint32_t)checker->unwritten.len;
+  }
+  size_t at = checker->next_unwritten++ % MAX_READS;
+  checker->unwritten.items[at] = read;
+  return (uint32_t)at + 1;
+}
+
+// Sets the bits of what nobody wrote; returns the origin, or 0.
+static uint32_t load_unwritten(tl_emu_checker *checker, const uint8_t *address, uint8_t *bits, uint32_t bytes) {
+  const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
+  uint32_t agent = tl_emu_agent_here(tl_emu_self->current->thread), origin = 0;
+  size_t offset = (size_t)(address - block->shared);
+  for (uint32_t i = 0, step; i < bytes; i += step) {
+    step = checker->granule - (uint32_t)((offset + i) & (checker->granule - 1));
+    if (step > bytes - i) step = bytes - i;
+    if (!tl_emu_is_unwritten(checker, agent, block, offset + i)) continue;
+    memset(bits + i, 0xff, step);
+    if (!origin) origin = remember(checker, agent, address + i);
+  }
+  return origin;
+}
+
 uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes) {
   tl_emu_checker *checker = tl_emu_checker_here();
-  const tl_emu_undefined *undefined = checker ? checker->undefined : NULL;
   memset(bits, 0, bytes);
-  size_t at = undefined ? shadow_of(checker, address, bytes) : SIZE_MAX;
+  bool follows = checker && (checker->checks & TL_EMU_CHECK_INIT);
+  size_t at = follows ? shadow_of(checker, address, bytes) : SIZE_MAX;
   if (at == SIZE_MAX) return 0;
-  memcpy(bits, undefined->bits + at, bytes);
-  for (uint32_t i = 0; i < bytes; i++)
-    if (undefined->bits[at + i]) return undefined->origins[at + i];
-  return 0;
+  const tl_emu_undefined *undefined = checker->undefined;
+  uint32_t origin = 0;
+  if (undefined) {
+    memcpy(bits, undefined->bits + at, bytes);
+    for (uint32_t i = 0; i < bytes && !origin; i++)
+      if (undefined->bits[at + i]) origin = undefined->origins[at + i];
+  }
+  uint32_t unwritten = checker->followed ? load_unwritten(checker, address, bits, bytes) : 0;
+  return origin ? origin : unwritten;
 }
 
 void tl_emu_undefined_store(const void *address, const void *bits, uint32_t bytes, uint32_t origin) {

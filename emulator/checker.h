@@ -107,6 +107,14 @@ struct tl_emu_raw_list {
   size_t len, capacity;
 };
 
+// A read of shared memory that nobody wrote, by a load whose value has a shadow.
+typedef struct tl_emu_unwritten {
+  const tl_emu_site *site;
+  const uint8_t *address;
+  uint32_t agent;
+  bool told;
+} tl_emu_unwritten;
+
 typedef struct tl_emu_undefined tl_emu_undefined;  // check_undefined.c
 typedef struct tl_emu_ends tl_emu_ends;            // check_exit.c
 typedef struct tl_emu_readers tl_emu_readers;      // check_readers.c
@@ -133,8 +141,11 @@ struct tl_emu_checker {
   struct {
     uint32_t clock, issuer;
   } slots[TL_EMU_ASYNC_SLOTS];
-  tl_emu_undefined *undefined;  // Owned. Shadow of shared memory; NULL: everything there was written
-  tl_emu_ends *ends;            // Owned. NULL: one block
+  tl_emu_undefined *undefined;         // Owned. Shadow of shared memory; NULL: what was written there is defined
+  const tl_emu_site *followed;         // of the plain access being made, when its value has a shadow; or NULL
+  TL_VEC(tl_emu_unwritten) unwritten;  // reads of shared memory that nobody wrote, whose values are followed
+  size_t next_unwritten;               // the one that takes the place of the oldest
+  tl_emu_ends *ends;                   // Owned. NULL: one block
   tl_emu_raw_list found;
   uint32_t num_found;  // in this cluster
   uint64_t untold;     // findings at more places than are kept
@@ -194,6 +205,9 @@ static inline bool tl_emu_is_fenced(const tl_emu_checker *checker, tl_emu_epoch 
 }
 bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          size_t align, tl_emu_access_kind kind);
+// Whether an element's bytes at `offset` of the block's shared memory are those that nobody wrote, for agent `agent`
+// and the load that is followed.
+bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl_emu_block *block, size_t offset);
 
 // ---- check_order.c
 // NULL is an empty map in all of these.

@@ -133,7 +133,8 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
                       .file = tl_emu_file_of(instruction),
                       .uses = tl_emu_uses_of(instruction),
                       .bytes = (uint32_t)LLVMStoreSizeOfType(r->layout, accessed_type(instruction)),
-                      .align = LLVMGetAlignment(instruction)};
+                      .align = LLVMGetAlignment(instruction),
+                      .is_followed = tl_emu_has_shadow_mark(r, instruction)};
   tl_strbuf op = {0};
   tl_strbuf_append_c(&op, fill_site(instruction, &site));
   site.op = tl_strbuf_take(&op);

@@ -72,6 +72,7 @@ struct tl_emu_site {
   uint32_t bytes, align;
   bool acquires, releases;
   const char *what;  // of a place where a value matters that may be undefined: what happens to it. Static
+  bool is_followed;  // a load of shared memory whose value has a shadow: reading what nobody wrote is no finding
   // The tiles that code of its line touches, as bytes of shared memory; 0: not known.
   const tl_emu_range *tiles;
   uint32_t num_tiles;

@@ -246,12 +246,6 @@ static void replace_result(retarget *r, LLVMValueRef call, LLVMTypeRef result) {
   if (LLVMGetFirstUse(call)) LLVMReplaceAllUsesWith(call, LLVMBuildLoad2(r->builder, result, r->result_memory, ""));
 }
 
-// Whether the call carries a shadow, and is none of the module's own.
-static bool is_shadow(const retarget *r, LLVMValueRef call) {
-  unsigned kind = LLVMGetMDKindIDInContext(r->context, TL_EMU_SHADOW_METADATA, strlen(TL_EMU_SHADOW_METADATA));
-  return LLVMGetMetadata(call, kind) != NULL;
-}
-
 static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee, const char *op) {
   const tl_emu_binding *binding = tl_emu_find_binding(op);
   if (binding->run == tl_emu_op_undefined) {
@@ -276,7 +270,7 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   tl_strbuf_fini(&name);
   tl_emu_site site = {.binding = binding,
                       .op = tl_strbuf_take(&op_copy),
-                      .ordinal = is_shadow(r, call) ? 0 : ++r->num_op_calls,
+                      .ordinal = tl_emu_has_shadow_mark(r, call) ? 0 : ++r->num_op_calls,
                       .line = LLVMGetDebugLocLine(call),
                       .file = tl_emu_file_of(call),
                       .uses = tl_emu_uses_of(call),

@@ -64,5 +64,9 @@ uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding);
 // ---- undefined.c
 // Builds shadows of what nobody wrote, and checks of where it matters.
 void tl_emu_follow_undefined(retarget *r);
+// Marks a call that only carries shadows, which does not count among the module's device ops; or a load of shared
+// memory whose value has a shadow, so that reading alone is no finding.
+void tl_emu_mark_shadow(const retarget *r, LLVMValueRef instruction);
+bool tl_emu_has_shadow_mark(const retarget *r, LLVMValueRef instruction);
 
 #endif

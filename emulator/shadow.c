@@ -83,6 +83,7 @@ static void __attribute__((noinline)) tell(access *a, tl_emu_finding_kind kind, 
 
 // Rows are read up to where the padding of the tile ends, which nobody writes: of no interest, and told of once.
 static void __attribute__((noinline)) read_unwritten(access *a, tl_emu_cell *cell, size_t index) {
+  if (a->actor->site->is_followed) return;
   size_t offset = index << a->checker->granule_shift;
   if (!tl_emu_is_padding(a->checker->launch, a->actor->site, offset, a->checker->granule))
     tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);
@@ -104,12 +105,11 @@ static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell
 
 // Whether the write belongs to a tile before the one that the reader is at: what it left in shared memory is nothing
 // that the reader may count on.
-static bool __attribute__((noinline)) is_of_earlier_tile(const access *a, tl_emu_epoch write) {
-  const tl_emu_checker *checker = a->checker;
+static bool __attribute__((noinline))
+is_of_earlier_tile(const tl_emu_checker *checker, uint32_t index, tl_emu_epoch write) {
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
   if (agent >= 2 * checker->num_threads || write == TL_EMU_EPOCH_READ) return false;
-  const tl_emu_agent *reader = &checker->agents[a->actor->agent],
-                     *writer = &checker->agents[agent % checker->num_threads];
+  const tl_emu_agent *reader = &checker->agents[index], *writer = &checker->agents[agent % checker->num_threads];
   if (writer->tiles != reader->tiles) return writer->tiles < reader->tiles;
   return agent < checker->num_threads ? clock < writer->tile_start : clock <= writer->tile_copies;
 }
@@ -120,7 +120,8 @@ static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
     if (a->inits) read_unwritten(a, cell, index);
   } else {
     check_write_before(a, cell->write, index);
-    if (a->checker->has_tiles && a->inits && is_of_earlier_tile(a, cell->write)) read_unwritten(a, cell, index);
+    if (a->checker->has_tiles && a->inits && is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
+      read_unwritten(a, cell, index);
   }
   for (int i = 0; i < TL_EMU_CELL_READERS; i++) {
     if (!cell->reads[i] || happened_before(cell->reads[i], a->actor)) {
@@ -141,7 +142,8 @@ static void __attribute__((noinline)) end_readers(access *a, size_t index) {
 static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (cell->write) {
     check_write_before(a, cell->write, index);
-    if (a->checker->has_tiles && a->kind == TL_EMU_ATOMIC && a->inits && is_of_earlier_tile(a, cell->write))
+    if (a->checker->has_tiles && a->kind == TL_EMU_ATOMIC && a->inits &&
+        is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
       read_unwritten(a, cell, index);
   } else if (a->kind == TL_EMU_ATOMIC && a->inits) {
     read_unwritten(a, cell, index);
@@ -153,6 +155,14 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   }
   if (__builtin_expect(tl_emu_readers_has(a->checker->readers, a->base + index), 0)) end_readers(a, index);
   cell->write = a->epoch;
+}
+
+bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl_emu_block *block, size_t offset) {
+  size_t index = offset >> checker->granule_shift;
+  tl_emu_epoch write = checker->cells[block->rank * checker->num_cells + index].write;
+  bool unwritten = !write || (checker->has_tiles && is_of_earlier_tile(checker, agent, write));
+  return unwritten &&
+         !tl_emu_is_padding(checker->launch, checker->followed, index << checker->granule_shift, checker->granule);
 }
 
 static void check_cells(tl_emu_checker *checker, const tl_emu_actor *actor, const tl_emu_block *block,
@@ -251,6 +261,7 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
   if (!checker) return pointer;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
+  checker->followed = site->is_followed ? site : NULL;
   if (__builtin_expect(tl_emu_check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
     if (site->releases)
       tl_emu_release_atomic(checker, index, pointer);

@@ -45,6 +45,20 @@ static bool add(undefined_map *map, LLVMValueRef value) {
   return true;
 }
 
+static unsigned shadow_mark(const retarget *r) {
+  static const char name[] = "tl.shadow";
+  return LLVMGetMDKindIDInContext(r->context, name, sizeof name - 1);
+}
+
+void tl_emu_mark_shadow(const retarget *r, LLVMValueRef instruction) {
+  LLVMValueRef empty = LLVMMetadataAsValue(r->context, LLVMMDNodeInContext2(r->context, NULL, 0));
+  LLVMSetMetadata(instruction, shadow_mark(r), empty);
+}
+
+bool tl_emu_has_shadow_mark(const retarget *r, LLVMValueRef instruction) {
+  return LLVMGetMetadata(instruction, shadow_mark(r)) != NULL;
+}
+
 // ---- what may be undefined
 
 LLVMValueRef tl_emu_shadow_variable(LLVMValueRef pointer) {
@@ -90,6 +104,54 @@ static bool memory_may_be(const undefined *u, LLVMValueRef pointer) {
   return variable ? tl_emu_shadow_find_variable(u, variable) != NULL : u->shared_may_be && is_shared_pointer(pointer);
 }
 
+// Whether `user` only computes with its operands.
+static bool computes(LLVMValueRef user) {
+  switch (LLVMGetInstructionOpcode(user)) {
+    case LLVMCall:
+      return tl_emu_shadow_call_kind(user) == UNDEFINED_COMPUTES || tl_emu_shadow_call_kind(user) == UNDEFINED_PAIR;
+    case LLVMStore:
+    case LLVMLoad:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMPHI:
+    case LLVMBr:
+    case LLVMSwitch:
+    case LLVMRet:
+      return false;
+    default:
+      return true;
+  }
+}
+
+static bool chooses(LLVMValueRef user) {
+  LLVMOpcode opcode = LLVMGetInstructionOpcode(user);
+  if (opcode == LLVMSelect) return true;
+  LLVMTypeRef type = LLVMTypeOf(user);
+  return (opcode == LLVMAnd || opcode == LLVMOr) && LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
+         LLVMGetIntTypeWidth(type) == 1;
+}
+
+// Whether what `load` gives may go unused on some path, because a value is chosen later or the optimiser moved it up.
+// What a loop carries round is used.
+static bool may_go_unused(LLVMValueRef load, LLVMValueRef value, int depth) {
+  enum { MAX_DEPTH = 8 };
+  for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+    LLVMValueRef user = LLVMGetUser(use);
+    if (LLVMIsAPHINode(user)) continue;
+    if (LLVMGetInstructionParent(user) != LLVMGetInstructionParent(load) || chooses(user)) return true;
+    if (depth < MAX_DEPTH && computes(user) && may_go_unused(load, user, depth + 1)) return true;
+  }
+  return false;
+}
+
+static bool look_at_load(undefined *u, LLVMValueRef load) {
+  if (may_be(u, load)) return false;
+  LLVMValueRef pointer = LLVMGetOperand(load, 0);
+  bool is_source = is_shared_pointer(pointer) && !tl_emu_shadow_variable(pointer) &&
+                   LLVMGetOrdering(load) == LLVMAtomicOrderingNotAtomic && may_go_unused(load, load, 0);
+  return (is_source || memory_may_be(u, pointer)) && add(&u->values, load);
+}
+
 static bool look_at_call(undefined *u, LLVMValueRef call) {
   if (tl_emu_shadow_is_copy(call))
     return memory_may_be(u, LLVMGetOperand(call, 1)) && mark_memory(u, LLVMGetOperand(call, 0));
@@ -108,7 +170,7 @@ static bool look_at(undefined *u, LLVMValueRef i) {
     case LLVMStore:
       return may_be(u, LLVMGetOperand(i, 0)) && mark_memory(u, LLVMGetOperand(i, 1));
     case LLVMLoad:
-      return memory_may_be(u, LLVMGetOperand(i, 0)) && add(&u->values, i);
+      return look_at_load(u, i);
     case LLVMCall:
       return look_at_call(u, i);
     default:

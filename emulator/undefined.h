@@ -87,7 +87,4 @@ bool tl_emu_shadow_is_copy(LLVMValueRef call);  // memcpy and memmove
 // Fills and copies of memory.
 void tl_emu_shadow_fill(undefined *u, LLVMValueRef call);
 
-// Metadata of calls that only carry shadows: they do not count among the module's device ops.
-#define TL_EMU_SHADOW_METADATA "tl.shadow"
-
 #endif

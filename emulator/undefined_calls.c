@@ -61,8 +61,7 @@ static LLVMValueRef exchange_again(undefined *u, LLVMValueRef call, LLVMValueRef
   for (unsigned i = 0; i < 4; i++) args[i] = LLVMGetOperand(call, i);
   args[1] = LLVMBuildBitCast(u->builder, value, LLVMTypeOf(args[1]), "");
   LLVMValueRef again = LLVMBuildCall2(u->builder, LLVMGlobalGetValueType(function), function, args, 4, "");
-  unsigned kind = LLVMGetMDKindIDInContext(u->r->context, TL_EMU_SHADOW_METADATA, strlen(TL_EMU_SHADOW_METADATA));
-  LLVMSetMetadata(again, kind, LLVMMetadataAsValue(u->r->context, LLVMMDNodeInContext2(u->r->context, NULL, 0)));
+  tl_emu_mark_shadow(u->r, again);
   LLVMValueRef result = again;
   if (LLVMGetTypeKind(LLVMTypeOf(again)) == LLVMStructTypeKind)
     result = LLVMBuildExtractValue(u->builder, again, 0, "");

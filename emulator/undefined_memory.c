@@ -89,6 +89,7 @@ void tl_emu_shadow_load(undefined *u, LLVMValueRef load, LLVMValueRef *out_shado
     *out_shadow = tl_emu_shadow_from_bits(u, bits, type);
     return;
   }
+  tl_emu_mark_shadow(r, load);
   LLVMValueRef buffer = buffer_of(u);
   LLVMValueRef args[] = {LLVMBuildAddrSpaceCast(u->builder, pointer, r->ptr, ""), buffer,
                          LLVMConstInt(r->i32, bytes, 0)};

@@ -261,6 +261,64 @@ finds scalar 96 'stores it' 'local n'
 expect 0 "$run" --check --device=emu --kernel=scalar --sanitize=race,bounds -Wnone "$work/registers.yaml"
 expect 0 "$run" --check --device=emu --kernel=written "$work/registers.yaml"
 
+# Shared memory that nobody wrote is told where its value matters: a side of a ternary that is not chosen may be read, since
+# the load is made for both. The finding is the read.
+cat >"$work/unwritten.yaml" <<'END'
+kernel: chosen
+params:
+  more: 1
+args:
+  X: in f32[4, 16]
+  count: in i32[1]
+  Z: out f32[4, 16]
+threads: 32
+shared:
+  s: f32[4, 16]
+local:
+  m: i32
+body:
+  - m = count[0]
+  - for: r in m
+    do:
+      - copy: X[r, :] -> s[r, :]
+  - parallel: i, j in 4, 16
+    do:
+      - Z[i, j] = s[i, j] if i < m + more else -1
+check:
+  inputs:
+    count: const(2)
+  reference:
+    - Z[i, j] = X[i, j] if i < 2 else -1
+---
+kernel: branched
+params:
+  more: 1
+args:
+  X: in f32[64]
+  Z: out f32[64]
+threads: 32
+shared:
+  s: f32[64]
+body:
+  - parallel: i in 64
+    where: i < 40
+    do:
+      - s[i] = X[i]
+  - parallel: i in 64
+    do:
+      - Z[i] = 1 if i > 24 - more and s[63 - i] > 0 else 0
+check:
+  reference:
+    - Z[i] = 1 if i > 23 and X[63 - i] > 0 else 0
+END
+expect 1 "$run" --check --device=emu --threads=1 --seed=0 --kernel=chosen -Wnone "$work/unwritten.yaml"
+says '^unwritten.yaml:20: uninitialised read: thread [0-9]* (warp 0, lane [0-9]*) of block (0, 0, 0) reads [0-9]* bytes at s\[2, [0-9]*\].*, load$'
+says '^    20 |       - Z\[i, j\] = s\[i, j\] if i < m + more else -1$'
+expect 1 "$run" --check --device=emu --threads=1 --seed=0 --kernel=branched -D more=2 -Wnone "$work/unwritten.yaml"
+says '^unwritten.yaml:43: uninitialised read: thread [0-9]* (warp 0, lane [0-9]*) of block (0, 0, 0) reads [0-9]* bytes at s\[40\].*, load$'
+expect 0 "$run" --check --device=emu --kernel=chosen -D more=0 -Wnone "$work/unwritten.yaml"
+expect 0 "$run" --check --device=emu --kernel=branched -Wnone "$work/unwritten.yaml"
+
 # No findings, an empty list.
 expect 0 "$run" --check --device=emu --case=1 --findings="$work/none.json" kernels/matmul.yaml
 [ "$(cat "$work/none.json")" = '{"findings": []}' ] || fail "the list of no findings is not empty"
