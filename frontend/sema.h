@@ -143,6 +143,18 @@ tl_sema_value tl_sema_select(tl_sema *sema, tl_sema_value condition, tl_sema_val
 // only the chosen branch is evaluated; otherwise both are, without a branch.
 tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const tl_expr *then, const tl_expr *other,
                                   tl_loc loc);
+// The right side of `and` or `or`, a bool, when it is wanted.
+typedef struct tl_sema_lazy tl_sema_lazy;
+struct tl_sema_lazy {
+  tl_sema_value (*evaluate)(tl_sema *sema, const tl_sema_lazy *lazy);
+  const tl_expr *expr;
+  uint32_t link;       // of a comparison: the first one of the rest
+  tl_sema_value left;  // … and its left side
+};
+// `left and right`, or `left or right`. Where the right side reads a tile at an index that is not proven inside it, it
+// is evaluated only when the left one does not decide; otherwise both are, without a branch.
+tl_sema_value tl_sema_lazy_logical(tl_sema *sema, bool is_and, tl_sema_value left, const tl_sema_lazy *right,
+                                   tl_loc loc);
 // An op of two floats (POW, ATAN2): of the common type, or f32 where that is no float.
 tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
                                tl_loc loc);

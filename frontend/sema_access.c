@@ -291,3 +291,35 @@ tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const 
   tl_op_set_results(sema->module, op, &type, 1);
   return tl_sema_of_value(tl_op_result(op, 0));
 }
+
+tl_sema_value tl_sema_lazy_logical(tl_sema *sema, bool is_and, tl_sema_value left, const tl_sema_lazy *right,
+                                   tl_loc loc) {
+  if (left.kind == TL_SEMA_POISON) {  // still look for errors
+    right->evaluate(sema, right);
+    return left;
+  }
+  // A decided left side drops the right one, as in Python.
+  if (left.kind == TL_SEMA_CONST) return (left.constant.i != 0) == is_and ? right->evaluate(sema, right) : left;
+  sema->builder.loc = loc;
+  tl_group group = TL_GROUP_OF(left.value);
+  tl_op *op = tl_build(&sema->builder, TL_OP_IF, &group, NULL, 0);
+  tl_block *block = op->regions[is_and ? 0 : 1];
+  tl_builder outer = sema->builder;
+  tl_builder_at_end(&sema->builder, sema->module, block);
+  tl_sema_value value = right->evaluate(sema, right);
+  sema->builder = outer;
+  if (value.kind != TL_SEMA_VALUE || !has_unproven_read(block)) {
+    while (block->first) tl_op_move_before(block->first, op);
+    tl_op_erase(op);
+    if (value.kind == TL_SEMA_POISON) return value;
+    if (value.kind == TL_SEMA_CONST) return (value.constant.i != 0) == is_and ? left : value;
+    sema->builder.loc = loc;
+    return tl_sema_of_value(tl_build_binary(&sema->builder, is_and ? TL_OP_AND : TL_OP_OR, left.value, value.value));
+  }
+  const tl_type *type = value.value->type;
+  tl_sema_value decided = tl_sema_of_const(tl_const_bool(!is_and));
+  if (!yield_as(sema, block, &value, type, loc)) return tl_sema_poison();
+  if (!yield_as(sema, op->regions[is_and ? 1 : 0], &decided, type, loc)) return tl_sema_poison();
+  tl_op_set_results(sema->module, op, &type, 1);
+  return tl_sema_of_value(tl_op_result(op, 0));
+}

@@ -52,40 +52,32 @@ static tl_sema_value name_value(tl_sema *sema, const tl_expr *expr) {
   return tl_sema_poison();
 }
 
+static tl_sema_value right_side(tl_sema *sema, const tl_sema_lazy *lazy) {
+  return tl_sema_condition(sema, lazy->expr->operands[1]);
+}
+
 static tl_sema_value logical(tl_sema *sema, const tl_expr *expr) {
-  bool is_and = expr->op == TL_EXPR_OP_AND;
-  tl_sema_value a = tl_sema_condition(sema, expr->operands[0]);
-  // A decided left side drops the right one, as in Python.
-  if (a.kind == TL_SEMA_CONST && (a.constant.i != 0) != is_and) return a;
-  tl_sema_value b = tl_sema_condition(sema, expr->operands[1]);
-  if (a.kind == TL_SEMA_POISON || b.kind == TL_SEMA_POISON) return tl_sema_poison();
-  if (a.kind == TL_SEMA_CONST) return b;
-  if (b.kind == TL_SEMA_CONST) return (b.constant.i != 0) == is_and ? a : b;
-  sema->builder.loc = expr->loc;
-  return tl_sema_of_value(tl_build_binary(&sema->builder, is_and ? TL_OP_AND : TL_OP_OR, a.value, b.value));
+  tl_sema_value left = tl_sema_condition(sema, expr->operands[0]);
+  tl_sema_lazy right = {.evaluate = right_side, .expr = expr};
+  return tl_sema_lazy_logical(sema, expr->op == TL_EXPR_OP_AND, left, &right, expr->loc);
+}
+
+// The links of a chain from `lazy->link` on, whose left side is known.
+static tl_sema_value links(tl_sema *sema, const tl_sema_lazy *lazy) {
+  const tl_expr *expr = lazy->expr;
+  uint32_t i = lazy->link;
+  tl_sema_value right = tl_sema_expr(sema, expr->operands[i]);
+  tl_loc loc = expr->num_operands == 2 ? expr->loc : tl_loc_join(expr->operands[i - 1]->loc, expr->operands[i]->loc);
+  tl_sema_value link = tl_sema_compare(sema, expr->compare_ops[i - 1], lazy->left, right, loc);
+  if (i + 1 == expr->num_operands) return link;
+  tl_sema_lazy rest = {.evaluate = links, .expr = expr, .link = i + 1, .left = right};
+  return tl_sema_lazy_logical(sema, true, link, &rest, expr->loc);
 }
 
 // a < b < c is (a < b) and (b < c) with b evaluated once.
 static tl_sema_value comparison(tl_sema *sema, const tl_expr *expr) {
-  tl_sema_value left = tl_sema_expr(sema, expr->operands[0]);
-  tl_sema_value result = tl_sema_of_const(tl_const_bool(true));
-  for (uint32_t i = 1; i < expr->num_operands; ++i) {
-    tl_sema_value right = tl_sema_expr(sema, expr->operands[i]);
-    tl_loc loc = expr->num_operands == 2 ? expr->loc : tl_loc_join(expr->operands[i - 1]->loc, expr->operands[i]->loc);
-    tl_sema_value link = tl_sema_compare(sema, expr->compare_ops[i - 1], left, right, loc);
-    left = right;
-    if (result.kind == TL_SEMA_POISON || link.kind == TL_SEMA_POISON) {
-      result = tl_sema_poison();
-    } else if (result.kind == TL_SEMA_CONST) {
-      result = result.constant.i ? link : result;
-    } else if (link.kind == TL_SEMA_CONST) {
-      result = link.constant.i ? result : link;
-    } else {
-      sema->builder.loc = expr->loc;
-      result = tl_sema_of_value(tl_build_binary(&sema->builder, TL_OP_AND, result.value, link.value));
-    }
-  }
-  return result;
+  tl_sema_lazy all = {.evaluate = links, .expr = expr, .link = 1, .left = tl_sema_expr(sema, expr->operands[0])};
+  return links(sema, &all);
 }
 
 static tl_sema_value conditional(tl_sema *sema, const tl_expr *expr) {
