@@ -119,7 +119,21 @@ static void write_operand(tl_rspec_gemm *g, const tl_rspec_operand *o, bool is_a
   }
 }
 
+// The shared tiles of both operands, in one stage, with those that are converted from.
+static int64_t operand_bytes(const tl_rspec_gemm *g) {
+  const tl_rspec_operand *operands[2] = {&g->a, &g->b};
+  int64_t outer[2] = {g->bm, g->bn}, bytes = 0;
+  for (int i = 0; i < 2; i++) {
+    int64_t size = tl_dtype_bits(g->dtype) / 8;
+    if (operands[i]->load == TL_RSPEC_LOAD_DEQUANT) size += 1;
+    if (operands[i]->load == TL_RSPEC_LOAD_CONVERT) size += g->dtype == TL_DTYPE_F32 ? 2 : 4;
+    bytes += outer[i] * g->bk * size;
+  }
+  return bytes;
+}
+
 void tl_rspec_draw_gemm(tl_rspec *spec, tl_rspec_gemm *g) {
+  enum { MOST_OPERAND_BYTES = 147 << 10 };  // sm_80 has 163 KiB; what is left is for padding
   *g = (tl_rspec_gemm){.spec = spec, .split = 1};
   draw_sizes(g);
   bool is_exact = maybe(g, 50);
@@ -128,6 +142,7 @@ void tl_rspec_draw_gemm(tl_rspec *spec, tl_rspec_gemm *g) {
   // With the tiles that are converted from, shared memory must still do.
   int64_t size = tl_dtype_bits(g->dtype) / 8 + 4;
   while (g->stages > 1 && g->stages * (g->bm + g->bn) * g->bk * size > 130000) g->stages--;
+  while (operand_bytes(g) > MOST_OPERAND_BYTES) g->bk /= 2;
   g->is_batched = maybe(g, 15);
   g->is_looped = !g->is_batched && maybe(g, 12);
   if (maybe(g, 12)) g->split = tl_rspec_pick(spec->choices, 2, 3);
