@@ -179,7 +179,7 @@ static void record_columns_of_slices(uint32_t type, uint32_t rank, uint32_t inte
   m.is_im2col = true;
   m.channels = 16;
   m.pixels = 24;
-  for (uint32_t i = 0; i + 2 < rank; i++) m.lower[i] = -1, m.upper[i] = i ? 0 : -1;
+  for (uint32_t i = 0; i < 3 && i + 2 < rank; i++) m.lower[i] = -1, m.upper[i] = i ? 0 : -1;
   load(&m, (int32_t[]){-1, 0, 0, 0, 0}, (uint16_t[]){0, 0, 0});
   load(&m, (int32_t[]){7, 2, 1, 1, 1}, (uint16_t[]){2, 1, 1});
   load(&m, (int32_t[]){4, 1, 0, 0, 1}, (uint16_t[]){1, 2, 0});
