@@ -282,8 +282,7 @@ static bool is_same(const tl_env *a, const tl_env *b) {
   if (a->len != b->len || !same_launch) return false;
   for (uint32_t i = 0; i < a->len; i++) {
     const tl_const *x = &a->entries[i].value, *y = &b->entries[i].value;
-    if (x->kind != y->kind || x->i != y->i || x->dtype != y->dtype || x->f != y->f)
-      return false;
+    if (x->kind != y->kind || x->i != y->i || x->dtype != y->dtype || x->f != y->f) return false;
   }
   return true;
 }
