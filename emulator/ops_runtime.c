@@ -19,7 +19,7 @@ static uint64_t take(const char *values, size_t *at, size_t bytes) {
   return value;
 }
 
-// Appends one conversion ("%-8.3f", "%lld") with its value. Returns what follows it.
+// Appends one conversion ("%-8.3f", "%lld") with its value. Returns what follows it; NULL when it is not known.
 static const char *append_conversion(tl_strbuf *out, const char *spec, const char *values, size_t *at) {
   char one[32], text[400];
   size_t len = 1 + strspn(spec + 1, "-+ #0123456789.");
@@ -31,8 +31,7 @@ static const char *append_conversion(tl_strbuf *out, const char *spec, const cha
     tl_strbuf_append_char(out, '%');
     return rest;
   }
-  if (len + 4 > sizeof one || !kind || !strchr("diuxXocspeEfFgGaA", kind))
-    tl_emu_fail("vprintf: the conversion at '%.20s' is not known", spec);
+  if (len + 4 > sizeof one || !kind || !strchr("diuxXocspeEfFgGaA", kind)) return NULL;
   memcpy(one, spec, len);
   bool is_float = strchr("eEfFgGaA", kind) != NULL, is_pointer = kind == 's' || kind == 'p';
   bool is_signed = kind == 'd' || kind == 'i';
@@ -61,7 +60,13 @@ void tl_emu_op_vprintf(void *result, const void *args, const tl_emu_site *site) 
     size_t plain = strcspn(c, "%");
     tl_strbuf_append(&line, (tl_str){c, plain});
     c += plain;
-    if (*c) c = append_conversion(&line, c, call->values, &at);
+    if (!*c) break;
+    const char *rest = append_conversion(&line, c, call->values, &at);
+    if (!rest) {
+      tl_strbuf_fini(&line);  // the failure does not return
+      tl_emu_fail("vprintf: the conversion at '%.20s' is not known", c);
+    }
+    c = rest;
   }
   tl_emu_access_end();
   fwrite(tl_strbuf_c(&line), 1, line.len, stdout);  // a line at once: other workers print too
