@@ -16,6 +16,7 @@
 // ---- simplification of single ops
 
 static tl_value *rebuild_index(tl_builder *builder, const tl_op *op) {
+  if (op->num_operands != 2) return NULL;
   tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
   switch ((int)op->code) {
     case TL_OP_ADD:

@@ -70,8 +70,8 @@ void tl_schedule_registers(tl_schedule_problem *problem, int32_t threads) {
     if (op->code != TL_OP_ALLOC || tl_op_has(op, TL_ATTR_SHARED_LAYOUT)) continue;
     tl_value *buffer = tl_op_result(op, 0);
     const tl_type *type = buffer->type;
-    int64_t bits = tl_type_num_elements(type) * tl_dtype_bits(type->dtype);
-    if (!tl_buffer_is_shared(buffer) || type->rank == 0 || bits > (int64_t)MAX_REGISTERS * 32 * threads) continue;
+    int64_t most = (int64_t)MAX_REGISTERS * 32 * threads / tl_dtype_bits(type->dtype);
+    if (!tl_buffer_is_shared(buffer) || type->rank == 0 || tl_type_num_elements(type) > most) continue;
     int reads = 0;
     bool allowed = buffer->uses != NULL;
     for (const tl_use *use = buffer->uses; use && allowed; use = use->next) allowed = use_allows(use, buffer, &reads);
