@@ -162,10 +162,7 @@ void tl_emu_findings_print(const tl_emu_findings *findings, size_t limit, tl_str
 
 static void print_string(const char *key, const char *value, tl_strbuf *out) {
   tl_strbuf_appendf(out, "\"%s\": ", key);
-  if (value)
-    tl_strbuf_append_json(out, tl_str_from(value));
-  else
-    tl_strbuf_append_c(out, "null");
+  tl_strbuf_append_json_c(out, value);
 }
 
 static void print_json_side(const char *key, const tl_emu_finding_side *side, tl_strbuf *out) {

@@ -8,17 +8,12 @@ typedef struct buffer_list {
   TL_VEC(tl_buffer_decl) items;
 } buffer_list;
 
-// One key may declare several names, as those of tiles: "S, P: f32[M, N]".
 static void read_buffer(tl_spec_reader *reader, const tl_yaml_entry *entry, buffer_list *out) {
   tl_tile_decl type = {0};
   tl_str *names = NULL;
   tl_loc *locs = NULL;
   uint32_t count = 0;
-  bool ok =
-      !entry->key->bad && tl_expr_parse_names(reader->arena, reader->diags, entry->key->text, &names, &locs, &count);
-  ok = tl_spec_want(reader, entry->value, TL_YAML_SCALAR, entry->key->text.text) &&
-       tl_expr_parse_tile_type(reader->arena, reader->diags, entry->value->text, &type) && ok;
-  if (!ok) return;
+  if (!tl_spec_read_tile_names(reader, entry, &type, &names, &locs, &count)) return;
   if (type.layout) {
     tl_diag_report(reader->diags, TL_DIAG_BAD_TYPE, type.layout->loc, "only a shared tile takes a layout");
     return;

@@ -155,18 +155,21 @@ static void read_requires(tl_spec_reader *reader, const tl_yaml_node *node, tl_k
   }
 }
 
-// One key may declare several names: "m, m_prev, l: f32[block_M]".
+bool tl_spec_read_tile_names(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_tile_decl *out_type,
+                             tl_str **out_names, tl_loc **out_locs, uint32_t *out_len) {
+  bool ok = !entry->key->bad &&
+            tl_expr_parse_names(reader->arena, reader->diags, entry->key->text, out_names, out_locs, out_len);
+  return tl_spec_want(reader, entry->value, TL_YAML_SCALAR, entry->key->text.text) &&
+         tl_expr_parse_tile_type(reader->arena, reader->diags, entry->value->text, out_type) && ok;
+}
+
 static void read_tile(tl_spec_reader *reader, const tl_yaml_entry *entry, int scope, tl_kernel_spec *kernel,
                       tl_tile_decl **tiles, uint32_t *capacity) {
   tl_tile_decl shape = {.scope = scope};
   tl_str *names = NULL;
   tl_loc *locs = NULL;
   uint32_t count = 0;
-  bool ok =
-      !entry->key->bad && tl_expr_parse_names(reader->arena, reader->diags, entry->key->text, &names, &locs, &count);
-  ok = tl_spec_want(reader, entry->value, TL_YAML_SCALAR, entry->key->text.text) &&
-       tl_expr_parse_tile_type(reader->arena, reader->diags, entry->value->text, &shape) && ok;
-  if (!ok) return;
+  if (!tl_spec_read_tile_names(reader, entry, &shape, &names, &locs, &count)) return;
   if (shape.layout && scope != TL_TILE_SHARED) {
     tl_diag_report(reader->diags, TL_DIAG_BAD_TYPE, shape.layout->loc, "only a shared tile takes a layout");
     return;

@@ -35,6 +35,9 @@ bool tl_spec_is_empty(const tl_yaml_node *node);
 tl_expr *tl_spec_read_expr(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what);
 // A key that declares a name: an identifier that is not reserved.
 bool tl_spec_read_name(tl_spec_reader *reader, const tl_yaml_node *key, tl_str *out_name);
+// "m, m_prev, l: f32[block_M]": the names that a key declares and their type. False when reported.
+bool tl_spec_read_tile_names(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_tile_decl *out_type,
+                             tl_str **out_names, tl_loc **out_locs, uint32_t *out_len);
 // A mapping name: expression. Entries with errors are left out.
 void tl_spec_read_named(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what, tl_named_expr **out_items,
                         uint32_t *out_len);

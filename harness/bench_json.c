@@ -17,17 +17,17 @@ static void write_string(const char *key, const char *value, tl_strbuf *out) {
   tl_strbuf_append_c(out, ", ");
 }
 
-static void write_number(const char *key, double value, tl_strbuf *out) {
+void tl_bench_write_number(const char *key, double value, tl_strbuf *out) {
   tl_strbuf_appendf(out, "\"%s\": ", key);
   tl_strbuf_append_double(out, value);
   tl_strbuf_append_c(out, ", ");
 }
 
-static void write_int(const char *key, long long value, tl_strbuf *out) {
+void tl_bench_write_count(const char *key, long long value, tl_strbuf *out) {
   tl_strbuf_appendf(out, "\"%s\": %lld, ", key, value);
 }
 
-static void write_bool(const char *key, bool value, tl_strbuf *out) {
+void tl_bench_write_bool(const char *key, bool value, tl_strbuf *out) {
   tl_strbuf_appendf(out, "\"%s\": %s, ", key, value ? "true" : "false");
 }
 
@@ -55,23 +55,23 @@ static void write_result(const tl_bench_result *r, tl_strbuf *out) {
   write_string("kernel", r->kernel, out);
   write_string("bindings", r->bindings, out);
   write_string("target", r->target, out);
-  write_int("case", r->number, out);
-  write_int("of", r->total, out);
-  write_number("flops", r->flops, out);
-  write_number("bytes", r->bytes, out);
-  write_bool("bytes_from_arguments", r->bytes_from_args, out);
+  tl_bench_write_count("case", r->number, out);
+  tl_bench_write_count("of", r->total, out);
+  tl_bench_write_number("flops", r->flops, out);
+  tl_bench_write_number("bytes", r->bytes, out);
+  tl_bench_write_bool("bytes_from_arguments", r->bytes_from_args, out);
   write_string("unit", tl_bench_unit_name(r->unit), out);
-  write_number("roofline", r->roofline_s, out);
-  write_bool("dram_bound", r->is_dram_bound, out);
-  write_int("argument_sets", r->num_sets, out);
-  write_bool("partly_cold", r->is_partly_cold, out);
-  write_bool("graph", r->used_graph, out);
-  write_int("batch_launches", r->batch_launches, out);
-  write_int("registers", r->registers, out);
-  write_int("local_bytes", r->local_bytes, out);
+  tl_bench_write_number("roofline", r->roofline_s, out);
+  tl_bench_write_bool("dram_bound", r->is_dram_bound, out);
+  tl_bench_write_count("argument_sets", r->num_sets, out);
+  tl_bench_write_bool("partly_cold", r->is_partly_cold, out);
+  tl_bench_write_bool("graph", r->used_graph, out);
+  tl_bench_write_count("batch_launches", r->batch_launches, out);
+  tl_bench_write_count("registers", r->registers, out);
+  tl_bench_write_count("local_bytes", r->local_bytes, out);
   tl_bench_write_time("cold", &r->cold, out);
   tl_bench_write_time("warm", &r->warm, out);
-  write_number("copy_bytes", r->copy_bytes, out);
+  tl_bench_write_number("copy_bytes", r->copy_bytes, out);
   tl_bench_write_time("copy", &r->copy, out);
   write_string("peer", r->peer, out);
   write_string("peer_note", r->peer_note, out);
@@ -87,15 +87,15 @@ void tl_bench_write_json(const tl_bench_report *report, tl_strbuf *out) {
   tl_strbuf_appendf(out, "{\"format\": %d, \"generator\": \"tl-run %s\", ", FORMAT, TL_VERSION);
   write_string("device", report->device, out);
   tl_strbuf_append_c(out, "\n  \"machine\": {");
-  write_int("sms", machine->num_sms, out);
-  write_int("clock_mhz", machine->clock_mhz, out);
-  write_int("tensor_clock_mhz", machine->tensor_clock_mhz, out);
-  write_int("l2_bytes", machine->l2_bytes, out);
+  tl_bench_write_count("sms", machine->num_sms, out);
+  tl_bench_write_count("clock_mhz", machine->clock_mhz, out);
+  tl_bench_write_count("tensor_clock_mhz", machine->tensor_clock_mhz, out);
+  tl_bench_write_count("l2_bytes", machine->l2_bytes, out);
   for (int i = 0; i < TL_BENCH_UNIT_COUNT; i++) {
     tl_strbuf name;
     tl_strbuf_init(&name);
     tl_strbuf_appendf(&name, "flops %s", tl_bench_unit_name((tl_bench_unit)i));
-    write_number(tl_strbuf_c(&name), machine->flops[i], out);
+    tl_bench_write_number(tl_strbuf_c(&name), machine->flops[i], out);
     tl_strbuf_fini(&name);
   }
   tl_strbuf_append_c(out, "\"dram_bytes\": ");

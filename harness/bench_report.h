@@ -52,6 +52,10 @@ void tl_bench_print_result(const tl_bench_result *result, tl_strbuf *out);
 
 // "12.3 / 12.5 us": burst and sustained; with `scale` that many over the time, in units of `unit`.
 void tl_bench_print_pair(const tl_bench_time *time, double scale, const char *unit, tl_strbuf *out);
+// Members of a JSON object with the comma behind them: `"key": 1.5, `.
+void tl_bench_write_number(const char *key, double value, tl_strbuf *out);
+void tl_bench_write_count(const char *key, long long value, tl_strbuf *out);
+void tl_bench_write_bool(const char *key, bool value, tl_strbuf *out);
 // `"key": {"burst": {…}, "sustained": {…}}, ` on a line of its own; nothing when nothing was measured.
 void tl_bench_write_time(const char *key, const tl_bench_time *time, tl_strbuf *out);
 

@@ -125,32 +125,21 @@ void tl_tune_print_result(const tl_tune_report *report, const tl_tune_result *re
 
 static void write_string(const char *key, const char *value, tl_strbuf *out) {
   tl_strbuf_appendf(out, "\"%s\": ", key);
-  if (value) {
-    tl_strbuf_append_json(out, tl_str_from(value));
-  } else {
-    tl_strbuf_append_c(out, "null");
-  }
+  tl_strbuf_append_json_c(out, value);
   tl_strbuf_append_c(out, ", ");
-}
-
-static void write_count(const char *key, uint64_t value, tl_strbuf *out) {
-  tl_strbuf_appendf(out, "\"%s\": %llu, ", key, (unsigned long long)value);
 }
 
 static void write_row(const tl_tune_row *row, tl_strbuf *out) {
   tl_strbuf_append_c(out, "      {");
   write_string("configuration", row->configuration, out);
   write_string("flags", row->flags, out);
-  tl_strbuf_appendf(out, "\"as_written\": %s, \"checked\": %s, ", row->is_written ? "true" : "false",
-                    row->is_checked ? "true" : "false");
+  tl_bench_write_bool("as_written", row->is_written, out);
+  tl_bench_write_bool("checked", row->is_checked, out);
   if (row->outcome == TL_TUNE_TIMED) {
-    write_count("registers", (uint64_t)row->result.registers, out);
-    write_count("local_bytes", (uint64_t)row->result.local_bytes, out);
-    tl_strbuf_append_c(out, "\"flops\": ");
-    tl_strbuf_append_double(out, row->result.flops);
-    tl_strbuf_append_c(out, ", \"bytes\": ");
-    tl_strbuf_append_double(out, row->result.bytes);
-    tl_strbuf_append_c(out, ", ");
+    tl_bench_write_count("registers", row->result.registers, out);
+    tl_bench_write_count("local_bytes", row->result.local_bytes, out);
+    tl_bench_write_number("flops", row->result.flops, out);
+    tl_bench_write_number("bytes", row->result.bytes, out);
     tl_bench_write_time("cold", &row->result.cold, out);
   }
   write_string("why", row->why, out);
@@ -161,13 +150,13 @@ static void write_result(const tl_tune_result *result, tl_strbuf *out) {
   tl_strbuf_append_c(out, "    {");
   write_string("kernel", result->kernel, out);
   write_string("bindings", result->bindings, out);
-  write_count("case", result->number, out);
-  write_count("of", result->total, out);
-  write_count("configurations", result->num_configurations, out);
-  write_count("excluded_by_where", result->num_excluded, out);
-  write_count("left_out", result->num_left_out, out);
+  tl_bench_write_count("case", result->number, out);
+  tl_bench_write_count("of", result->total, out);
+  tl_bench_write_count("configurations", result->num_configurations, out);
+  tl_bench_write_count("excluded_by_where", result->num_excluded, out);
+  tl_bench_write_count("left_out", result->num_left_out, out);
   for (int i = 0; i < TL_TUNE_OUTCOME_COUNT; i++)
-    write_count(tl_tune_outcome_text((tl_tune_outcome)i), result->counts[i], out);
+    tl_bench_write_count(tl_tune_outcome_text((tl_tune_outcome)i), result->counts[i], out);
   write_string("best", result->best == UINT32_MAX ? NULL : result->rows.items[result->best].flags, out);
   tl_strbuf_append_c(out, "\n     \"rows\": [\n");
   for (size_t i = 0; i < result->rows.len; i++) {

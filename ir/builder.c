@@ -70,6 +70,11 @@ tl_value *tl_build_const_float(tl_builder *builder, const tl_type *type, double 
   return &op->results[0];
 }
 
+tl_value *tl_build_zero(tl_builder *builder, tl_dtype dtype) {
+  const tl_type *type = tl_type_scalar(builder->module, dtype);
+  return tl_dtype_is_float(dtype) ? tl_build_const_float(builder, type, 0.0) : tl_build_const_int(builder, type, 0);
+}
+
 tl_value *tl_build_index(tl_builder *builder, int64_t value) {
   return tl_build_const_int(builder, tl_type_index(builder->module), value);
 }

@@ -293,6 +293,8 @@ tl_op *tl_build(tl_builder *builder, tl_opcode code, const tl_group *groups, con
 tl_value *tl_build_index(tl_builder *builder, int64_t value);
 tl_value *tl_build_const_int(tl_builder *builder, const tl_type *type, int64_t value);
 tl_value *tl_build_const_float(tl_builder *builder, const tl_type *type, double value);
+// The scalar 0 of a dtype.
+tl_value *tl_build_zero(tl_builder *builder, tl_dtype dtype);
 tl_value *tl_build_bool(tl_builder *builder, bool value);
 tl_value *tl_build_binary(tl_builder *builder, tl_opcode code, tl_value *a, tl_value *b);
 tl_value *tl_build_unary(tl_builder *builder, tl_opcode code, tl_value *a);

@@ -6,18 +6,13 @@
 #include "passes/choose_schedule.h"
 #include "passes/memory_access.h"
 
-static bool is_inside(const tl_op *op, const tl_op *around) {
-  while (op && op != around) op = op->parent ? op->parent->parent : NULL;
-  return op != NULL;
-}
-
 bool tl_schedule_can_split(const tl_op *gemm) {
   const tl_op *loop = tl_op_enclosing(gemm, TL_OP_FOR);
   const tl_value *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc);
   if (!loop || gemm->parent != loop->regions[0] || tl_op_has(gemm, TL_ATTR_CLEAR)) return false;
   if (acc->type->scope != TL_SCOPE_FRAGMENT || !acc->def || acc->def->code != TL_OP_ALLOC) return false;
   for (const tl_use *use = acc->uses; use; use = use->next)
-    if (use->owner != gemm && is_inside(use->owner, loop)) return false;
+    if (use->owner != gemm && tl_op_is_inside(use->owner, loop)) return false;
   return true;
 }
 
@@ -29,11 +24,6 @@ static tl_value *build_fragment(tl_module *module, const tl_value *acc, const ch
   tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
   tl_op_set_str(module, alloc, TL_ATTR_NAME, tl_str_from(name));
   return tl_op_result(alloc, 0);
-}
-
-static tl_value *build_zero(tl_builder *builder, tl_dtype dtype) {
-  const tl_type *type = tl_type_scalar(builder->module, dtype);
-  return tl_dtype_is_float(dtype) ? tl_build_const_float(builder, type, 0.0) : tl_build_const_int(builder, type, 0);
 }
 
 static tl_value *build_load(tl_builder *builder, tl_value *buffer, tl_value *const *index, const int64_t *checks) {
@@ -72,7 +62,7 @@ void tl_schedule_split(tl_module *module, tl_op *gemm, int32_t warps_k) {
   tl_builder builder;
   tl_builder_before(&builder, module, loop);
   builder.loc = gemm->loc;
-  tl_value *zero = build_zero(&builder, acc->type->dtype);
+  tl_value *zero = tl_build_zero(&builder, acc->type->dtype);
   tl_build(&builder, TL_OP_FILL, (tl_group[]){TL_GROUP_OF(sums), TL_GROUP_OF(zero)}, NULL, 0);
   tl_op_set_group(module, gemm, TL_GROUP_GEMM_acc, &sums, 1);
   tl_builder_after(&builder, module, loop);

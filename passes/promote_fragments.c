@@ -163,9 +163,7 @@ static void promote_copy(promotion *self, tl_op *op, tl_value **state) {
 }
 
 static tl_value *splat_zero(tl_builder *builder, const tl_type *tile) {
-  const tl_type *element = tl_type_scalar(builder->module, tile->dtype);
-  tl_value *zero = tl_dtype_is_float(tile->dtype) ? tl_build_const_float(builder, element, 0.0)
-                                                  : tl_build_const_int(builder, element, 0);
+  tl_value *zero = tl_build_zero(builder, tile->dtype);
   tl_group groups[] = {TL_GROUP_OF(zero)};
   return tl_op_result(tl_build(builder, TL_OP_SPLAT, groups, &tile, 1), 0);
 }

@@ -26,11 +26,6 @@ enum {
 
 typedef TL_VEC(tl_op *) op_list;
 
-static bool is_inside(const tl_op *op, const tl_op *around) {
-  while (op && op != around) op = op->parent ? op->parent->parent : NULL;
-  return op != NULL;
-}
-
 static const tl_op *owner_of(const tl_value *value) {
   return value->def ? value->def->parent->parent : value->block->parent;
 }
@@ -48,7 +43,7 @@ static bool split_index(tl_value *index, const tl_op *loop, tl_affine *out_base,
     tl_value *symbol = form.terms[t].symbol;
     int64_t by = form.terms[t].coefficient, lo, hi;
     if (symbol->type->kind != TL_TYPE_INDEX) return false;
-    if (!is_inside(owner_of(symbol), loop)) {
+    if (!tl_op_is_inside(owner_of(symbol), loop)) {
       out_base->terms[out_base->num_terms++] = form.terms[t];
       continue;
     }

@@ -128,6 +128,13 @@ void tl_strbuf_append_json(tl_strbuf *buffer, tl_str text) {
   tl_strbuf_append_char(buffer, '"');
 }
 
+void tl_strbuf_append_json_c(tl_strbuf *buffer, const char *text) {
+  if (text)
+    tl_strbuf_append_json(buffer, tl_str_from(text));
+  else
+    tl_strbuf_append_c(buffer, "null");
+}
+
 void tl_strbuf_append_double(tl_strbuf *buffer, double value) {
   if (isnan(value)) {
     tl_strbuf_append_c(buffer, "nan");

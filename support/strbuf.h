@@ -25,6 +25,8 @@ tl_str tl_strbuf_view(const tl_strbuf *buffer);
 char *tl_strbuf_take(tl_strbuf *buffer);
 // Appends `text` as a JSON string with quotes and escapes (invalid UTF-8 becomes U+FFFD).
 void tl_strbuf_append_json(tl_strbuf *buffer, tl_str text);
+// The same of a C string; `null` for NULL.
+void tl_strbuf_append_json_c(tl_strbuf *buffer, const char *text);
 // Shortest decimal text that reads back as the same double ("1e-06", "0.1", "inf", "-inf", "nan"); always has '.', 'e'
 // or a name.
 void tl_strbuf_append_double(tl_strbuf *buffer, double value);
