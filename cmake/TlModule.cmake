@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# tl_add_module(<name> [DEPS lib...]): a static library from the .c (and .S) files of the current directory.
+# tl_add_module(<name> [DEPS lib...]): a static library from the .c (and .S) files of the current directory and of its rooms.
 # tl_add_unit_test(<name> [DEPS lib...] [TIMEOUT seconds]): test/unit/<name>.c as one Check program and one ctest.
 
 add_library(tl_flags INTERFACE)
@@ -18,7 +18,8 @@ endif()
 
 function(tl_add_module name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c ${CMAKE_CURRENT_SOURCE_DIR}/*.S)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c ${CMAKE_CURRENT_SOURCE_DIR}/*.S
+    ${CMAKE_CURRENT_SOURCE_DIR}/*/*.c ${CMAKE_CURRENT_SOURCE_DIR}/*/*.S)
   if(NOT sources)
     add_library(${name} INTERFACE)
     return()

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ir/layout.h"
+#include "ir/layout/layout.h"
 #include "support/arena.h"
 #include "support/dtype.h"
 #include "support/intern.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The reference of ops, attributes and enumerations as Markdown, from the same tables that printer and verifier use.
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 static const char *level_text(int levels) {
   switch (levels) {

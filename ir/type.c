@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "ir/ir.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 tl_module *tl_module_create(void) {
   tl_module *module = tl_xcalloc(1, sizeof(*module));

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/file.h"
-#include "ir/text.h"
+#include "harness/data/file.h"
+#include "ir/text/text.h"
 #include "support/manifest.h"
 #include "tl/runtime.h"
 

@@ -5,8 +5,8 @@
 
 #include <getopt.h>
 
-#include "frontend/spec.h"
-#include "harness/compile.h"
+#include "frontend/spec/spec.h"
+#include "harness/device/compile.h"
 #include "support/vec.h"
 
 enum { TL_EXIT_OK = 0, TL_EXIT_FAILURE = 1, TL_EXIT_USAGE = 2, TL_EXIT_INTERNAL = 70, TL_EXIT_NO_DEVICE = 77 };

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/file.h"
-#include "harness/golden.h"
-#include "harness/golden_text.h"
+#include "harness/data/file.h"
+#include "harness/golden/golden.h"
+#include "harness/golden/golden_text.h"
 #include "tools/cli.h"
 
 static const char usage[] =

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "harness/check.h"
-#include "harness/file.h"
-#include "harness/ptxas.h"
+#include "harness/check/check.h"
+#include "harness/data/file.h"
+#include "harness/device/ptxas.h"
 #include "tools/cli.h"
 
 static const char usage[] =

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/file.h"
-#include "ir/text.h"
+#include "harness/data/file.h"
+#include "ir/text/text.h"
 #include "tools/cli.h"
 
 static const char usage[] =

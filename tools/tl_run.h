@@ -2,8 +2,8 @@
 #ifndef TL_TOOLS_TL_RUN_H
 #define TL_TOOLS_TL_RUN_H
 
-#include "emulator/findings.h"
-#include "harness/check.h"
+#include "emulator/check/findings.h"
+#include "harness/check/check.h"
 #include "tools/cli.h"
 
 // "NAME=REST" of an option. Borrowed from the command line.

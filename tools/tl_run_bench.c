@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// tl-run --bench: options, output, comparison. The measuring is harness/bench.c's.
+// tl-run --bench: options, output, comparison. The measuring is harness/bench/bench.c's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/bench.h"
-#include "harness/device_internal.h"
-#include "harness/file.h"
+#include "harness/bench/bench.h"
+#include "harness/data/file.h"
+#include "harness/device/device_internal.h"
 #include "tools/tl_run.h"
 
 bool tl_run_bench_option(tl_run_tool *t, int option, const char *argument) {

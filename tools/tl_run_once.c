@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/file.h"
-#include "harness/npy.h"
+#include "harness/data/file.h"
+#include "harness/data/npy.h"
 #include "tools/tl_run.h"
 
 // A .npy path, relative to the working directory, becomes a string expression; a number a constant.

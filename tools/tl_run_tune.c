@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// tl-run --tune: options and output. The search is harness/tune.c's.
+// tl-run --tune: options and output. The search is harness/bench/tune.c's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/file.h"
-#include "harness/tune.h"
+#include "harness/bench/tune.h"
+#include "harness/data/file.h"
 #include "tools/tl_run.h"
 
 bool tl_run_tune_option(tl_run_tool *t, int option, const char *argument) {

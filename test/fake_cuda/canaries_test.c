@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/device.h"
+#include "harness/device/device.h"
 
 enum { BYTES = 1000 };
 

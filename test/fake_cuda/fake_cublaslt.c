@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cublaslt_types.h"
+#include "harness/bench/cublaslt_types.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define TL_CUBLASLT_FN(field, symbol, result, parameters) EXPORT result symbol parameters;
-#include "harness/cublaslt.def"
+#include "harness/bench/cublaslt.def"
 
 typedef struct layout {
   unsigned type;

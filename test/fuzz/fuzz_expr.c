@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "frontend/expr.h"
+#include "frontend/expr/expr.h"
 #include "fuzz.h"
 #include "support/diag.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 static tl_module *parse(tl_str text) {
   tl_sources sources;

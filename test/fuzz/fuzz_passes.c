@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ir/text.h"
-#include "passes/passes.h"
+#include "ir/text/text.h"
+#include "passes/manager/passes.h"
 #include "support/vec.h"
 
 enum { SECONDS = 20 };  // that one mutation may take

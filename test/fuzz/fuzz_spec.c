@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "fuzz.h"
 #include "support/diag.h"
 

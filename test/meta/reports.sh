@@ -10,7 +10,7 @@ work=$(mktemp) || exit 2
 trap 'rm -f "$work" "$work.missing"' EXIT
 cat test/unit/emulator_* test/emulator/* test/tools/*.sh | tr -d '\n' | sed 's/" *"//g' >"$work"
 failed=0
-for file in emulator/*.c; do
+for file in emulator/*/*.c; do
   tr '\n' ' ' <"$file" | sed 's/" *"//g' |
     grep -oE '(tl_emu_fail|tl_emu_fail_at|tl_emu_check_misuse|(mistake|rule) = |return )\(?(site, )?"([^"\\]|\\.)*"' |
     sed 's/^[^"]*"//; s/"$//' | grep ' ' |

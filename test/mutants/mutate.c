@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/layout.h"
-#include "ir/text.h"
+#include "ir/layout/layout.h"
+#include "ir/text/text.h"
 
 enum { MAX_TEXT = 200 };  // of an operation in a report
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/check.h"
-#include "harness/file.h"
+#include "harness/check/check.h"
+#include "harness/data/file.h"
 
 // ---- one spec
 

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text.h"
-#include "passes/passes.h"
+#include "ir/text/text.h"
+#include "passes/manager/passes.h"
 #include "support/vec.h"
 
 static const char output_mark[] = "// ===== output\n";

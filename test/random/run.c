@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/check.h"
+#include "harness/check/check.h"
 
 // ---- in the child
 

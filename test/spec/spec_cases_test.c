@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/chain.h"
-#include "frontend/instantiate.h"
-#include "frontend/spec.h"
+#include "frontend/chain/chain.h"
+#include "frontend/elaborate/instantiate.h"
+#include "frontend/spec/spec.h"
 #include "support/diag.h"
 
 enum { MAX_CASES = 1000 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llvm_backend/session.h"
+#include "llvm_backend/device/session.h"
 #include "test/unit/backend_ptxas.h"
 
 static const tl_target *lowest_target(const tl_device_op *op) {

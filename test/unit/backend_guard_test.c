@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llvm_backend/session.h"
+#include "llvm_backend/device/session.h"
 
 // An instruction of sm_90a for sm_80: "Cannot select".
 static const char impossible[] =

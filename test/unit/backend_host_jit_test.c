@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llvm_backend/host_jit.h"
-#include "llvm_backend/host_libcalls.h"
-#include "llvm_backend/reference_jit.h"
+#include "llvm_backend/jit/host_jit.h"
+#include "llvm_backend/jit/host_libcalls.h"
+#include "llvm_backend/jit/reference_jit.h"
 #include "support/dtype.h"
 #include "support/strbuf.h"
 

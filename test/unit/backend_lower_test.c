@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/instantiate.h"
-#include "ir/text.h"
-#include "llvm_backend/backend.h"
-#include "passes/passes.h"
+#include "frontend/elaborate/instantiate.h"
+#include "ir/text/text.h"
+#include "llvm_backend/output/backend.h"
+#include "passes/manager/passes.h"
 #include "test/unit/backend_ptxas.h"
 
 typedef struct fixture {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/instantiate.h"
-#include "llvm_backend/backend.h"
-#include "passes/passes.h"
+#include "frontend/elaborate/instantiate.h"
+#include "llvm_backend/output/backend.h"
+#include "passes/manager/passes.h"
 #include "test/unit/backend_ptxas.h"
 
 // PTX of the first kernel in the file. Owned by the caller.

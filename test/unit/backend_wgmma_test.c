@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llvm_backend/session.h"
+#include "llvm_backend/device/session.h"
 #include "test/unit/backend_ptxas.h"
 
 // Calls `visit` for every combination of the members, valid or not.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Barriers that reduce, exit, tensor maps that a kernel changes, metadata of mma.sp: what goes wrong, and what the
 // vectors cannot show.
-#include "emulator/findings.h"
-#include "emulator/tensormap.h"
+#include "emulator/check/findings.h"
+#include "emulator/ops/tensormap.h"
 #include "emulator_util.h"
 
 // The kernel gets a map by value, and io: `words` words, 128-byte aligned, the first 32 of which hold the map too.

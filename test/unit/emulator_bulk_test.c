@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "emulator_tma_kernels.h"
-#include "llvm_backend/device_ops.h"
+#include "llvm_backend/device/device_ops.h"
 #include "support/dtype.h"
 
 // The tests' global memory: the bytes that shared memory is filled with, of which the upper half is also a destination.

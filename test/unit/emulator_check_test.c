@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/checker.h"
+#include "emulator/check/checker.h"
 
 enum { THREADS = 64, SHARED_BYTES = 1024, SITES = 8 };
 

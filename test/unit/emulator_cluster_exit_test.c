@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A block of a cluster that ends while another may still access its shared memory, whoever runs first.
-#include "emulator/findings.h"
+#include "emulator/check/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 32 };

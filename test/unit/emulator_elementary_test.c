@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/emulator.h"
-#include "ir/text.h"
-#include "llvm_backend/backend.h"
+#include "emulator/machine/emulator.h"
+#include "ir/text/text.h"
+#include "llvm_backend/output/backend.h"
 
 enum { SAMPLES = 16384, STEP = 262147 };  // an odd step, so that every pattern comes in some batch
 
@@ -159,7 +159,7 @@ static const double bounds[NUM_FUNCTIONS][2] = {
 #define TL_MATH_FUNCTION(FN, builder, f32_ulp, f64_ulp, how) \
   [TL_MATH_##FN] = {f32_ulp ? f32_ulp : 0.5, f64_ulp ? f64_ulp : 0.5},
 #define TL_MATH_BINARY(ID, f32_ulp, f64_ulp, how) [ID] = {f32_ulp, f64_ulp},
-#include "llvm_backend/math.def"
+#include "llvm_backend/math/math.def"
 #undef TL_MATH_FUNCTION
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fences and relaxed atomics order, with a fence on both sides, and one side alone does not.
-#include "emulator/findings.h"
+#include "emulator/check/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64 };

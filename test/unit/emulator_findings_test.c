@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the checks tell of kernels with a mistake, word by word, and that they tell nothing of kernels without one.
-#include "emulator/findings.h"
+#include "emulator/check/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64 };

@@ -2,9 +2,9 @@
 // Every row of the device-op table is bound, and the ops of single threads do what the PTX ISA says.
 #include <math.h>
 
-#include "emulator/machine.h"
+#include "emulator/machine/machine.h"
 #include "emulator_op_runner.h"
-#include "llvm_backend/device_ops.h"
+#include "llvm_backend/device/device_ops.h"
 #include "support/dtype.h"
 
 START_TEST(every_row_is_bound) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the checks tell of the kernels of test/emulator/proxies.ll, under every landing and several orders of threads.
-#include "emulator/findings.h"
+#include "emulator/check/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64 };

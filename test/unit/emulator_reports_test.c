@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reports of device ops with wrong operands that no other test provokes; test/meta/reports.sh sees that none is left
 // out.
-#include "emulator/findings.h"
+#include "emulator/check/findings.h"
 #include "emulator_util.h"
 
 #define BAR "ptr addrspace(3) @bar"

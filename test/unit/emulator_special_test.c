@@ -2,7 +2,7 @@
 // Special registers, windows of addresses, hints, and setmaxnreg.
 #include <math.h>
 
-#include "emulator/findings.h"
+#include "emulator/check/findings.h"
 #include "emulator_op_runner.h"
 
 static uint64_t of_thread(const char *name, const char *signature, uint32_t thread) {

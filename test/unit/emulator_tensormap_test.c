@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tensor maps: the rules of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, and that nothing is lost in 128 bytes.
-#include "emulator/tensormap.h"
+#include "emulator/ops/tensormap.h"
 #include "emulator_util.h"
 
 static tl_tensormap_params tiled(void) {

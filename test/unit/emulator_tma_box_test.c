@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Boxes of tensor maps: the emulator's walk over rows and chunks against the definition, element by element.
-#include "emulator/tma_box.h"
+#include "emulator/ops/tma_box.h"
 #include "emulator_tma_util.h"
 #include "emulator_util.h"
 

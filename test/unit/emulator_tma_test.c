@@ -2,7 +2,7 @@
 // Tensor copies of one block, run as kernels: loads, stores and reductions of every rank against the definition.
 #include <math.h>
 
-#include "emulator/elements.h"
+#include "emulator/machine/elements.h"
 #include "emulator_tma_kernels.h"
 #include "support/dtype.h"
 

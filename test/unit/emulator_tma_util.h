@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/tensormap.h"
+#include "emulator/ops/tensormap.h"
 
 enum { TMA_MAX_ELEMENTS = 1 << 16 };
 

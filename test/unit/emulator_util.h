@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/emulator.h"
+#include "emulator/machine/emulator.h"
 
 typedef struct kernel_shape {
   uint32_t num_params;

@@ -2,7 +2,7 @@
 // Ops in which lanes of a warp meet, against plain statements of the PTX ISA; and cp.async.
 #include <math.h>
 
-#include "emulator/mma.h"
+#include "emulator/ops/mma.h"
 #include "emulator_op_runner.h"
 #include "support/dtype.h"
 

@@ -6,7 +6,7 @@
 #define TL_TEST_UNIT_EMULATOR_WGMMA_UTIL_H
 
 #include "emulator_util.h"
-#include "llvm_backend/wgmma.h"
+#include "llvm_backend/device/wgmma.h"
 #include "support/dtype.h"
 #include "support/strbuf.h"
 

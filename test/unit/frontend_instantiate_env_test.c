@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/instantiate.h"
+#include "frontend/elaborate/instantiate.h"
 
 static const char text[] =
     "kernel: k\n"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "frontend/instantiate.h"
-#include "ir/text.h"
+#include "frontend/elaborate/instantiate.h"
+#include "ir/text/text.h"
 
 enum { MAX_KERNELS = 64, MAX_OVERRIDES = 32 };
 static char paths[MAX_KERNELS][256];

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/instantiate.h"
-#include "ir/text.h"
+#include "frontend/elaborate/instantiate.h"
+#include "ir/text/text.h"
 
 static const char head[] =
     "kernel: t\n"

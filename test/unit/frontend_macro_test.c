@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "frontend/instantiate.h"
-#include "ir/text.h"
+#include "frontend/elaborate/instantiate.h"
+#include "ir/text/text.h"
 
 enum { MAX_SPECS = 256 };
 static char paths[MAX_SPECS][320];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The examples of docs/language.md are read: whole kernels, sections, and lists of statements. Names that an example
 // leaves out are nobody's concern here, so only the reader runs; it must accept everything.
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "frontend_test_util.h"
 
 static tl_sources page;

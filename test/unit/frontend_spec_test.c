@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The spec model: what each section and statement becomes, and the printed form.
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 
-#include "frontend/schema.h"
-#include "frontend/suggest.h"
+#include "frontend/expr/suggest.h"
+#include "frontend/spec/schema.h"
 #include "frontend_test_util.h"
 
 typedef struct spec_fixture {
@@ -240,7 +240,7 @@ START_TEST(every_option_belongs_to_a_statement) {
 #define TL_SCHEMA_OPTION(statement, option, form, need, state, choices) \
   ck_assert_ptr_nonnull(tl_schema_find_stmt(TL_STR(statement)));        \
   ck_assert_ptr_nonnull(tl_schema_find_option(tl_schema_find_stmt(TL_STR(statement)), TL_STR(option)));
-#include "frontend/schema.def"
+#include "frontend/spec/schema.def"
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/expr.h"
+#include "frontend/expr/expr.h"
 #include "support/diag.h"
 
 typedef struct fixture {

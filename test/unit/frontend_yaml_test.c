@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The YAML reader: byte maps of every scalar style, refused features, traps, limits.
-#include "frontend/yaml_tree.h"
+#include "frontend/yaml/yaml_tree.h"
 #include "frontend_test_util.h"
 
 typedef struct yaml_fixture {

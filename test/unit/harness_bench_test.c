@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/bench_data.h"
-#include "harness/bench_product.h"
-#include "harness/bench_report.h"
-#include "harness/cublaslt_types.h"
+#include "harness/bench/bench_data.h"
+#include "harness/bench/bench_product.h"
+#include "harness/bench/bench_report.h"
+#include "harness/bench/cublaslt_types.h"
 
 #if defined(__has_include)
 #if __has_include(<cublasLt.h>)

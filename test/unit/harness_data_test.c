@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/compare.h"
-#include "harness/generate.h"
-#include "harness/npy.h"
-#include "harness/random.h"
+#include "harness/data/compare.h"
+#include "harness/data/generate.h"
+#include "harness/data/npy.h"
+#include "harness/data/random.h"
 
 START_TEST(random_numbers_are_pinned) {
   // These numbers must never change: results of checks are reproduced by seed.

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/golden.h"
-#include "harness/golden_text.h"
+#include "harness/golden/golden.h"
+#include "harness/golden/golden_text.h"
 #include "support/status.h"
 
 START_TEST(test_list) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Index notation against values worked out by hand.
-#include "harness/reference.h"
+#include "harness/reference/reference.h"
 
 #include <check.h>
 #include <math.h>

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ir/affine.h"
-#include "ir/text.h"
+#include "ir/index/affine.h"
+#include "ir/text/text.h"
 #include "support/vec.h"
 
 typedef struct env_entry {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/affine.h"
+#include "ir/index/affine.h"
 #include "ir/ir.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/vec.h"
 
 // ---- modules from text, values by name

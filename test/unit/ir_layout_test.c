@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/layout.h"
+#include "ir/layout/layout.h"
 #include "support/arena.h"
 
 static int64_t padded_index(const tl_layout *layout, const int32_t *coord) {

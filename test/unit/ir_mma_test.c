@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "ir/mma.h"
+#include "ir/layout/mma.h"
 
 // Sizes with and without padding, and every partition of 1 to 8 warps.
 static void check_layouts(const tl_mma_inst *inst, int32_t m, int32_t n, int32_t warps_m, int32_t warps_n,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 static bool seen[TL_OPCODE_COUNT];
 

@@ -8,7 +8,7 @@
 
 #include "ir/ir.h"
 #include "ir/target.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 static char *print_module(const tl_module *module) {
   tl_strbuf text;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 static const char begin_mark[] = "<!-- begin reference -->\n", end_mark[] = "<!-- end reference -->\n";
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How index values vary over the lanes of a vector, and the vector widths that follow (passes/memory_access.h).
+// How index values vary over the lanes of a vector, and the vector widths that follow
+// (passes/analysis/memory_access.h).
 #include <check.h>
 #include <stdlib.h>
 
-#include "ir/text.h"
-#include "passes/memory_access.h"
+#include "ir/text/text.h"
+#include "passes/analysis/memory_access.h"
 
 static tl_sources sources;
 static tl_diags diags;

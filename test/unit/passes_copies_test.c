@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "passes/select_copies.h"
+#include "passes/layout/select_copies.h"
 
 START_TEST(known_swizzles) {
   tl_shared_layout layout = tl_swizzle_for_rows(128, 1);

@@ -4,8 +4,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "ir/text.h"
-#include "passes/passes.h"
+#include "ir/text/text.h"
+#include "passes/manager/passes.h"
 
 static const int32_t thread_counts[] = {32, 64, 96, 128, 160, 256, 512};
 

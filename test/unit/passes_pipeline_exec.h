@@ -5,7 +5,7 @@
 #ifndef TL_TEST_UNIT_PASSES_PIPELINE_EXEC_H
 #define TL_TEST_UNIT_PASSES_PIPELINE_EXEC_H
 
-#include "passes/verify_barriers_internal.h"
+#include "passes/sync/verify_barriers_internal.h"
 #include "passes_pipeline_ir.h"
 
 typedef struct exec_write {

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/affine.h"
+#include "ir/index/affine.h"
 #include "ir/ir.h"
 #include "ir/target.h"
-#include "ir/text.h"
-#include "passes/passes.h"
+#include "ir/text/text.h"
+#include "passes/manager/passes.h"
 
 // A kernel under construction: `b` inserts into its body.
 typedef struct test_kernel {

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "passes/verify_barriers_internal.h"
+#include "passes/sync/verify_barriers_internal.h"
 #include "passes_pipeline_ir.h"
 
 typedef struct elem_run {

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "passes/cost.h"
+#include "passes/schedule/cost.h"
 
 static tl_gemm_plan best(int32_t m, int32_t n, int32_t k, int policy, int32_t warps) {
   tl_gemm_shape shape = {.m = m, .n = n, .k = k, .operand_bits = 16, .policy = policy};

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/emulator.h"
-#include "emulator/tensormap.h"
+#include "emulator/machine/emulator.h"
+#include "emulator/ops/tensormap.h"
 #include "vector.h"
 
 enum { NUM_PARAMS = 6 };

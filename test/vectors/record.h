@@ -28,12 +28,12 @@ typedef struct rec_map {
   uint32_t channels, pixels;
 } rec_map;
 
-// One execution. `name` and `signature` as in llvm_backend/device_ops.def, `body` PTX with $0, $1, … for results and
-// then arguments; it may use the predicate %first (thread 0 of its block), the barrier objects `bar` and `bar2`, the
-// buffer `buffer`, the tensor map [%map], and for a copy of it `map_copy` in global and `shared_map` in shared memory.
-// `setting`: immediates that are not in the name, as "key=value …". Arguments are slots of 8 bytes, thread by thread; a
-// pointer is an offset into `shared` or `global`. Blocks of one launch form one cluster; each has its own part of
-// `shared`.
+// One execution. `name` and `signature` as in llvm_backend/device/device_ops.def, `body` PTX with $0, $1, … for results
+// and then arguments; it may use the predicate %first (thread 0 of its block), the barrier objects `bar` and `bar2`,
+// the buffer `buffer`, the tensor map [%map], and for a copy of it `map_copy` in global and `shared_map` in shared
+// memory. `setting`: immediates that are not in the name, as "key=value …". Arguments are slots of 8 bytes, thread by
+// thread; a pointer is an offset into `shared` or `global`. Blocks of one launch form one cluster; each has its own
+// part of `shared`.
 typedef struct rec_vector {
   const char *name, *signature, *body, *setting;
   uint32_t threads, blocks;  // 0: 32 and 1

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// rows LIST FILE…: every row of llvm_backend/device_ops.def and of the emulator's bindings is executed by a recorded
-// vector, or LIST says why not: a name, where a star at the end stands for any rest, and the reason. Exit status 1 when
-// an operation is neither, or one of the list is recorded, or a line of it stands for nothing.
+// rows LIST FILE…: every row of llvm_backend/device/device_ops.def and of the emulator's bindings is executed by a
+// recorded vector, or LIST says why not: a name, where a star at the end stands for any rest, and the reason. Exit
+// status 1 when an operation is neither, or one of the list is recorded, or a line of it stands for nothing.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/machine.h"
-#include "llvm_backend/device_ops.h"
+#include "emulator/machine/machine.h"
+#include "llvm_backend/device/device_ops.h"
 #include "vector.h"
 
 typedef struct excuse {

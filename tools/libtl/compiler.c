@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libtl's compiler: harness/compile.h behind opaque types.
+// libtl's compiler: harness/device/compile.h behind opaque types.
 #include "tl/compiler.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/compile.h"
+#include "harness/device/compile.h"
 #include "support/vec.h"
 #include "tl/tl.h"
 

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Accesses to global memory: bounds, races within and between clusters, and reads of what was not written. The shadow
+// of a launch is mapped when it starts and costs only the pages that are used; several OS threads share it.
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "emulator/check/checker.h"
+#include "emulator/ops/ops.h"
+
+// A granule of global memory: its last write and its last read, each with the owner (+ 1) that did it.
+typedef struct global_cell {
+  tl_emu_epoch write, read;
+  uint32_t writer, reader;
+} global_cell;
+
+struct tl_emu_global {
+  tl_emu_buffer *buffers;  // Owned. By address.
+  size_t num_buffers;
+  global_cell **cells;  // of each buffer; NULL: not mapped
+  uint32_t granule;
+  bool has_cells;
+  char locks[256];  // of stretches of memory
+};
+
+// Cells are counted from an aligned address, as accesses are.
+enum { CELLS_ALIGN = 16, WORD_BYTES = 4 };
+static size_t bytes_before(const tl_emu_buffer *buffer) {
+  return (uintptr_t)buffer->start % CELLS_ALIGN;
+}
+
+static size_t cells_bytes(const tl_emu_global *global, const tl_emu_buffer *buffer) {
+  return (bytes_before(buffer) + buffer->bytes + global->granule - 1) / global->granule * sizeof(global_cell);
+}
+
+tl_emu_global *tl_emu_global_create(uint32_t checks, uint32_t granule) {
+  if (!checks) return NULL;
+  tl_emu_global *global = tl_xcalloc(1, sizeof *global);
+  global->granule = granule;
+  global->has_cells = checks & (TL_EMU_CHECK_RACE | TL_EMU_CHECK_BLOCKS);
+  global->buffers = tl_emu_copy_buffers(&global->num_buffers);
+  global->cells = tl_xcalloc(global->num_buffers + 1, sizeof *global->cells);
+  for (size_t i = 0; i < global->num_buffers && global->has_cells; i++) {
+    size_t bytes = cells_bytes(global, &global->buffers[i]);
+    void *map = bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                      : MAP_FAILED;
+    if (map != MAP_FAILED) global->cells[i] = map;
+  }
+  return global;
+}
+
+void tl_emu_global_destroy(tl_emu_global *global) {
+  if (!global) return;
+  for (size_t i = 0; i < global->num_buffers; i++)
+    if (global->cells[i]) munmap(global->cells[i], cells_bytes(global, &global->buffers[i]));
+  free(global->cells);
+  free(global->buffers);
+  free(global);
+}
+
+// The buffer that holds all of the access, by the one that the last access was in; num_buffers: none.
+static size_t find_buffer(const tl_emu_global *global, const uint8_t *address, size_t bytes) {
+  static _Thread_local size_t last;
+  size_t low = 0, high = global->num_buffers;
+  if (last >= high || (size_t)(address - global->buffers[last].start) >= global->buffers[last].bytes) {
+    while (high - low > 1) {
+      size_t middle = (low + high) / 2;
+      if (global->buffers[middle].start <= address)
+        low = middle;
+      else
+        high = middle;
+    }
+    last = low;
+  }
+  if (!global->num_buffers) return 0;
+  size_t offset = (size_t)(address - global->buffers[last].start), size = global->buffers[last].bytes;
+  return offset < size && bytes <= size - offset ? last : global->num_buffers;
+}
+
+size_t tl_emu_buffer_bytes(const tl_emu_global *global, const void *start) {
+  size_t index = find_buffer(global, start, 1);
+  return index < global->num_buffers && global->buffers[index].start == start ? global->buffers[index].bytes : 0;
+}
+
+static void lock(char *flag) {
+  while (__atomic_test_and_set(flag, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void unlock(char *flag) {
+  __atomic_clear(flag, __ATOMIC_RELEASE);
+}
+
+typedef struct global_access {
+  tl_emu_checker *checker;
+  const tl_emu_actor *actor;
+  tl_emu_epoch epoch;
+  uint32_t owner;
+  tl_emu_epoch found;  // what is not ordered with the access; 0: nothing
+  uint32_t found_owner;
+  bool proxies;           // the access goes through the async proxy: writes of the generic one before it need a fence
+  tl_emu_epoch unfenced;  // one of this cluster that has none; 0: all have
+} global_access;
+
+static bool is_ordered(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {
+  if (a->epoch & epoch & TL_EMU_EPOCH_ATOMIC) return true;
+  if (owner == a->owner) return tl_emu_happened_before(epoch, a->actor);
+  uint32_t agent = tl_emu_epoch_agent(epoch);
+  // Of asynchronous operations of other clusters only the threads that wait for them tell.
+  if (agent >= a->checker->num_threads) return false;
+  return tl_emu_epoch_clock(epoch) <= tl_emu_foreign_clock(a->actor->known->foreign, owner - 1, agent);
+}
+
+static void conflict(global_access *a, tl_emu_epoch epoch, uint32_t owner) {
+  if (a->found || !epoch || is_ordered(a, epoch, owner)) return;
+  a->found = epoch;
+  a->found_owner = owner;
+}
+
+// What other clusters have fenced is not known here.
+static void look_for_fence(global_access *a, tl_emu_epoch write, uint32_t writer) {
+  if (!a->proxies || a->unfenced || !write || writer != a->owner || (write & TL_EMU_EPOCH_ASYNC_PROXY)) return;
+  if (!tl_emu_is_fenced(a->checker, write, a->actor)) a->unfenced = write;
+}
+
+static void check_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
+  bool reads = a->epoch & TL_EMU_EPOCH_READ;
+  // Only copies read a part of a granule: not enough to tell of.
+  size_t first = reads ? (offset + granule - 1) / granule : offset / granule;
+  size_t end = reads ? (offset + bytes) / granule : (offset + bytes + granule - 1) / granule;
+  for (size_t i = first; i < end; i++) {
+    global_cell *cell = &cells[i];
+    conflict(a, cell->write, cell->writer);
+    look_for_fence(a, cell->write, cell->writer);
+    if (reads) {
+      // The read of another cluster stays: it is what a write of this one would not see itself.
+      if (cell->read && cell->reader != a->owner && !is_ordered(a, cell->read, cell->reader)) continue;
+      cell->read = a->epoch;
+      cell->reader = a->owner;
+    } else {
+      conflict(a, cell->read, cell->reader);
+      cell->write = a->epoch;
+      cell->writer = a->owner;
+      cell->read = 0;
+    }
+  }
+}
+
+static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size_t index, const uint8_t *address,
+                        size_t bytes, tl_emu_access_kind kind) {
+  tl_emu_global *global = checker->launch->global;
+  const tl_emu_buffer *buffer = &global->buffers[index];
+  bool reads = kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ;
+  global_access a = {.checker = checker,
+                     .actor = actor,
+                     .epoch = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site) |
+                              (reads ? TL_EMU_EPOCH_READ : 0) | (kind >= TL_EMU_ATOMIC ? TL_EMU_EPOCH_ATOMIC : 0),
+                     .owner = tl_emu_owner(checker, actor->agent) + 1,
+                     .proxies = (checker->checks & TL_EMU_CHECK_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY)};
+  bool shared = checker->launch->num_workers > 1;
+  // Accesses have at most the size of what one lock stands for and are aligned to their own, but for copies in bulk,
+  // which take one lock after the other.
+  for (size_t done = 0; done < bytes;) {
+    enum { STRETCH = 4096 };
+    size_t offset = (size_t)(address + done - buffer->start) + bytes_before(buffer);
+    size_t part = STRETCH - offset % STRETCH;
+    if (part > bytes - done) part = bytes - done;
+    char *flag = &global->locks[((uintptr_t)buffer->start / STRETCH + offset / STRETCH) % sizeof global->locks];
+    if (shared) lock(flag);
+    check_cells(&a, global->cells[index], offset, part, global->granule);
+    if (shared) unlock(flag);
+    done += part;
+  }
+  if (a.unfenced && !a.found)
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0});
+  if (!a.found) return;
+  bool same = a.found_owner == a.owner;
+  if (!(checker->checks & (same ? TL_EMU_CHECK_RACE : TL_EMU_CHECK_BLOCKS))) return;
+  tl_emu_seen seen = {same ? TL_EMU_FINDING_RACE : TL_EMU_FINDING_BLOCKS, kind, actor, a.found, address, bytes, 0};
+  seen.before_owner = same ? 0 : a.found_owner;
+  tl_emu_found(checker, &seen);
+}
+
+bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                         tl_emu_access_kind kind) {
+  tl_emu_global *global = checker->launch->global;
+  size_t index = find_buffer(global, address, bytes);
+  // Bytes are stored by atomics of their word; the rest of the last word belongs to no other buffer.
+  if (index == global->num_buffers && kind >= TL_EMU_ATOMIC && bytes <= WORD_BYTES) {
+    index = find_buffer(global, address, 1);
+    if (index < global->num_buffers)
+      bytes = (size_t)(global->buffers[index].start + global->buffers[index].bytes - (const uint8_t *)address);
+  }
+  if (index == global->num_buffers) {
+    if (!(checker->checks & TL_EMU_CHECK_BOUNDS)) return true;  // the hardware says so
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, 0});
+    return false;
+  }
+  if ((checker->checks & TL_EMU_CHECK_INIT) && !tl_emu_note_written(&global->buffers[index], address, bytes, kind))
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_UNINITIALISED, kind, actor, 0, address, bytes, 0});
+  if (global->cells[index]) check_order(checker, actor, index, address, bytes, kind);
+  return true;
+}

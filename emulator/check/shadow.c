@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every checked access comes through here: bounds and alignment, then the granules of shared memory that it covers.
+#include <string.h>
+
+#include "emulator/check/checker.h"
+#include "emulator/ops/ops.h"
+
+tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site) {
+  size_t index = (size_t)(site - checker->launch->sites) + 1;
+  if (index > checker->launch->num_sites || index > TL_EMU_EPOCH_MAX_SITE) return 0;
+  return (tl_emu_epoch)index << TL_EMU_EPOCH_SITE_SHIFT;
+}
+
+static tl_emu_epoch epoch_of(uint32_t agent, uint32_t clock) {
+  return (tl_emu_epoch)agent << TL_EMU_EPOCH_AGENT_SHIFT | (tl_emu_epoch)clock << TL_EMU_EPOCH_WHEN_SHIFT;
+}
+
+tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t index, const tl_emu_site *site) {
+  const tl_emu_agent *agent = &checker->agents[index];
+  return (tl_emu_actor){.when = epoch_of(index, agent->now),
+                        .known = agent->known,
+                        .agent = index,
+                        .agent_now = agent->now,
+                        .copies = checker->num_threads + index,
+                        .copies_done = agent->copies_done,
+                        .fenced = agent->fenced,
+                        .site = site};
+}
+
+static tl_emu_actor actor_of_async(const tl_emu_checker *checker, const tl_emu_async *async) {
+  return (tl_emu_actor){.when = epoch_of(async->slot, async->clock),
+                        .flags = async->proxy == TL_EMU_PROXY_ASYNC ? TL_EMU_EPOCH_ASYNC_PROXY : 0,
+                        .known = async->known,
+                        .agent = async->issuer,
+                        .agent_now = async->issuer_now,
+                        .copies = checker->num_threads + async->issuer,
+                        .copies_done = async->issuer_copies_done,
+                        .fenced = async->issuer_fenced,
+                        .site = async->site};
+}
+
+// ---- order
+
+static inline bool same_agent_and_clock(tl_emu_epoch a, tl_emu_epoch b) {
+  return !((a ^ b) >> TL_EMU_EPOCH_WHEN_SHIFT);
+}
+
+static inline bool happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
+  uint32_t agent = tl_emu_epoch_agent(epoch), clock = tl_emu_epoch_clock(epoch);
+  if (agent == actor->agent) return clock <= actor->agent_now;
+  if (same_agent_and_clock(epoch, actor->when)) return true;
+  if (agent == actor->copies) return clock <= actor->copies_done;
+  return clock <= actor->known->items[agent];
+}
+
+bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
+  return happened_before(epoch, actor);
+}
+
+// ---- cells
+
+typedef struct access {
+  tl_emu_checker *checker;
+  const tl_emu_actor *actor;
+  tl_emu_access_kind kind;
+  tl_emu_epoch epoch;         // as it goes into the cells
+  const tl_emu_block *block;  // whose memory it is
+  size_t base;                // of its cells
+  const void *address;
+  size_t bytes;
+  bool races, proxies, inits;
+  bool told;  // one finding an access is enough
+} access;
+
+static void __attribute__((noinline)) tell(access *a, tl_emu_finding_kind kind, tl_emu_epoch before, size_t cell) {
+  if (a->told) return;
+  a->told = true;
+  const uint8_t *at = a->block->shared + (cell << a->checker->granule_shift);
+  if (at < (const uint8_t *)a->address) at = a->address;
+  tl_emu_seen seen = {kind, a->kind, a->actor, before, at, a->bytes, 0};
+  tl_emu_found(a->checker, &seen);
+}
+
+// Rows are read up to where the padding of the tile ends, which nobody writes: of no interest, and told of once.
+static void __attribute__((noinline)) read_unwritten(access *a, tl_emu_cell *cell, size_t index) {
+  if (a->actor->site->is_followed) return;
+  size_t offset = index << a->checker->granule_shift;
+  if (!tl_emu_is_padding(a->checker->launch, a->actor->site, offset, a->checker->granule))
+    tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);
+  cell->write = TL_EMU_EPOCH_READ;  // before everything
+}
+
+static inline bool both_atomic(const access *a, tl_emu_epoch other) {
+  return a->epoch & other & TL_EMU_EPOCH_ATOMIC;
+}
+
+// Against the last write; true: it may be forgotten that there was one.
+static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell) {
+  if (a->races && !happened_before(write, a->actor) && !both_atomic(a, write)) {
+    tell(a, TL_EMU_FINDING_RACE, write, cell);
+  } else if (a->proxies && !(write & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(a->checker, write, a->actor)) {
+    tell(a, TL_EMU_FINDING_PROXY, write, cell);
+  }
+}
+
+// Whether the write belongs to a tile before the one that the reader is at: what it left in shared memory is nothing
+// that the reader may count on.
+static bool __attribute__((noinline))
+is_of_earlier_tile(const tl_emu_checker *checker, uint32_t index, tl_emu_epoch write) {
+  uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
+  if (agent >= 2 * checker->num_threads || write == TL_EMU_EPOCH_READ) return false;
+  const tl_emu_agent *reader = &checker->agents[index], *writer = &checker->agents[agent % checker->num_threads];
+  if (writer->tiles != reader->tiles) return writer->tiles < reader->tiles;
+  return agent < checker->num_threads ? clock < writer->tile_start : clock <= writer->tile_copies;
+}
+
+static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
+  if (same_agent_and_clock(cell->reads[0], a->epoch)) return;  // nothing was written since
+  if (__builtin_expect(!cell->write, 0)) {
+    if (a->inits) read_unwritten(a, cell, index);
+  } else {
+    check_write_before(a, cell->write, index);
+    if (a->checker->has_tiles && a->inits && is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
+      read_unwritten(a, cell, index);
+  }
+  for (int i = 0; i < TL_EMU_CELL_READERS; i++) {
+    if (!cell->reads[i] || happened_before(cell->reads[i], a->actor)) {
+      cell->reads[i] = a->epoch;
+      return;
+    }
+  }
+  if (!tl_emu_readers_add(a->checker->readers, a->base + index, a->epoch, a->actor))
+    cell->reads[TL_EMU_CELL_READERS - 1] = a->epoch;
+}
+
+static void __attribute__((noinline)) end_readers(access *a, size_t index) {
+  bool is_atomic = a->epoch & TL_EMU_EPOCH_ATOMIC;
+  tl_emu_epoch read = tl_emu_readers_end(a->checker->readers, a->base + index, a->actor, is_atomic);
+  if (read && a->races) tell(a, TL_EMU_FINDING_RACE, read, index);
+}
+
+static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
+  if (cell->write) {
+    check_write_before(a, cell->write, index);
+    if (a->checker->has_tiles && a->kind == TL_EMU_ATOMIC && a->inits &&
+        is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
+      read_unwritten(a, cell, index);
+  } else if (a->kind == TL_EMU_ATOMIC && a->inits) {
+    read_unwritten(a, cell, index);
+  }
+  for (int i = 0; i < TL_EMU_CELL_READERS && cell->reads[i]; i++) {
+    if (a->races && !happened_before(cell->reads[i], a->actor) && !both_atomic(a, cell->reads[i]))
+      tell(a, TL_EMU_FINDING_RACE, cell->reads[i], index);
+    cell->reads[i] = 0;
+  }
+  if (__builtin_expect(tl_emu_readers_has(a->checker->readers, a->base + index), 0)) end_readers(a, index);
+  cell->write = a->epoch;
+}
+
+bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl_emu_block *block, size_t offset) {
+  size_t index = offset >> checker->granule_shift;
+  tl_emu_epoch write = checker->cells[block->rank * checker->num_cells + index].write;
+  bool unwritten = !write || (checker->has_tiles && is_of_earlier_tile(checker, agent, write));
+  return unwritten &&
+         !tl_emu_is_padding(checker->launch, checker->followed, index << checker->granule_shift, checker->granule);
+}
+
+static void check_cells(tl_emu_checker *checker, const tl_emu_actor *actor, const tl_emu_block *block,
+                        const void *address, size_t bytes, tl_emu_access_kind kind) {
+  access a = {.checker = checker,
+              .actor = actor,
+              .kind = kind,
+              .epoch = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site),
+              .block = block,
+              .address = address,
+              .bytes = bytes,
+              .races = checker->checks & TL_EMU_CHECK_RACE,
+              .proxies = (checker->checks & TL_EMU_CHECK_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY),
+              .inits = checker->checks & TL_EMU_CHECK_INIT};
+  if (kind >= TL_EMU_ATOMIC) a.epoch |= TL_EMU_EPOCH_ATOMIC;
+  if (kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ) a.epoch |= TL_EMU_EPOCH_READ;
+  size_t offset = (size_t)((const uint8_t *)address - block->shared), base = block->rank * checker->num_cells;
+  size_t first = offset >> checker->granule_shift;
+  size_t end = (offset + bytes + checker->granule - 1) >> checker->granule_shift;
+  if (base + first < checker->touched_from) checker->touched_from = base + first;
+  if (base + end > checker->touched_to) checker->touched_to = base + end;
+  a.base = base;
+  tl_emu_cell *cells = &checker->cells[base];
+  if (kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ) {
+    for (size_t i = first; i < end; i++) read_cell(&a, &cells[i], i);
+  } else {
+    for (size_t i = first; i < end; i++) write_cell(&a, &cells[i], i);
+  }
+}
+
+// ---- accesses
+
+static bool in_window(uintptr_t address) {
+  return address - (uintptr_t)tl_emu_self->memory->window < (uintptr_t)1 << 32;
+}
+
+static bool is_local(uintptr_t address) {
+  const tl_emu_memory *memory = tl_emu_self->memory;
+  uintptr_t start = (uintptr_t)memory->stacks;
+  uintptr_t end = (uintptr_t)tl_emu_memory_stack(memory, memory->num_stacks - 1) + tl_emu_stack_bytes();
+  return address - start < end - start;
+}
+
+static inline bool is_in_tile(const tl_emu_site *site, size_t offset, size_t bytes) {
+  for (uint32_t i = 0; i < site->num_tiles; i++)
+    if (offset >= site->tiles[i].from && offset + bytes <= site->tiles[i].to) return true;
+  return false;
+}
+
+bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                         size_t align, tl_emu_access_kind kind) {
+  uintptr_t at = (uintptr_t)address;
+  if (__builtin_expect(at & (align - 1), 0) && (checker->checks & TL_EMU_CHECK_ALIGN)) {
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ALIGNMENT, kind, actor, 0, address, bytes, align});
+    return false;
+  }
+  if (!in_window(at)) {
+    if (is_local(at)) return true;
+    return tl_emu_check_global(checker, actor, address, bytes, kind);
+  }
+  const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
+  size_t size = checker->launch->shared_bytes, offset = block ? at - (uintptr_t)block->shared : size;
+  bool reached = block && block->cluster == checker->cluster;
+  if (__builtin_expect(!reached || offset >= size || bytes > size - offset, 0)) {
+    if (!(checker->checks & TL_EMU_CHECK_BOUNDS)) return true;  // the hardware says so
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
+    return false;
+  }
+  if (__builtin_expect(checker->ends != NULL, 0) && !tl_emu_ends_access(checker, actor, block, kind)) return false;
+  if ((checker->checks & TL_EMU_CHECK_BOUNDS) && actor->site->num_tiles && !is_in_tile(actor->site, offset, bytes)) {
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
+    return false;
+  }
+  if (checker->checks & (TL_EMU_CHECK_RACE | TL_EMU_CHECK_INIT | TL_EMU_CHECK_PROXY))
+    check_cells(checker, actor, block, address, bytes, kind);
+  if (__builtin_expect(checker->undefined != NULL, 0))
+    tl_emu_undefined_access(checker, actor, block->rank * size + offset, bytes, kind);
+  return true;
+}
+
+bool tl_emu_touch_by(uint32_t thread, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind,
+                     const tl_emu_site *site) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return true;
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(thread), site);
+  return tl_emu_check_access(checker, &actor, address, bytes, align, kind);
+}
+
+bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access_kind kind, const tl_emu_site *site) {
+  return tl_emu_touch_by(tl_emu_self->current->thread, address, bytes, align, kind, site);
+}
+
+void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
+  static _Thread_local uint8_t instead[64] __attribute__((aligned(64)));
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return pointer;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
+  checker->followed = site->is_followed ? site : NULL;
+  if (__builtin_expect(tl_emu_check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
+    if (site->releases)
+      tl_emu_release_atomic(checker, index, pointer);
+    else if (site->access == TL_EMU_ATOMIC || site->access == TL_EMU_ATOMIC_WRITE)
+      tl_emu_release_atomic_relaxed(checker, index, pointer);
+    return pointer;
+  }
+  return memset(instead, 0xff, sizeof instead);
+}
+
+bool tl_emu_touch_async(tl_emu_async *async, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind) {
+  if (!async) return true;
+  tl_emu_actor actor = actor_of_async(async->checker, async);
+  return tl_emu_check_access(async->checker, &actor, address, bytes, align, kind);
+}
+
+bool tl_emu_touch_copy(const void *to, size_t bytes, size_t align, const tl_emu_site *site) {
+  tl_emu_checker *checker = tl_emu_checker_here();
+  if (!checker) return true;
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  tl_emu_agent *agent = &checker->agents[index];
+  tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
+  actor.when = epoch_of(checker->num_threads + index, agent->copies_issued + 1);
+  if (!tl_emu_check_access(checker, &actor, to, bytes, align, TL_EMU_WRITE)) return false;
+  agent->copies_issued++;
+  agent->copy_site = site;
+  return true;
+}

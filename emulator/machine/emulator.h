@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Runs a device module on the CPU: one fiber per CUDA thread, blocks spread over OS threads.
+#ifndef TL_EMULATOR_EMULATOR_H
+#define TL_EMULATOR_EMULATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "llvm_backend/device/debug_info.h"
+#include "support/manifest.h"
+#include "support/status.h"
+#include "support/strbuf.h"
+
+// What is checked while a kernel runs (docs/emulator.md). Bits.
+typedef enum tl_emu_check {
+  TL_EMU_CHECK_RACE = 1,     // accesses to shared memory without an order
+  TL_EMU_CHECK_BOUNDS = 2,   // accesses outside buffers, shared memory and tiles
+  TL_EMU_CHECK_INIT = 4,     // reads of what was not written
+  TL_EMU_CHECK_ALIGN = 8,    // accesses that are less aligned than their instruction requires
+  TL_EMU_CHECK_PROXY = 16,   // missing proxy fences
+  TL_EMU_CHECK_BLOCKS = 32,  // accesses of several blocks to global memory without an order
+  TL_EMU_CHECK_ASYNC = 64,   // asynchronous operations that nobody waits for
+  TL_EMU_CHECK_ALL = 127
+} tl_emu_check;
+
+typedef struct tl_emu_findings tl_emu_findings;  // emulator/check/findings.h
+
+typedef enum tl_landing {
+  TL_LANDING_LATE,  // async copies land at the wait that covers them; until then the destination is poison
+  TL_LANDING_EARLY  // they land at issue
+} tl_landing;
+
+typedef struct tl_emu_options {
+  tl_landing landing;
+  int threads;                // OS threads; 0: one per core
+  int resident;               // clusters (blocks, without clusters) whose threads each OS thread interleaves; 0: 1
+  uint32_t seed;              // order of warps and blocks
+  double timeout_s;           // watchdog for one launch; 0: 60
+  uint32_t checks;            // TL_EMU_CHECK_… bits, of those that the kernel was created with
+  tl_emu_findings *findings;  // where to add what the checks found; NULL: only the status tells. Borrowed.
+} tl_emu_options;
+
+typedef struct tl_emu_stats {
+  uint64_t switches, collectives, barriers;
+  double jit_seconds, run_seconds;
+} tl_emu_stats;
+
+typedef struct tl_emu_kernel tl_emu_kernel;
+
+// Compiles the bitcode of tl_backend_device_bitcode for the host. UNSUPPORTED names a device op that has no binding.
+TL_MUST_USE tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                           tl_emu_kernel **out);
+// The same for launches with `checks` (TL_EMU_CHECK_… bits): accesses to memory call the checker. `debug`: what
+// messages need to name tiles and to show lines; copied; NULL: nothing.
+TL_MUST_USE tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                                   uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out);
+void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
+
+// A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. NULL-free:
+// aborts when memory runs out. Global memory accesses of kernels outside such buffers fault and are reported.
+void *tl_emu_alloc(size_t bytes, size_t align);
+void tl_emu_free(void *pointer);
+// Nothing in the buffer counts as written any more: kernels that read it before they write it are told of, until a
+// launch that does not check it.
+void tl_emu_mark_unwritten(void *pointer);
+
+// Launches with params as cuLaunchKernel takes them (an array of pointers to the parameter values, manifest order).
+// CHECK_FAILED with a dump of who waits where on deadlock, livelock (watchdog), faults, or a device trap, and with the
+// text of what the checks found.
+TL_MUST_USE tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **params,
+                                    const tl_emu_options *options, tl_emu_stats *out_stats);
+
+#endif

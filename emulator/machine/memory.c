@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Global memory for kernels: each buffer between inaccessible regions, ending at the upper one, filled with 0xff (NaN
+// in every float format). The few bytes that alignment leaves over are watched.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "emulator/machine/machine.h"
+#include "support/vec.h"
+
+typedef struct buffer {
+  uint8_t *map;  // guard, pages, guard
+  size_t map_bytes;
+  uint8_t *start;
+  size_t bytes;
+  uint8_t *written;  // Owned. For each byte whether something wrote it; NULL: everything counts as written
+} buffer;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static TL_VEC(buffer) buffers;  // under the mutex
+
+// Addresses are free, and a wrong row index goes far.
+enum { GUARD_BYTES = 16 << 20 };
+
+static size_t page_bytes(void) {
+  return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void __attribute__((noreturn)) out_of_memory(size_t bytes) {
+  fprintf(stderr, "tl-llc: out of memory: emulator buffer of %zu bytes\n", bytes);
+  abort();
+}
+
+void *tl_emu_alloc(size_t bytes, size_t align) {
+  size_t page = page_bytes();
+  if (align < 1) align = 1;
+  if (align > page || (align & (align - 1))) {
+    fprintf(stderr, "tl-llc: emulator buffers cannot be aligned to %zu bytes\n", align);
+    abort();
+  }
+  if (bytes > (size_t)1 << 46) out_of_memory(bytes);
+  size_t pages = (bytes + page - 1) / page * page;
+  uint8_t *map = mmap(NULL, pages + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) out_of_memory(bytes);
+  if (pages && mprotect(map + GUARD_BYTES, pages, PROT_READ | PROT_WRITE)) out_of_memory(bytes);
+  memset(map + GUARD_BYTES, 0xff, pages);
+  uint8_t *start = map + GUARD_BYTES + pages - bytes;
+  start -= (uintptr_t)start & (align - 1);
+  buffer made = {map, pages + 2 * GUARD_BYTES, start, bytes, NULL};
+  pthread_mutex_lock(&mutex);
+  tl_vec_push(&buffers, made);
+  pthread_mutex_unlock(&mutex);
+  return made.start;
+}
+
+// The first byte in [from, to) that is not 0xff, or NULL.
+static const uint8_t *find_change(const uint8_t *from, const uint8_t *to) {
+  for (const uint8_t *p = from; p < to; p++)
+    if (*p != 0xff) return p;
+  return NULL;
+}
+
+// The first changed byte around a buffer, or NULL.
+static const uint8_t *find_buffer_damage(const buffer *b) {
+  uint8_t *low = b->map + GUARD_BYTES, *high = b->map + b->map_bytes - GUARD_BYTES;
+  const uint8_t *change = find_change(low, b->start);
+  return change ? change : find_change(b->start + b->bytes, high);
+}
+
+void tl_emu_free(void *pointer) {
+  if (!pointer) return;
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    if (buffers.items[i].start != pointer) continue;
+    buffer found = buffers.items[i];
+    buffers.items[i] = buffers.items[--buffers.len];
+    if (!buffers.len) tl_vec_fini(&buffers);
+    pthread_mutex_unlock(&mutex);
+    // Launches have reported what kernels did: this is the host's own doing.
+    if (find_buffer_damage(&found)) {
+      fprintf(stderr, "tl-llc: host code wrote outside an emulator buffer of %zu bytes\n", found.bytes);
+      abort();
+    }
+    munmap(found.map, found.map_bytes);
+    free(found.written);
+    return;
+  }
+  pthread_mutex_unlock(&mutex);
+  fprintf(stderr, "tl-llc: tl_emu_free of a pointer that tl_emu_alloc did not return\n");
+  abort();
+}
+
+static void describe_offset(const buffer *b, uintptr_t address, tl_strbuf *out) {
+  uintptr_t start = (uintptr_t)b->start, end = start + b->bytes;
+  if (address >= end)
+    tl_strbuf_appendf(out, "%zu bytes past the end of a buffer of %zu bytes", (size_t)(address - end), b->bytes);
+  else if (address < start)
+    tl_strbuf_appendf(out, "%zu bytes before the start of a buffer of %zu bytes", (size_t)(start - address), b->bytes);
+  else
+    tl_strbuf_appendf(out, "byte %zu of a buffer of %zu bytes", (size_t)(address - start), b->bytes);
+}
+
+void tl_emu_describe_address(uintptr_t address, tl_strbuf *out) {
+  enum { NEAR = GUARD_BYTES };
+  pthread_mutex_lock(&mutex);
+  const buffer *nearest = NULL;
+  uintptr_t best = NEAR;
+  for (size_t i = 0; i < buffers.len; i++) {
+    uintptr_t start = (uintptr_t)buffers.items[i].start, end = start + buffers.items[i].bytes;
+    uintptr_t distance = address < start ? start - address : address >= end ? address - end : 0;
+    if (distance < best) {
+      best = distance;
+      nearest = &buffers.items[i];
+    }
+  }
+  if (nearest)
+    describe_offset(nearest, address, out);
+  else
+    tl_strbuf_appendf(out, "at %#zx, nowhere near a buffer", (size_t)address);
+  pthread_mutex_unlock(&mutex);
+}
+
+static int by_address(const void *left, const void *right) {
+  const tl_emu_buffer *a = left, *b = right;
+  return a->start < b->start ? -1 : a->start > b->start;
+}
+
+tl_emu_buffer *tl_emu_copy_buffers(size_t *out_count) {
+  pthread_mutex_lock(&mutex);
+  size_t count = buffers.len;
+  tl_emu_buffer *copies = tl_xcalloc(count + 1, sizeof *copies);
+  for (size_t i = 0; i < count; i++)
+    copies[i] = (tl_emu_buffer){buffers.items[i].start, buffers.items[i].bytes, buffers.items[i].written};
+  pthread_mutex_unlock(&mutex);
+  qsort(copies, count, sizeof *copies, by_address);
+  *out_count = count;
+  return copies;
+}
+
+bool tl_emu_note_written(const tl_emu_buffer *in, const void *address, size_t bytes, tl_emu_access_kind kind) {
+  if (!in->written) return true;
+  uint8_t *written = in->written + ((const uint8_t *)address - in->start);
+  bool all = true;
+  if (kind != TL_EMU_WRITE && kind != TL_EMU_ATOMIC_WRITE)
+    for (size_t i = 0; i < bytes; i++) all &= __atomic_load_n(&written[i], __ATOMIC_RELAXED) != 0;
+  if (kind != TL_EMU_READ && kind != TL_EMU_ATOMIC_READ)
+    for (size_t i = 0; i < bytes; i++) __atomic_store_n(&written[i], 1, __ATOMIC_RELAXED);
+  return all;
+}
+
+void tl_emu_mark_unwritten(void *pointer) {
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    if (buffers.items[i].start != pointer) continue;
+    free(buffers.items[i].written);
+    buffers.items[i].written = tl_xcalloc(buffers.items[i].bytes + 1, 1);
+  }
+  pthread_mutex_unlock(&mutex);
+}
+
+void tl_emu_forget_written(void) {
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    free(buffers.items[i].written);
+    buffers.items[i].written = NULL;
+  }
+  pthread_mutex_unlock(&mutex);
+}
+
+bool tl_emu_find_damage(tl_strbuf *out) {
+  bool found = false;
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    buffer *b = &buffers.items[i];
+    const uint8_t *change = find_buffer_damage(b);
+    if (!change) continue;
+    if (found) tl_strbuf_append_c(out, "; ");
+    describe_offset(b, (uintptr_t)change, out);
+    found = true;
+    memset(b->map + GUARD_BYTES, 0xff, (size_t)(b->start - (b->map + GUARD_BYTES)));
+    uint8_t *end = b->start + b->bytes;
+    memset(end, 0xff, (size_t)(b->map + b->map_bytes - GUARD_BYTES - end));
+  }
+  pthread_mutex_unlock(&mutex);
+  return found;
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The device ops, one function a family; bindings.c says which name and parameter goes where. Private to the emulator.
+#ifndef TL_EMULATOR_OPS_H
+#define TL_EMULATOR_OPS_H
+
+#include "emulator/machine/machine.h"
+
+// "llvm.nvvm.bar.warp.sync (call 3, line 12)"
+void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out);
+
+// One execution of an op of a barrier. `reduction`: TL_EMU_BARRIER_RED_… or 0; `votes`: how many of the threads that
+// arrive have their predicate set.
+typedef struct tl_emu_arrival_at_barrier {
+  uint32_t id, expected;  // threads
+  bool wait;
+  uint32_t reduction, votes;
+  const tl_emu_site *site;
+} tl_emu_arrival_at_barrier;
+// `threads` of `warp` (in whole warps unless alone) arrive. True: they go on; false: the lanes of `mask` were parked
+// until the barrier is complete. What a reduction gives is then in `votes` and `voters` of their fibers.
+bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads,
+                           const tl_emu_arrival_at_barrier *arrival);
+// The running thread arrives on its own (the forms without .aligned).
+void tl_emu_barrier_arrive_alone(const tl_emu_arrival_at_barrier *arrival);
+
+// Special registers, barriers, traps (ops_control.c). The parameters:
+typedef enum tl_emu_sreg {
+  TL_EMU_SREG_TID_X,
+  TL_EMU_SREG_CTAID_X,
+  TL_EMU_SREG_CTAID_Y,
+  TL_EMU_SREG_CTAID_Z,
+  TL_EMU_SREG_NTID_X,
+  TL_EMU_SREG_NCTAID_X,
+  TL_EMU_SREG_NCTAID_Y,
+  TL_EMU_SREG_NCTAID_Z,
+  TL_EMU_SREG_LANEID,
+  TL_EMU_SREG_WARPID,
+  TL_EMU_SREG_ZERO,  // the second and third thread index: blocks have one dimension
+  TL_EMU_SREG_ONE
+} tl_emu_sreg;
+tl_emu_op_fn tl_emu_op_sreg;
+enum {  // bits
+  TL_EMU_BARRIER_COUNT = 1,
+  TL_EMU_BARRIER_ARRIVE = 2,
+  TL_EMU_BARRIER_ALONE = 4,
+  TL_EMU_BARRIER_RED_AND = 8,  // one of these three: all threads get what their predicates make together
+  TL_EMU_BARRIER_RED_OR = 16,
+  TL_EMU_BARRIER_RED_POPC = 32
+};
+tl_emu_op_fn tl_emu_op_barrier;
+tl_emu_op_fn tl_emu_op_warp_sync;
+tl_emu_op_fn tl_emu_op_trap;
+tl_emu_op_fn tl_emu_op_exit;
+tl_emu_op_fn tl_emu_op_nanosleep;
+tl_emu_op_fn tl_emu_op_nothing;  // hints
+tl_emu_op_fn tl_emu_op_fence;    // parameter: sides. Only the checker minds: the emulator is sequentially consistent
+
+// Content that nobody wrote (check_undefined.c): only stands for the ops, which retargeting replaces.
+tl_emu_op_fn tl_emu_op_undefined;
+
+// The device's runtime (ops_runtime.c).
+tl_emu_op_fn tl_emu_op_vprintf;
+tl_emu_op_fn tl_emu_op_assertfail;
+
+// Special registers that are no positions, windows of addresses, hints (ops_special.c).
+typedef enum tl_emu_special {
+  TL_EMU_SPECIAL_CLOCK,  // also the nanoseconds of globaltimer
+  TL_EMU_SPECIAL_SMID,
+  TL_EMU_SPECIAL_NSMID,
+  TL_EMU_SPECIAL_NWARPID,
+  TL_EMU_SPECIAL_WARPSIZE,
+  TL_EMU_SPECIAL_GRIDID,
+  TL_EMU_SPECIAL_DYNAMIC_SHARED,
+  TL_EMU_SPECIAL_TOTAL_SHARED,
+  TL_EMU_SPECIAL_EXPLICIT_CLUSTER,
+  TL_EMU_SPECIAL_ACTIVEMASK,
+  TL_EMU_SPECIAL_LANEMASK_EQ,
+  TL_EMU_SPECIAL_LANEMASK_LT,
+  TL_EMU_SPECIAL_LANEMASK_LE,
+  TL_EMU_SPECIAL_LANEMASK_GT,
+  TL_EMU_SPECIAL_LANEMASK_GE
+} tl_emu_special;
+tl_emu_op_fn tl_emu_op_special;
+tl_emu_op_fn tl_emu_op_tile;
+typedef enum tl_emu_space {
+  TL_EMU_SPACE_CONST,
+  TL_EMU_SPACE_GLOBAL,
+  TL_EMU_SPACE_LOCAL,
+  TL_EMU_SPACE_SHARED,
+  TL_EMU_SPACE_CLUSTER
+} tl_emu_space;
+tl_emu_op_fn tl_emu_op_isspacep;
+tl_emu_op_fn tl_emu_op_discard;
+
+// setmaxnreg (ops_registers.c). Parameter: 1 if it takes registers.
+tl_emu_op_fn tl_emu_op_setmaxnreg;
+// Registers of a thread when a kernel begins, from its .maxnreg or, with 0, its .minnctapersm. 0: ptxas knows none.
+uint32_t tl_emu_entry_registers(uint32_t maxnreg, uint32_t blocks_of_sm, uint32_t threads);
+// The block's last thread is about to end: tells of warpgroups that did not execute setmaxnreg together.
+void tl_emu_registers_end_block(const tl_emu_block *block);
+
+// Exchanges within a warp (ops_warp.c).
+typedef enum tl_emu_shuffle {
+  TL_EMU_SHUFFLE_UP,
+  TL_EMU_SHUFFLE_DOWN,
+  TL_EMU_SHUFFLE_BFLY,
+  TL_EMU_SHUFFLE_IDX,
+  TL_EMU_SHUFFLE_PREDICATE = 8  // bit: also gives whether the source lane is in range
+} tl_emu_shuffle;
+tl_emu_op_fn tl_emu_op_shuffle;
+typedef enum tl_emu_vote { TL_EMU_VOTE_ALL, TL_EMU_VOTE_ANY, TL_EMU_VOTE_UNI, TL_EMU_VOTE_BALLOT } tl_emu_vote;
+tl_emu_op_fn tl_emu_op_vote;
+typedef enum tl_emu_redux {
+  TL_EMU_REDUX_ADD,
+  TL_EMU_REDUX_MIN,
+  TL_EMU_REDUX_MAX,
+  TL_EMU_REDUX_UMIN,
+  TL_EMU_REDUX_UMAX,
+  TL_EMU_REDUX_AND,
+  TL_EMU_REDUX_OR,
+  TL_EMU_REDUX_XOR
+} tl_emu_redux;
+tl_emu_op_fn tl_emu_op_redux;
+tl_emu_op_fn tl_emu_op_elect;
+tl_emu_op_fn tl_emu_op_match_any;  // parameter: bytes of the value
+tl_emu_op_fn tl_emu_op_match_all;
+enum { TL_EMU_REDUX_MAX_F32 = 1, TL_EMU_REDUX_ABS = 2, TL_EMU_REDUX_NAN = 4 };  // bits
+tl_emu_op_fn tl_emu_op_redux_f32;
+
+// Matrix fragments (ops_matrix.c, mma.c, mma_sparse.c). Parameter of ldmatrix and stmatrix: number of matrices, plus a
+// bit.
+enum { TL_EMU_MATRIX_TRANS = 8 };
+tl_emu_op_fn tl_emu_op_ldmatrix;
+tl_emu_op_fn tl_emu_op_stmatrix;
+// Parameter of mma: type of A, type of B × 16, and bits.
+typedef enum tl_emu_mma_type {
+  TL_EMU_MMA_F16,
+  TL_EMU_MMA_BF16,
+  TL_EMU_MMA_TF32,
+  TL_EMU_MMA_S8,
+  TL_EMU_MMA_U8,
+  TL_EMU_MMA_S4,
+  TL_EMU_MMA_U4,
+  TL_EMU_MMA_E4M3,
+  TL_EMU_MMA_E5M2,
+  TL_EMU_MMA_AND,  // single bits: what joins the two of a product, which are counted
+  TL_EMU_MMA_XOR
+} tl_emu_mma_type;
+enum {
+  TL_EMU_MMA_HALF_K = 256,     // rows of A and columns of B are 16 bytes, not 32
+  TL_EMU_MMA_8_ROWS = 512,     // A has 8 rows, not 16 (and half of k)
+  TL_EMU_MMA_F16_SUMS = 1024,  // the sums are f16
+  TL_EMU_MMA_SATURATE = 2048
+};
+tl_emu_op_fn tl_emu_op_mma;
+tl_emu_op_fn tl_emu_op_mma_f64;     // parameter: rows × 32 + k
+tl_emu_op_fn tl_emu_op_mma_sparse;  // parameter as of mma; the rows of A that its lanes hold have 16 or 32 bytes
+// m8n8k4 of f16 (mma_quads.c). Parameter: bits.
+enum {
+  TL_EMU_QUADS_COL_A = 1,
+  TL_EMU_QUADS_ROW_B = 2,
+  TL_EMU_QUADS_F16_ADDED = 4,  // else f32
+  TL_EMU_QUADS_F16_SUMS = 8
+};
+tl_emu_op_fn tl_emu_op_mma_quads;
+
+// Asynchronous multiplications by a warpgroup (ops_wgmma.c).
+tl_emu_op_fn tl_emu_op_wgmma;
+tl_emu_op_fn tl_emu_op_wgmma_fence;
+tl_emu_op_fn tl_emu_op_wgmma_commit;
+tl_emu_op_fn tl_emu_op_wgmma_wait;
+tl_emu_op_fn tl_emu_op_wgmma_wait_group;
+// What a name says, for tl_emu_site; to be freed. NULL when it is none of llvm_backend/device/wgmma.h.
+void *tl_emu_wgmma_detail(const char *name);
+// Forgets what earlier blocks in that place left; tells what nobody waited for; frees everything.
+void tl_emu_wgmma_begin_block(tl_emu_block *block);
+void tl_emu_wgmma_end_block(tl_emu_block *block);
+void tl_emu_wgmma_destroy(tl_emu_block *block);
+
+// Asynchronous copies (ops_async.c). Parameter: bytes, plus a bit for the forms with a source size.
+enum { TL_EMU_COPY_ZFILL = 64 };
+tl_emu_op_fn tl_emu_op_cp_async;
+tl_emu_op_fn tl_emu_op_cp_async_pred;  // the same, with a predicate as last operand
+tl_emu_op_fn tl_emu_op_cp_async_commit;
+// Lands the copies among the first `num_issued` of the thread that have not landed.
+void tl_emu_copies_land(tl_emu_fiber *fiber, uint32_t num_issued, const tl_emu_site *site);
+tl_emu_op_fn tl_emu_op_cp_async_wait;
+tl_emu_op_fn tl_emu_op_cp_async_wait_all;
+
+// mbarriers (ops_mbarrier.c) and fence.proxy.async. Parameter: bits.
+enum {
+  TL_EMU_MBARRIER_COUNT = 1,  // the arrival has a count operand
+  TL_EMU_MBARRIER_TX = 2,     // … and one of bytes
+  TL_EMU_MBARRIER_DROP = 4,
+  TL_EMU_MBARRIER_NO_COMPLETE = 8,
+  TL_EMU_MBARRIER_RELAXED = 16,
+  TL_EMU_MBARRIER_PARITY = 32,
+  TL_EMU_MBARRIER_TRY = 64,  // the thread may be suspended
+  TL_EMU_MBARRIER_COMPLETE = 128
+};
+tl_emu_op_fn tl_emu_op_mbarrier_init;
+tl_emu_op_fn tl_emu_op_mbarrier_inval;
+tl_emu_op_fn tl_emu_op_mbarrier_arrive;
+tl_emu_op_fn tl_emu_op_mbarrier_tx;
+tl_emu_op_fn tl_emu_op_mbarrier_wait;
+tl_emu_op_fn tl_emu_op_cp_async_mbarrier;  // parameter: 1 for .noinc
+tl_emu_op_fn tl_emu_op_mbarrier_pending_count;
+tl_emu_op_fn tl_emu_op_fence_proxy_async;
+
+// Clusters (ops_cluster.c). Parameter of the arrival: 1 if it is relaxed.
+tl_emu_op_fn tl_emu_op_cluster_arrive;
+tl_emu_op_fn tl_emu_op_cluster_wait;
+tl_emu_op_fn tl_emu_op_mapa;
+tl_emu_op_fn tl_emu_op_getctarank;
+typedef enum tl_emu_cluster_sreg {
+  TL_EMU_CLUSTER_RANK,
+  TL_EMU_CLUSTER_SIZE,
+  TL_EMU_CLUSTER_CTAID_X,
+  TL_EMU_CLUSTER_CTAID_Y,
+  TL_EMU_CLUSTER_CTAID_Z,
+  TL_EMU_CLUSTER_NCTAID_X,
+  TL_EMU_CLUSTER_NCTAID_Y,
+  TL_EMU_CLUSTER_NCTAID_Z,
+  TL_EMU_CLUSTER_ID_X,
+  TL_EMU_CLUSTER_ID_Y,
+  TL_EMU_CLUSTER_ID_Z,
+  TL_EMU_CLUSTER_NID_X,
+  TL_EMU_CLUSTER_NID_Y,
+  TL_EMU_CLUSTER_NID_Z
+} tl_emu_cluster_sreg;
+tl_emu_op_fn tl_emu_op_cluster_sreg;
+// The running thread ends: the cluster's barrier no longer waits for it.
+void tl_emu_cluster_thread_end(void);
+
+// Tensor copies (ops_tma.c). Parameter: rank, bits, for stores a tl_emu_reduce_op + 1 above the shift.
+enum {
+  TL_EMU_TMA_RANK = 7,    // mask
+  TL_EMU_TMA_IM2COL = 8,  // bit
+  TL_EMU_TMA_CTA = 16,    // bit: the form that stays within the block, also of bulk loads
+  TL_EMU_TMA_REDUCE_SHIFT = 5
+};
+tl_emu_op_fn tl_emu_op_tma_load;
+tl_emu_op_fn tl_emu_op_tma_store;
+tl_emu_op_fn tl_emu_op_tma_prefetch;
+
+// Tensor maps in memory (ops_tensormap.c).
+tl_emu_op_fn tl_emu_op_tensormap_use;
+tl_emu_op_fn tl_emu_op_tensormap_acquire;
+tl_emu_op_fn tl_emu_op_tensormap_replace;  // parameter: a tl_emu_tensormap_field
+
+// Bulk copies and the groups of all bulk operations (ops_bulk.c). Parameter of reductions: tl_emu_reduce_op, and the
+// tl_tensormap_type above the shift; of the wait: 1 if only reads are waited for.
+enum { TL_EMU_BULK_OP = 15, TL_EMU_BULK_TYPE_SHIFT = 4 };
+tl_emu_op_fn tl_emu_op_bulk_load;
+tl_emu_op_fn tl_emu_op_bulk_store;
+tl_emu_op_fn tl_emu_op_bulk_to_cluster;
+tl_emu_op_fn tl_emu_op_bulk_reduce;
+tl_emu_op_fn tl_emu_op_bulk_reduce_cluster;
+tl_emu_op_fn tl_emu_op_bulk_prefetch;
+tl_emu_op_fn tl_emu_op_bulk_commit;
+tl_emu_op_fn tl_emu_op_bulk_wait;
+
+// Conversions and approximate arithmetic (ops_math.c).
+enum { TL_EMU_CVT_BF16 = 1, TL_EMU_CVT_RELU = 2 };
+tl_emu_op_fn tl_emu_op_cvt_pair;
+tl_emu_op_fn tl_emu_op_cvt_to_f8;  // parameter: the tl_dtype
+tl_emu_op_fn tl_emu_op_cvt_from_f8;
+tl_emu_op_fn tl_emu_op_cvt_tf32;
+typedef enum tl_emu_approx {
+  TL_EMU_APPROX_EX2,
+  TL_EMU_APPROX_LG2,
+  TL_EMU_APPROX_RCP,
+  TL_EMU_APPROX_RSQRT,
+  TL_EMU_APPROX_SQRT,
+  TL_EMU_APPROX_TANH,
+  TL_EMU_APPROX_SIN,
+  TL_EMU_APPROX_COS,
+  TL_EMU_APPROX_FTZ = 16  // bit: subnormal operands and results become zero of the same sign
+} tl_emu_approx;
+tl_emu_op_fn tl_emu_op_approx;
+enum { TL_EMU_DP4A_A_SIGNED = 1, TL_EMU_DP4A_B_SIGNED = 2 };
+tl_emu_op_fn tl_emu_op_dp4a;  // parameter: which operands' bytes are signed
+tl_emu_op_fn tl_emu_op_div;   // parameter: TL_EMU_APPROX_FTZ or 0
+
+// Predicated global accesses (ops_memory.c). Parameter: bytes of one element × 16 + number of elements.
+tl_emu_op_fn tl_emu_op_load_pred;
+tl_emu_op_fn tl_emu_op_store_pred;
+typedef enum tl_emu_red_type { TL_EMU_RED_F32 = 1, TL_EMU_RED_F16X2 = 16, TL_EMU_RED_BF16X2 = 32 } tl_emu_red_type;
+tl_emu_op_fn tl_emu_op_red_pred;  // parameter: type + number of floats for F32
+
+// Puts the blame for a fault during the following accesses on `thread` in `site`.
+static inline void tl_emu_access_begin(const tl_emu_site *site, uint32_t thread) {
+  tl_emu_self->access_thread = thread;
+  tl_emu_self->access_site = site;
+  __asm__ volatile("" ::: "memory");
+}
+static inline void tl_emu_access_end(void) {
+  __asm__ volatile("" ::: "memory");
+  tl_emu_self->access_site = NULL;
+}
+
+// Where the running block's part of the window starts: addresses in descriptors are offsets from there.
+static inline const uint8_t *tl_emu_shared_base(void) {
+  const uint8_t *shared = tl_emu_self->context.shared;
+  return shared - (uintptr_t)shared % TL_EMU_BLOCK_STRIDE;
+}
+
+// Whether `pointer` is in the running block's shared memory for `bytes`; used for messages before the hardware would
+// fault.
+static inline bool tl_emu_is_shared(const void *pointer, size_t bytes) {
+  uintptr_t offset = (uintptr_t)pointer - (uintptr_t)tl_emu_self->context.shared;
+  size_t size = tl_emu_self->launch->shared_bytes;
+  return offset < size && bytes <= size - offset;
+}
+
+#endif

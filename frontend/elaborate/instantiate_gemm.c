@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// gemm: operands, shapes and dtypes.
+#include "frontend/elaborate/instantiate_internal.h"
+
+typedef struct gemm_operand {
+  tl_symbol *symbol;
+  const tl_expr *expr;
+  bool transposed;
+  int64_t rows, columns;  // as they enter the product
+} gemm_operand;
+
+static bool report_operand(tl_sema *sema, tl_loc loc, const char *text) {
+  tl_diag_report(sema->diags, TL_DIAG_GEMM_OPERAND, loc, "%s", text);
+  return false;
+}
+
+static bool parse_operand(tl_sema *sema, const tl_expr *expr, gemm_operand *out) {
+  *out = (gemm_operand){.expr = expr};
+  const tl_expr *base = expr;
+  if (expr->kind == TL_EXPR_TRANSPOSE) {
+    out->transposed = true;
+    base = expr->operands[0];
+  }
+  if (base->kind == TL_EXPR_INDEX) {
+    tl_instantiate_not_yet(sema, base->loc, "a slice as operand of gemm");
+    return false;
+  }
+  if (base->kind != TL_EXPR_NAME)
+    return report_operand(sema, expr->loc, "an operand of gemm is a tile's name, or its transposed `X.T`");
+  out->symbol = tl_sema_buffer(sema, base);
+  if (!out->symbol) return false;
+  const tl_type *type = out->symbol->value->type;
+  if (type->rank != 2) {
+    tl_diag *diag =
+        tl_diag_report(sema->diags, TL_DIAG_GEMM_OPERAND, expr->loc, "gemm takes tiles of 2 dims, `%.*s` is %s",
+                       TL_STR_ARG(out->symbol->name), tl_sema_buffer_shape(sema, out->symbol));
+    tl_diag_add_note(sema->diags, diag, out->symbol->loc, "declared here");
+    return false;
+  }
+  out->rows = type->dims[out->transposed ? 1 : 0];
+  out->columns = type->dims[out->transposed ? 0 : 1];
+  return true;
+}
+
+static bool check_scopes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b) {
+  bool ok = true;
+  if (acc->transposed) ok = report_operand(sema, acc->expr->loc, "the accumulator cannot be transposed");
+  if (acc->symbol->value->type->scope != TL_SCOPE_FRAGMENT) {
+    ok = report_operand(sema, acc->expr->loc, "the accumulator of gemm is a fragment");
+  }
+  int a_scope = a->symbol->value->type->scope;
+  if (a_scope == TL_SCOPE_GLOBAL) {
+    ok = report_operand(sema, a->expr->loc,
+                        "gemm reads shared and fragment tiles: copy the tensor's tile to shared first");
+  }
+  if (a_scope == TL_SCOPE_FRAGMENT && a->transposed) {
+    ok = report_operand(sema, a->expr->loc, "a fragment operand cannot be transposed: copy it to a shared tile");
+  }
+  if (b->symbol->value->type->scope != TL_SCOPE_SHARED) {
+    ok = report_operand(sema, b->expr->loc, "the right operand of gemm is a shared tile: copy it to one first");
+  }
+  if (ok && a->symbol == acc->symbol)
+    ok = report_operand(sema, a->expr->loc, "the accumulator cannot be an operand too");
+  return ok;
+}
+
+static const char *operand_text(tl_sema *sema, const gemm_operand *operand) {
+  return tl_sema_expr_text(sema, operand->expr);
+}
+
+// Says which dims clash, and where `.T` would make all agree.
+static bool check_shapes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
+                         tl_loc loc) {
+  if (acc->rows == a->rows && acc->columns == b->columns && a->columns == b->rows) return true;
+  tl_strbuf clashes;
+  tl_strbuf_init(&clashes);
+  if (a->columns != b->rows) {
+    tl_strbuf_appendf(&clashes, "; K of %s is %lld, K of %s is %lld", operand_text(sema, a), (long long)a->columns,
+                      operand_text(sema, b), (long long)b->rows);
+  }
+  if (acc->rows != a->rows) {
+    tl_strbuf_appendf(&clashes, "; M of %s is %lld, M of %s is %lld", operand_text(sema, acc), (long long)acc->rows,
+                      operand_text(sema, a), (long long)a->rows);
+  }
+  if (acc->columns != b->columns) {
+    tl_strbuf_appendf(&clashes, "; N of %s is %lld, N of %s is %lld", operand_text(sema, acc), (long long)acc->columns,
+                      operand_text(sema, b), (long long)b->columns);
+  }
+  int64_t shapes[3][2] = {{acc->rows, acc->columns}, {a->rows, a->columns}, {b->rows, b->columns}};
+  tl_diag *diag =
+      tl_diag_report(sema->diags, TL_DIAG_GEMM_SHAPE, loc, "shapes of gemm disagree: %s %s += %s %s @ %s %s%s",
+                     operand_text(sema, acc), tl_sema_shape_text(sema->arena, shapes[0], 2), operand_text(sema, a),
+                     tl_sema_shape_text(sema->arena, shapes[1], 2), operand_text(sema, b),
+                     tl_sema_shape_text(sema->arena, shapes[2], 2), tl_strbuf_c(&clashes));
+  tl_strbuf_fini(&clashes);
+  for (int flips = 1; flips < 4; ++flips) {
+    int64_t m = flips & 1 ? a->columns : a->rows, ka = flips & 1 ? a->rows : a->columns;
+    int64_t n = flips & 2 ? b->rows : b->columns, kb = flips & 2 ? b->columns : b->rows;
+    if (m != acc->rows || n != acc->columns || ka != kb) continue;
+    if ((flips & 1) && a->symbol->value->type->scope == TL_SCOPE_FRAGMENT) continue;
+    tl_diag_add_hint(sema->diags, diag, "`%.*s%s @ %.*s%s` would fit", TL_STR_ARG(a->symbol->name),
+                     a->transposed != ((flips & 1) != 0) ? ".T" : "", TL_STR_ARG(b->symbol->name),
+                     b->transposed != ((flips & 2) != 0) ? ".T" : "");
+    break;
+  }
+  return false;
+}
+
+static bool is_f8(tl_dtype dtype) {
+  return dtype == TL_DTYPE_F8E4M3 || dtype == TL_DTYPE_F8E5M2;
+}
+
+static bool is_byte(tl_dtype dtype) {
+  return dtype == TL_DTYPE_I8 || dtype == TL_DTYPE_U8;
+}
+
+// What products of two tiles are added up in; the first is what to suggest. NONE: there is no such product.
+static tl_dtype accumulator_of(tl_dtype a, tl_dtype b, tl_dtype *out_other) {
+  *out_other = TL_DTYPE_NONE;
+  if (is_byte(a) && is_byte(b)) return TL_DTYPE_I32;
+  if (is_f8(a) && is_f8(b)) return TL_DTYPE_F32;
+  if (a != b) return TL_DTYPE_NONE;
+  if (a == TL_DTYPE_F16) *out_other = TL_DTYPE_F16;
+  if (a == TL_DTYPE_F16 || a == TL_DTYPE_BF16 || a == TL_DTYPE_TF32 || a == TL_DTYPE_F32) return TL_DTYPE_F32;
+  return a == TL_DTYPE_F64 ? TL_DTYPE_F64 : TL_DTYPE_NONE;
+}
+
+static bool check_dtypes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
+                         tl_loc loc) {
+  tl_dtype dtype = a->symbol->value->type->dtype, other = b->symbol->value->type->dtype, second;
+  tl_dtype result = acc->symbol->value->type->dtype, first = accumulator_of(dtype, other, &second);
+  if (first == TL_DTYPE_NONE && dtype != other) {
+    tl_diag *diag =
+        tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, loc, "`%s` is %s but `%s` is %s: gemm takes two of one dtype",
+                       operand_text(sema, a), tl_dtype_name(dtype), operand_text(sema, b), tl_dtype_name(other));
+    tl_diag_add_hint(sema->diags, diag,
+                     "convert one while copying it to its tile (only f8e4m3 with f8e5m2 and i8 with u8 may differ)");
+    return false;
+  }
+  if (first == TL_DTYPE_NONE) {
+    tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, loc, "gemm does not multiply tiles of %s", tl_dtype_name(dtype));
+    return false;
+  }
+  if (result == first || (second != TL_DTYPE_NONE && result == second)) return true;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, acc->expr->loc,
+                                 "products of %s are added up in %s%s%s, not in %s", tl_dtype_name(dtype),
+                                 tl_dtype_name(first), second == TL_DTYPE_NONE ? "" : " or ",
+                                 second == TL_DTYPE_NONE ? "" : tl_dtype_name(second), tl_dtype_name(result));
+  tl_diag_add_note(sema->diags, diag, acc->symbol->loc, "the accumulator is declared here");
+  return false;
+}
+
+// The option `accumulate`, which products of 8-bit floats take; -1 after an error.
+static int accumulate_option(tl_sema *sema, const tl_stmt *stmt, const gemm_operand *a) {
+  const tl_option *option = tl_instantiate_option(stmt, "accumulate");
+  int value = tl_instantiate_enum_option(sema, stmt, "accumulate", TL_IR_ENUM_ACCUMULATE, TL_ACCUMULATE_PROMOTED);
+  if (!option || value < 0 || is_f8(a->symbol->value->type->dtype)) return value;
+  tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->loc,
+                 "`accumulate` is for products of f8e4m3 and f8e5m2; `%s` is %s", operand_text(sema, a),
+                 tl_dtype_name(a->symbol->value->type->dtype));
+  return -1;
+}
+
+void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, "`gemm`")) return;
+  const tl_assign *assign = &stmt->assign;
+  bool is_clear = tl_str_is(assign->op, "=");
+  if (assign->num_targets != 1 || !(is_clear || tl_str_is(assign->op, "+=")) || assign->value->kind != TL_EXPR_BINARY ||
+      assign->value->op != TL_EXPR_OP_MATMUL) {
+    report_operand(sema, assign->loc, "gemm is written `acc += A @ B` or `acc = A @ B`");
+    return;
+  }
+  gemm_operand acc, a, b;
+  bool ok = parse_operand(sema, assign->targets[0], &acc);
+  ok = parse_operand(sema, assign->value->operands[0], &a) && ok;
+  ok = parse_operand(sema, assign->value->operands[1], &b) && ok;
+  int policy = tl_instantiate_enum_option(sema, stmt, "policy", TL_IR_ENUM_POLICY, TL_POLICY_SQUARE);
+  int mma = tl_instantiate_enum_option(sema, stmt, "mma", TL_IR_ENUM_MMA, TL_MMA_AUTO);
+  if (mma == TL_MMA_WGMMA) {
+    tl_instantiate_not_yet(sema, tl_instantiate_option(stmt, "mma")->loc, "`mma: wgmma`");
+    ok = false;
+  }
+  if (!ok || policy < 0 || mma < 0 || !check_scopes(sema, &acc, &a, &b)) return;
+  ok = check_shapes(sema, &acc, &a, &b, assign->loc);
+  ok = check_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;
+  int accumulate = ok ? accumulate_option(sema, stmt, &a) : -1;
+  if (accumulate < 0) return;
+  sema->builder.loc = stmt->loc;
+  tl_group groups[3] = {TL_GROUP_OF(acc.symbol->value), TL_GROUP_OF(a.symbol->value), TL_GROUP_OF(b.symbol->value)};
+  tl_op *op = tl_build(&sema->builder, TL_OP_GEMM, groups, NULL, 0);
+  if (a.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_A);
+  if (b.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_B);
+  if (is_clear) tl_op_set_unit(sema->module, op, TL_ATTR_CLEAR);
+  if (mma != TL_MMA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_MMA, mma);
+  if (accumulate != TL_ACCUMULATE_PROMOTED) tl_op_set_int(sema->module, op, TL_ATTR_ACCUMULATE, accumulate);
+  if (tl_instantiate_option(stmt, "policy")) tl_op_set_int(sema->module, op, TL_ATTR_POLICY, policy);
+}

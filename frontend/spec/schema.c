@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "frontend/spec/schema.h"
+
+#include "frontend/expr/suggest.h"
+
+static const tl_schema_key keys[] = {
+#define TL_SCHEMA_KEY(place, key, state) {TL_SCHEMA_##place, key, TL_SCHEMA_##state},
+#include "frontend/spec/schema.def"
+};
+
+static const tl_schema_stmt statements[] = {
+#define TL_SCHEMA_STMT(key, kind, state, form) {key, TL_STMT_##kind, TL_SCHEMA_##state, form},
+#include "frontend/spec/schema.def"
+};
+
+enum { OPTIONAL, REQUIRED };
+
+static const tl_schema_option options[] = {
+#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices) \
+  {statement, option, TL_SCHEMA_FORM_##form, need == REQUIRED, TL_SCHEMA_##state, choices},
+#include "frontend/spec/schema.def"
+};
+
+enum {
+  NUM_KEYS = sizeof(keys) / sizeof(keys[0]),
+  NUM_STATEMENTS = sizeof(statements) / sizeof(statements[0]),
+  NUM_OPTIONS = sizeof(options) / sizeof(options[0])
+};
+
+const tl_schema_key *tl_schema_find_key(tl_schema_place place, tl_str key) {
+  for (size_t i = 0; i < NUM_KEYS; i++)
+    if (keys[i].place == place && tl_str_is(key, keys[i].key)) return &keys[i];
+  return NULL;
+}
+
+const tl_schema_stmt *tl_schema_find_stmt(tl_str key) {
+  for (size_t i = 0; i < NUM_STATEMENTS; i++)
+    if (tl_str_is(key, statements[i].key)) return &statements[i];
+  return NULL;
+}
+
+static bool belongs_to(const tl_schema_option *option, const tl_schema_stmt *statement) {
+  return tl_str_is(tl_str_from(option->statement), statement->key);
+}
+
+const tl_schema_option *tl_schema_find_option(const tl_schema_stmt *statement, tl_str option) {
+  for (size_t i = 0; i < NUM_OPTIONS; i++)
+    if (belongs_to(&options[i], statement) && tl_str_is(option, options[i].option)) return &options[i];
+  return NULL;
+}
+
+const tl_schema_option *tl_schema_required_option(const tl_schema_stmt *statement, size_t index) {
+  for (size_t i = 0; i < NUM_OPTIONS; i++)
+    if (belongs_to(&options[i], statement) && options[i].required && index-- == 0) return &options[i];
+  return NULL;
+}
+
+const char *tl_schema_suggest_key(tl_schema_place place, tl_str word) {
+  const char *candidates[NUM_KEYS];
+  size_t len = 0;
+  for (size_t i = 0; i < NUM_KEYS; i++)
+    if (keys[i].place == place) candidates[len++] = keys[i].key;
+  return tl_suggest(word, candidates, len);
+}
+
+const char *tl_schema_suggest_stmt(tl_str word) {
+  const char *candidates[NUM_STATEMENTS];
+  for (size_t i = 0; i < NUM_STATEMENTS; i++) candidates[i] = statements[i].key;
+  return tl_suggest(word, candidates, NUM_STATEMENTS);
+}
+
+const char *tl_schema_suggest_option(const tl_schema_stmt *statement, tl_str word) {
+  const char *candidates[NUM_OPTIONS];
+  size_t len = 0;
+  for (size_t i = 0; i < NUM_OPTIONS; i++)
+    if (belongs_to(&options[i], statement)) candidates[len++] = options[i].option;
+  return tl_suggest(word, candidates, len);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The spec model as canonical spec YAML: reading it back and printing again gives the same text. Macros are printed
+// as written, those of included files among the file's; what is refused for now is not part of the model.
+#include <string.h>
+
+#include "frontend/spec/spec_internal.h"
+
+void tl_spec_print_indent(int indent, tl_strbuf *out) {
+  for (int i = 0; i < indent; i++) tl_strbuf_append_char(out, ' ');
+}
+
+// Whether YAML reads the text as it stands as one plain scalar with this very text.
+static bool is_plain(tl_str text) {
+  if (!text.len || strchr("!&*{}[],#|>@`\"'%?", text.data[0])) return false;
+  if (text.data[0] == '-' && (text.len == 1 || text.data[1] == ' ' || text.data[1] == '-')) return false;
+  if (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == ':' || text.data[0] == ' ' || text.data[0] == ':')
+    return false;
+  for (size_t i = 0; i < text.len; i++) {
+    char c = text.data[i], next = i + 1 < text.len ? text.data[i + 1] : '\0';
+    if ((unsigned char)c < 0x20 || (unsigned char)c >= 0x7F) return false;
+    if ((c == ':' && next == ' ') || (c == ' ' && next == '#')) return false;
+  }
+  return true;
+}
+
+void tl_spec_print_value(tl_str text, tl_strbuf *out) {
+  if (is_plain(text))
+    tl_strbuf_append(out, text);
+  else
+    tl_strbuf_append_json(out, text);
+}
+
+static void print_expr_value(const tl_expr *value, tl_strbuf *out) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_expr_print(value, &text);
+  tl_spec_print_value(tl_strbuf_view(&text), out);
+  tl_strbuf_fini(&text);
+}
+
+void tl_spec_print_expr(const char *key, const tl_expr *value, int indent, tl_strbuf *out) {
+  if (!value) return;
+  tl_spec_print_indent(indent, out);
+  tl_strbuf_appendf(out, "%s: ", key);
+  print_expr_value(value, out);
+  tl_strbuf_append_char(out, '\n');
+}
+
+static void print_key(tl_str key, int indent, tl_strbuf *out) {
+  tl_spec_print_indent(indent, out);
+  tl_strbuf_append(out, key);
+  tl_strbuf_append_c(out, ": ");
+}
+
+void tl_spec_print_list(tl_expr *const *items, uint32_t len, tl_strbuf *out) {
+  for (uint32_t i = 0; i < len; i++) {
+    if (i) tl_strbuf_append_c(out, ", ");
+    tl_expr_print(items[i], out);
+  }
+}
+
+static void print_type(const tl_expr *dtype, tl_expr *const *dims, uint32_t num_dims, tl_strbuf *out) {
+  tl_expr_print(dtype, out);
+  if (!num_dims) return;
+  tl_strbuf_append_char(out, '[');
+  tl_spec_print_list(dims, num_dims, out);
+  tl_strbuf_append_char(out, ']');
+}
+
+static void print_params(const tl_kernel_spec *kernel, tl_strbuf *out) {
+  if (kernel->num_params) tl_strbuf_append_c(out, "params:\n");
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const tl_param *param = &kernel->params[i];
+    print_key(param->name, 2, out);
+    switch (param->kind) {
+      case TL_PARAM_VALUE:
+        print_expr_value(param->value, out);
+        break;
+      case TL_PARAM_AUTO:
+        tl_strbuf_append_c(out, "auto");
+        break;
+      case TL_PARAM_DYNAMIC:
+        tl_strbuf_append_c(out, "dynamic");
+        if (!param->divisor) break;
+        tl_strbuf_append_char(out, '(');
+        tl_expr_print(param->divisor, out);
+        tl_strbuf_append_char(out, ')');
+        break;
+    }
+    tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_named(const char *section, const tl_named_expr *items, uint32_t len, tl_strbuf *out) {
+  if (len) tl_strbuf_appendf(out, "%s:\n", section);
+  for (uint32_t i = 0; i < len; i++) {
+    print_key(items[i].name, 2, out);
+    print_expr_value(items[i].value, out);
+    tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_args(const tl_kernel_spec *kernel, tl_strbuf *out) {
+  if (kernel->num_args) tl_strbuf_append_c(out, "args:\n");
+  for (uint32_t i = 0; i < kernel->num_args; i++) {
+    const tl_arg *arg = &kernel->args[i];
+    print_key(arg->name, 2, out);
+    switch (arg->access) {
+      case TL_ARG_IN:
+        tl_strbuf_append_c(out, "in ");
+        break;
+      case TL_ARG_OUT:
+        tl_strbuf_append_c(out, "out ");
+        break;
+      case TL_ARG_INOUT:
+        tl_strbuf_append_c(out, "inout ");
+        break;
+    }
+    print_type(arg->dtype, arg->dims, arg->num_dims, out);
+    if (arg->strides) {
+      tl_strbuf_append_c(out, " strides(");
+      tl_spec_print_list(arg->strides, arg->num_strides, out);
+      tl_strbuf_append_char(out, ')');
+    }
+    if (arg->align) {
+      tl_strbuf_append_c(out, " align(");
+      tl_expr_print(arg->align, out);
+      tl_strbuf_append_char(out, ')');
+    }
+    tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_views(const tl_kernel_spec *kernel, tl_strbuf *out) {
+  const tl_view *views = kernel->chain ? kernel->chain->views : kernel->views;
+  uint32_t num_views = kernel->chain ? kernel->chain->num_views : kernel->num_views;
+  if (num_views) tl_strbuf_append_c(out, "views:\n");
+  for (uint32_t i = 0; i < num_views; i++) {
+    const tl_view *view = &views[i];
+    print_key(view->name, 2, out);
+    tl_strbuf_append(out, view->base);
+    tl_strbuf_append_c(out, " as ");
+    print_type(view->dtype, view->dims, view->num_dims, out);
+    tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_requires(const tl_kernel_spec *kernel, tl_strbuf *out) {
+  if (kernel->num_requires) tl_strbuf_append_c(out, "requires:\n");
+  for (uint32_t i = 0; i < kernel->num_requires; i++) {
+    tl_strbuf_append_c(out, "  - ");
+    print_expr_value(kernel->requires_[i], out);
+    tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_tiles(const tl_kernel_spec *kernel, int scope, const char *section, tl_strbuf *out) {
+  bool first = true;
+  for (uint32_t i = 0; i < kernel->num_tiles; i++) {
+    const tl_tile_decl *tile = &kernel->tiles[i];
+    if ((int)tile->scope != scope) continue;
+    if (first) tl_strbuf_appendf(out, "%s:\n", section);
+    first = false;
+    print_key(tile->name, 2, out);
+    print_type(tile->dtype, tile->dims, tile->num_dims, out);
+    if (tile->layout) {
+      tl_strbuf_append_c(out, " layout ");
+      tl_expr_print(tile->layout, out);
+    }
+    tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
+  tl_strbuf_appendf(out, "%s: %.*s\n", kernel->chain ? "chain" : "kernel", TL_STR_ARG(kernel->name));
+  if (kernel->doc.len) {
+    tl_strbuf_append_c(out, "doc: ");
+    tl_spec_print_value(kernel->doc, out);
+    tl_strbuf_append_char(out, '\n');
+  }
+  if (kernel->target.len) {
+    tl_strbuf_append_c(out, "target: ");
+    tl_spec_print_value(kernel->target, out);
+    tl_strbuf_append_char(out, '\n');
+  }
+  print_params(kernel, out);
+  print_named("let", kernel->lets, kernel->num_lets, out);
+  print_args(kernel, out);
+  print_views(kernel, out);
+  print_requires(kernel, out);
+  print_named("grid", kernel->grid, kernel->num_grid, out);
+  tl_spec_print_expr("threads", kernel->threads, 0, out);
+  if (kernel->chain) tl_spec_print_chain(kernel->chain, out);
+  if (kernel->raster_panel || (kernel->raster_order.len && !tl_str_is(kernel->raster_order, "row"))) {
+    tl_strbuf_append_c(out, "rasterize:\n");
+    tl_spec_print_expr("panel", kernel->raster_panel, 2, out);
+    tl_strbuf_appendf(out, "  order: %.*s\n", TL_STR_ARG(kernel->raster_order));
+  }
+  tl_spec_print_expr("persistent", kernel->persistent, 0, out);
+  tl_spec_print_expr("fast_math", kernel->fast_math, 0, out);
+  print_tiles(kernel, TL_TILE_SHARED, "shared", out);
+  print_tiles(kernel, TL_TILE_FRAGMENT, "fragment", out);
+  print_tiles(kernel, TL_TILE_LOCAL, "local", out);
+  tl_spec_print_macros(&kernel->macros, out);
+  if (kernel->body.len) {
+    tl_strbuf_append_c(out, "body:\n");
+    tl_spec_print_body(&kernel->body, 2, out);
+  }
+  if (kernel->check.present) tl_spec_print_check(&kernel->check, out);
+  if (kernel->bench.present) tl_spec_print_bench(&kernel->bench, out);
+  if (kernel->tune.present) tl_spec_print_tune(&kernel->tune, out);
+}
+
+void tl_spec_print(const tl_spec *spec, tl_strbuf *out) {
+  size_t start = out->len;
+  tl_spec_print_macros(&spec->macros, out);
+  for (uint32_t i = 0; i < spec->num_kernels; i++) {
+    if (out->len > start) tl_strbuf_append_c(out, "---\n");
+    print_kernel(&spec->kernels[i], out);
+  }
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "harness/check/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/data/compare.h"
+#include "harness/data/file.h"
+#include "harness/data/npy.h"
+#include "harness/reference/reference.h"
+
+typedef struct checker {
+  const tl_kernel_spec *kernel;
+  const tl_check_options *options;
+  const tl_sources *sources;
+  tl_diags *diags;
+  tl_check_summary *summary;
+  tl_compiled *compiled;
+  tl_arena arena;
+  // The kernel of the previous case is used again when only run-time values differ.
+  char *compiled_key;     // Owned.
+  tl_run_kernel *loaded;  // Owned.
+} checker;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void say(const checker *c, tl_strbuf *line) {
+  if (c->options->print) c->options->print(c->options->user, tl_strbuf_c(line));
+  tl_strbuf_clear(line);
+}
+
+static void print_bindings(tl_bindings bindings, tl_strbuf *out) {
+  tl_strbuf_append_char(out, '{');
+  for (uint32_t i = 0; i < bindings.len; i++) {
+    tl_strbuf_appendf(out, "%s%.*s: ", i ? ", " : "", TL_STR_ARG(bindings.items[i].name));
+    tl_expr_print(bindings.items[i].value, out);
+  }
+  tl_strbuf_append_char(out, '}');
+}
+
+// ---- one case
+
+// Compiles and loads; keeps the kernel of the case before when the compile would be the same.
+static tl_status compile_case(checker *c, tl_bindings bindings) {
+  tl_strbuf key;
+  tl_strbuf_init(&key);
+  print_bindings(bindings, &key);
+  if (c->compiled_key && strcmp(c->compiled_key, tl_strbuf_c(&key)) == 0) {
+    tl_strbuf_fini(&key);
+    return TL_OK;
+  }
+  free(c->compiled_key);
+  c->compiled_key = NULL;
+  tl_run_kernel_destroy(c->loaded);
+  c->loaded = NULL;
+  tl_compile_request request = tl_compile_request_default(c->kernel);
+  request.bindings = bindings;
+  request.scheduled = c->options->scheduled;
+  request.target = c->options->target ? c->options->target : tl_run_device_target(c->options->device);
+  tl_compiled_fini(c->compiled);
+  tl_status status = tl_compile(&request, c->sources, c->diags, c->compiled);
+  if (!status) status = tl_run_kernel_load(c->options->device, c->compiled, &c->loaded);
+  if (!status) c->compiled_key = strdup(tl_strbuf_c(&key));
+  tl_strbuf_fini(&key);
+  return status;
+}
+
+static tl_status add_argument_values(tl_reference *reference, const tl_run_args *args) {
+  for (uint32_t i = 0; i < args->len; i++) {
+    // The spec's own text outlives the arguments.
+    tl_str name = {0};
+    for (uint32_t a = 0; a < reference->kernel->num_args; a++) {
+      if (tl_str_is(reference->kernel->args[a].name, args->items[i].name)) name = reference->kernel->args[a].name;
+    }
+    TL_TRY(tl_reference_set(reference, name, &args->items[i].array));
+  }
+  return tl_reference_add_views(reference);
+}
+
+// What `derive` assigns to arguments is rounded to their dtypes, as every input is.
+tl_status tl_check_derive_inputs(tl_reference *reference, tl_run_args *args) {
+  TL_TRY(add_argument_values(reference, args));
+  const tl_check *check = &reference->kernel->check;
+  TL_TRY(tl_reference_run(reference, check->derive, check->num_derive));
+  for (size_t i = 0; i < reference->buffers.len; i++) {
+    tl_reference_buffer *buffer = reference->buffers.items[i];
+    tl_run_arg *arg = buffer->is_assigned ? tl_run_args_find(args, buffer->name) : NULL;
+    buffer->is_assigned = false;
+    if (!arg) continue;
+    tl_reference_get(buffer, &arg->array);
+    TL_TRY(tl_reference_set(reference, buffer->name, &arg->array));
+  }
+  return TL_OK;
+}
+
+static void dump(const checker *c, uint32_t number, const char *what, const char *name, const tl_array *array) {
+  tl_strbuf path;
+  tl_strbuf_init(&path);
+  tl_strbuf_appendf(&path, "%s/%.*s.case%u.%s.%s.npy", c->options->dump_dir, TL_STR_ARG(c->kernel->name), number, name,
+                    what);
+  tl_status status = tl_npy_write(tl_strbuf_c(&path), array);
+  if (status) {
+    tl_strbuf_clear(&path);
+    tl_strbuf_appendf(&path, "  cannot dump: %s", tl_status_message(status));
+    say(c, &path);
+  }
+  tl_status_free(status);
+  tl_strbuf_fini(&path);
+}
+
+static void dump_case(const checker *c, uint32_t number, const tl_run_args *args, const tl_reference *reference) {
+  tl_status made = tl_file_make_directory(c->options->dump_dir);
+  if (made) {
+    tl_strbuf line;
+    tl_strbuf_init(&line);
+    tl_strbuf_appendf(&line, "  cannot dump: %s", tl_status_message(made));
+    say(c, &line);
+    tl_strbuf_fini(&line);
+    tl_status_free(made);
+    return;
+  }
+  for (uint32_t i = 0; i < args->len; i++) {
+    const tl_run_arg *arg = &args->items[i];
+    dump(c, number, arg->access == 0 ? "in" : "out", arg->name, &arg->array);
+    const tl_reference_buffer *buffer = arg->access ? tl_reference_find(reference, tl_str_from(arg->name)) : NULL;
+    tl_array wanted;
+    if (!buffer) continue;
+    tl_status status =
+        tl_array_init(&wanted, buffer->is_float ? TL_DTYPE_F64 : TL_DTYPE_I64, buffer->rank, buffer->dims);
+    if (!status) {
+      tl_reference_get(buffer, &wanted);
+      dump(c, number, "reference", arg->name, &wanted);
+      tl_array_fini(&wanted);
+    }
+    tl_status_free(status);
+  }
+}
+
+// `label` stands before each output: which of several runs of the case it is of.
+static tl_status compare_outputs(const checker *c, const tl_case *one_case, const tl_env *env, const tl_run_args *args,
+                                 const tl_reference *reference, const char *label, bool *out_failed) {
+  tl_strbuf line;
+  tl_strbuf_init(&line);
+  tl_status status = TL_OK;
+  for (uint32_t i = 0; !status && i < args->len; i++) {
+    const tl_run_arg *arg = &args->items[i];
+    tl_str name = tl_str_from(arg->name);
+    if (arg->access == 0 || tl_check_is_unchecked(&c->kernel->check, name)) continue;
+    const tl_reference_buffer *buffer = tl_reference_find(reference, name);
+    double rtol, atol;
+    status = tl_check_tolerance(c->kernel, one_case, env, name, c->diags, &rtol, &atol);
+    if (status || !buffer) break;
+    tl_compare_result result;
+    if (buffer->is_float) {
+      tl_compare_float(&arg->array, buffer->values, rtol, atol, &result);
+    } else {
+      tl_compare_int(&arg->array, buffer->values, rtol, atol, &result);
+    }
+    if (result.num_failed) *out_failed = true;
+    tl_strbuf_appendf(&line, "  %s%s", label, result.num_failed ? "FAILED " : "");
+    tl_compare_print(&result, arg->name, &arg->array, &line);
+    say(c, &line);
+  }
+  tl_strbuf_fini(&line);
+  return status;
+}
+
+typedef struct case_run {
+  uint32_t number;
+  const tl_case *one_case;
+  tl_bindings compile_bindings, all_bindings;
+  tl_env env;
+  tl_run_args args;
+  tl_reference reference;
+} case_run;
+
+// Outputs hold zeros and inout arguments their inputs again, for another run of the same case.
+static tl_status run_and_compare(checker *c, case_run *run, const char *label, bool *out_failed) {
+  tl_mbinding *dynamics;
+  size_t num_dynamics;
+  tl_check_dynamics(&c->arena, &run->env, &dynamics, &num_dynamics);
+  TL_TRY(tl_run_launch(c->options->device, c->loaded, &run->args, dynamics, num_dynamics));
+  TL_TRY(compare_outputs(c, run->one_case, &run->env, &run->args, &run->reference, label, out_failed));
+  if (*out_failed && c->options->dump_dir) dump_case(c, run->number, &run->args, &run->reference);
+  return TL_OK;
+}
+
+static tl_status copy_args(const tl_run_args *from, tl_run_args *to) {
+  for (uint32_t i = 0; i < from->len; i++) {
+    if (from->items[i].access == 2)
+      memcpy(to->items[i].array.data, from->items[i].array.data, from->items[i].array.bytes);
+  }
+  return TL_OK;
+}
+
+// Whether an access is in bounds depends on the case's params: says which case the new warnings are about.
+static void name_case(const checker *c, const tl_case *one_case, size_t num_before) {
+  if (!one_case || !one_case->num_overrides) return;
+  for (size_t i = num_before; i < c->diags->list.len; i++) {
+    tl_diag *diag = c->diags->list.items[i];
+    if (!strcmp(tl_diag_group(diag->code), "bounds"))
+      tl_diag_add_note(c->diags, diag, one_case->loc, "with the params of this case");
+  }
+}
+
+static tl_status prepare(checker *c, case_run *run) {
+  if (!tl_env_create(&c->arena, c->kernel, run->all_bindings, true, c->diags, &run->env)) {
+    return tl_status_make(TL_STATUS_DIAGNOSTICS, "the case has errors");
+  }
+  size_t num_before = c->diags->list.len;
+  TL_TRY(compile_case(c, run->compile_bindings));
+  name_case(c, run->one_case, num_before);
+  TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &run->args));
+  tl_input_request inputs = {.kernel = c->kernel,
+                             .one_case = run->one_case,
+                             .inputs = c->options->inputs,
+                             .num_inputs = c->options->num_inputs,
+                             .env = &run->env,
+                             .directory = c->options->directory,
+                             .kernel_name = c->kernel->name,
+                             .seed = c->options->seed};
+  TL_TRY(tl_check_make_inputs(&inputs, c->diags, &run->args));
+  for (uint32_t i = 0; i < run->args.len; i++) TL_TRY(tl_run_arg_share_elements(&run->args.items[i]));
+  tl_reference_init(&run->reference, c->kernel, &run->env, c->diags);
+  TL_TRY(tl_check_derive_inputs(&run->reference, &run->args));
+  return tl_reference_run(&run->reference, c->kernel->check.reference, c->kernel->check.num_reference);
+}
+
+static tl_status run_case(checker *c, case_run *run, bool *out_failed) {
+  TL_TRY(prepare(c, run));
+  bool twice = c->options->both_landings && !tl_run_device_is_gpu(c->options->device);
+  if (!twice) return run_and_compare(c, run, "", out_failed);
+  tl_run_args again;
+  TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &again));
+  tl_status status = copy_args(&run->args, &again);
+  tl_run_device_set_landing(c->options->device, TL_LANDING_LATE);
+  if (!status) status = run_and_compare(c, run, "late: ", out_failed);
+  tl_run_device_set_landing(c->options->device, TL_LANDING_EARLY);
+  if (!status) status = copy_args(&again, &run->args);
+  if (!status) status = run_and_compare(c, run, "early: ", out_failed);
+  tl_run_args_fini(&again);
+  return status;
+}
+
+// Failures that say something about the case; others end the whole check.
+static bool is_case_failure(tl_status status) {
+  tl_status_code code = tl_status_code_of(status);
+  return code == TL_STATUS_CHECK_FAILED || code == TL_STATUS_DRIVER || code == TL_STATUS_INVALID_ARGUMENT;
+}
+
+static tl_status check_case(checker *c, uint32_t number, const tl_case *one_case, uint32_t total) {
+  case_run run = {.number = number, .one_case = one_case};
+  double start = now();
+  bool failed = false;
+  tl_strbuf line;
+  tl_strbuf_init(&line);
+  tl_check_case_bindings(&c->arena, c->kernel, c->options->bindings, one_case, &run.compile_bindings,
+                         &run.all_bindings);
+  tl_strbuf_appendf(&line, "case %u of %u ", number, total);
+  print_bindings(run.all_bindings, &line);
+  say(c, &line);
+  tl_status status = run_case(c, &run, &failed);
+  if (status && is_case_failure(status)) {
+    failed = true;
+    tl_strbuf_appendf(&line, "  FAILED: %s", tl_status_message(status));
+    tl_status_free(status);
+    status = TL_OK;
+  } else if (!status) {
+    tl_strbuf_appendf(&line, "  %s (%.2f s)", failed ? "FAILED" : "passed", now() - start);
+  } else {
+    tl_strbuf_append_c(&line, "  stopped");
+  }
+  say(c, &line);
+  tl_strbuf_fini(&line);
+  c->summary->num_cases++;
+  c->summary->num_failed += failed || status;
+  tl_reference_fini(&run.reference);
+  tl_run_args_fini(&run.args);
+  return status;
+}
+
+static bool is_wanted(const tl_check_options *options, uint32_t number) {
+  for (uint32_t i = 0; i < options->num_cases; i++) {
+    if (options->cases[i] == number) return true;
+  }
+  return options->num_cases == 0;
+}
+
+tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *options, const tl_sources *sources,
+                       tl_diags *diags, tl_check_summary *out, tl_compiled *out_compiled) {
+  *out = (tl_check_summary){0};
+  *out_compiled = (tl_compiled){0};
+  checker c = {.kernel = kernel,
+               .options = options,
+               .sources = sources,
+               .diags = diags,
+               .summary = out,
+               .compiled = out_compiled};
+  if (!kernel->check.present) {
+    return tl_status_make(TL_STATUS_NOT_FOUND, "'%.*s' has no check section", TL_STR_ARG(kernel->name));
+  }
+  tl_check_coverage(kernel, diags);
+  if (tl_diags_has_errors(diags)) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the check section has errors");
+  tl_arena_init(&c.arena);
+  // Without cases the params as they stand are the one case.
+  uint32_t total = kernel->check.num_cases > 0 ? kernel->check.num_cases : 1;
+  tl_status status = TL_OK;
+  for (uint32_t i = 0; !status && i < total; i++) {
+    if (!is_wanted(options, i + 1)) continue;
+    status = check_case(&c, i + 1, kernel->check.num_cases > 0 ? &kernel->check.cases[i] : NULL, total);
+  }
+  if (!status && out->num_cases == 0)
+    status = tl_status_make(TL_STATUS_NOT_FOUND, "there is no such case: the spec has %u", total);
+  tl_run_kernel_destroy(c.loaded);
+  free(c.compiled_key);
+  tl_arena_fini(&c.arena);
+  if (!status && out->num_failed) {
+    status = tl_status_make(TL_STATUS_CHECK_FAILED, "%u of %u cases failed", out->num_failed, out->num_cases);
+  }
+  return status;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "harness/device/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/text/text.h"
+#include "support/status.h"
+
+tl_compile_request tl_compile_request_default(const tl_kernel_spec *kernel) {
+  return (tl_compile_request){.kernel = kernel, .passes = {.pass_limit = -1}, .backend = {.opt_level = 3}};
+}
+
+// The document that says the target: a kernel or chain itself, else the first step that does. NULL: none.
+static const tl_kernel_spec *with_target(const tl_kernel_spec *kernel) {
+  if (kernel->target.len) return kernel;
+  const tl_kernel_spec *found = NULL;
+  for (uint32_t i = 0; !found && kernel->chain && i < kernel->chain->num_steps; i++)
+    found = kernel->chain->steps[i].kernel ? with_target(kernel->chain->steps[i].kernel) : NULL;
+  return found;
+}
+
+const tl_target *tl_compile_target(const tl_compile_request *request, tl_diags *diags) {
+  if (request->target) return request->target;
+  const tl_kernel_spec *kernel = with_target(request->kernel);
+  tl_str name = kernel ? kernel->target : TL_STR("sm_80");
+  const tl_target *target = tl_target_find(name);
+  if (!target) {
+    const char *reason = tl_target_refusal(name);
+    tl_diag_report(diags, TL_DIAG_CHECK_VALUE, kernel->target_loc, "%s target `%.*s`%s%s",
+                   reason ? "refused" : "unknown", TL_STR_ARG(name), reason ? ": " : "", reason ? reason : "");
+  }
+  return target;
+}
+
+// What a stage says that failed: errors in the list, or none, which would be a bug of that stage.
+static tl_status failed(const tl_diags *diags, const char *stage) {
+  if (tl_diags_has_errors(diags)) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the spec has errors");
+  return tl_status_make(TL_STATUS_INTERNAL, "%s failed without a diagnostic", stage);
+}
+
+static bool stops_early(const tl_pass_options *passes) {
+  return passes->stop_after || passes->passes || passes->pass_limit >= 0;
+}
+
+// A kernel, for `out->target`.
+static tl_status compile_kernel(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
+                                tl_compiled *out) {
+  out->tile = tl_instantiate(request->kernel, request->bindings, out->target, sources, diags);
+  if (!out->tile || tl_diags_has_errors(diags)) return failed(diags, "instantiation");
+  TL_TRY(tl_passes_run(out->tile, out->target, &request->passes, diags));
+  if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");
+  if (stops_early(&request->passes)) return TL_OK;
+  if (request->scheduled.run) request->scheduled.run(out->tile, request->scheduled.user);
+  tl_backend_options backend = request->backend;
+  if (backend.doc.len == 0) backend.doc = request->kernel->doc;
+  TL_TRY(tl_backend_create(out->tile, out->target, &backend, diags, &out->backend));
+  return tl_diags_has_errors(diags) ? failed(diags, "the backend") : TL_OK;
+}
+
+// What a step gives dynamic params that its kernel turned out not to need is left out.
+static tl_status drop_unneeded(tl_chain_plan *plan, const tl_compiled *parts) {
+  for (uint32_t s = 0; s < plan->chain.num_steps; s++) {
+    tl_manifest_step *step = &plan->chain.steps[s];
+    const tl_manifest *manifest;
+    TL_TRY(tl_backend_manifest(parts[step->kernel].backend, &manifest));
+    const tl_manifest_kernel *kernel = &manifest->kernels[0];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < step->num_given; i++) {
+      bool is_needed = false;
+      for (uint32_t p = 0; p < kernel->num_params; p++)
+        is_needed = is_needed || strcmp(kernel->params[p].name, step->given[i].name) == 0;
+      if (is_needed) step->given[kept++] = step->given[i];
+    }
+    step->num_given = kept;
+  }
+  return TL_OK;
+}
+
+static tl_status link_chain(const tl_compile_request *request, tl_chain_plan *plan, tl_compiled *out) {
+  TL_TRY(drop_unneeded(plan, out->parts));
+  tl_backend **backends = tl_xcalloc(out->num_parts, sizeof *backends);
+  for (uint32_t i = 0; i < out->num_parts; i++) backends[i] = out->parts[i].backend;
+  tl_status status =
+      tl_backend_link(backends, out->num_parts, out->target, &request->backend, &plan->chain, &out->backend);
+  free(backends);
+  return status;
+}
+
+static tl_status compile_chain(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
+                               tl_arena *arena, tl_compiled *out) {
+  tl_chain_plan plan;
+  if (!tl_chain_plan_create(arena, request->kernel, request->bindings, diags, &plan))
+    return failed(diags, "planning the chain");
+  if (plan.num_instances == 0) {
+    tl_diag_report(diags, TL_DIAG_CHAIN_STEP, request->kernel->loc, "the chain has no steps");
+    return failed(diags, "planning the chain");
+  }
+  out->parts = tl_xcalloc(plan.num_instances, sizeof *out->parts);
+  for (uint32_t i = 0; i < plan.num_instances; i++) {
+    tl_compile_request one = *request;
+    one.kernel = plan.instances[i].kernel;
+    one.bindings = plan.instances[i].bindings;
+    out->parts[i].target = out->target;
+    tl_status status = compile_kernel(&one, sources, diags, &out->parts[i]);
+    out->num_parts++;
+    if (!status) continue;
+    // For the report of what went wrong.
+    out->tile = out->parts[i].tile;
+    out->parts[i].tile = NULL;
+    return status;
+  }
+  return stops_early(&request->passes) ? TL_OK : link_chain(request, &plan, out);
+}
+
+tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags, tl_compiled *out) {
+  *out = (tl_compiled){0};
+  out->target = tl_compile_target(request, diags);
+  if (!out->target) return failed(diags, "choosing the target");
+  if (!request->kernel->chain) return compile_kernel(request, sources, diags, out);
+  tl_arena arena;
+  tl_arena_init(&arena);
+  tl_status status = compile_chain(request, sources, diags, &arena, out);
+  tl_arena_fini(&arena);
+  return status;
+}
+
+void tl_compiled_print_tile(const tl_compiled *compiled, tl_strbuf *out) {
+  if (compiled->tile) tl_module_print(compiled->tile, out);
+  for (uint32_t i = 0; i < compiled->num_parts; i++) {
+    if (i > 0) tl_strbuf_append_char(out, '\n');
+    tl_compiled_print_tile(&compiled->parts[i], out);
+  }
+}
+
+void tl_compiled_fini(tl_compiled *compiled) {
+  if (compiled->backend) tl_backend_destroy(compiled->backend);
+  if (compiled->tile) tl_module_destroy(compiled->tile);
+  for (uint32_t i = 0; i < compiled->num_parts; i++) tl_compiled_fini(&compiled->parts[i]);
+  free(compiled->parts);
+  *compiled = (tl_compiled){0};
+}

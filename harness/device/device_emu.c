@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The emulator behind the seam. Arguments go through the same checks as on a GPU.
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/device/device_internal.h"
+#include "runtime/chain.h"
+#include "support/vec.h"
+
+// What grids and workspaces that depend on the device see, unless the options say how many blocks are resident: few
+// blocks, so that those of a persistent kernel have several tiles.
+enum { EMU_NUM_SMS = 3, EMU_RESIDENT_BLOCKS = 3 };
+
+static void emu_close(tl_run_device *device) {
+  (void)device;
+}
+
+static tl_status emu_alloc(tl_run_device *device, uint64_t bytes, uint64_t align, void **out) {
+  (void)device;
+  *out = tl_emu_alloc(bytes, align > 16 ? align : 16);
+  return TL_OK;
+}
+static tl_status emu_free(tl_run_device *device, void *pointer) {
+  (void)device;
+  tl_emu_free(pointer);
+  return TL_OK;
+}
+static tl_status emu_copy(tl_run_device *device, void *to, const void *from, uint64_t bytes) {
+  (void)device;
+  if (bytes) memcpy(to, from, bytes);
+  return TL_OK;
+}
+
+static tl_status load_one(tl_run_kernel *kernel, uint32_t index, tl_backend *backend) {
+  char *bitcode = NULL;
+  size_t len = 0;
+  TL_TRY(tl_backend_device_bitcode(backend, &bitcode, &len));
+  tl_status status =
+      tl_emu_kernel_create_checked(bitcode, len, &kernel->manifest.kernels[index], kernel->device->emu.checks,
+                                   tl_backend_debug_info(backend), &kernel->emu_kernels[index]);
+  free(bitcode);
+  return status;
+}
+
+// The kernels of a chain come from their own backends: those know the sources for messages.
+static tl_status emu_load(tl_run_kernel *kernel, const tl_compiled *compiled) {
+  kernel->emu_kernels = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_kernels);
+  if (!kernel->chain) return load_one(kernel, 0, compiled->backend);
+  for (uint32_t i = 0; i < compiled->num_parts; i++) TL_TRY(load_one(kernel, i, compiled->parts[i].backend));
+  return TL_OK;
+}
+
+static tl_status emu_load_ptx(tl_run_kernel *kernel, tl_str ptx, const char *name) {
+  (void)kernel;
+  (void)ptx;
+  (void)name;
+  return tl_status_make(TL_STATUS_NO_DEVICE, "PTX text runs only on a GPU; the emulator runs specs");
+}
+
+static void emu_unload(tl_run_kernel *kernel) {
+  for (uint32_t i = 0; kernel->emu_kernels && i < kernel->manifest.num_kernels; i++) {
+    if (kernel->emu_kernels[i]) tl_emu_kernel_destroy(kernel->emu_kernels[i]);
+  }
+  free(kernel->emu_kernels);
+}
+
+// What the harness put into outputs is nothing that a kernel may read.
+static void mark_outputs(const tl_manifest_kernel *info, const tl_launch_plan *plan) {
+  for (uint32_t i = 0; i < info->num_params; i++) {
+    const tl_manifest_param *param = &info->params[i];
+    if (param->kind == TL_MPARAM_TENSOR && param->access == TL_ACCESS_OUT && plan->workspace_bytes[i] < 0)
+      tl_emu_mark_unwritten(*(void **)plan->params[i]);
+  }
+}
+
+static tl_emu_options options_of(const tl_run_kernel *kernel, const tl_manifest_kernel *info) {
+  tl_emu_options options = kernel->device->emu;
+  // The blocks of a persistent kernel may wait for each other, as on a GPU where all of them fit.
+  if (info->persistent && options.resident == 0) options.resident = EMU_RESIDENT_BLOCKS;
+  return options;
+}
+
+static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan *plan) {
+  const tl_manifest_kernel *info = &kernel->manifest.kernels[index];
+  const tl_emu_options options = options_of(kernel, info);
+  TL_VEC(void *) workspaces = {0};
+  for (uint32_t i = 0; i < info->num_params; i++) {
+    if (plan->workspace_bytes[i] < 0) continue;
+    size_t bytes = (size_t)plan->workspace_bytes[i];
+    void *memory = tl_emu_alloc(bytes, 256);
+    memset(memory, 0, bytes);
+    tl_vec_push(&workspaces, memory);
+    *(void **)plan->params[i] = memory;
+  }
+  tl_emu_stats stats = {0};
+  tl_status status = TL_OK;
+  if (!plan->is_empty) status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
+  for (size_t i = 0; i < workspaces.len; i++) tl_emu_free(workspaces.items[i]);
+  tl_vec_fini(&workspaces);
+  return status;
+}
+
+static tl_status run_step(tl_run_kernel *kernel, tl_chain_launch_plan *plan, uint32_t step, void *const *buffers,
+                          const tl_launch_facts *facts) {
+  uint32_t index = plan->chain->steps[step].kernel;
+  const tl_argument *arguments;
+  size_t num_arguments;
+  tl_launch_plan one;
+  TL_TRY(tl_chain_launch_plan_step(plan, step, buffers, &arguments, &num_arguments));
+  TL_TRY(tl_launch_plan_create(&kernel->manifest.kernels[index], arguments, num_arguments, facts, &one));
+  tl_status status = run_plan(kernel, index, &one);
+  tl_launch_plan_fini(&one);
+  return status;
+}
+
+// Buffers end at unreadable pages, as arguments do, and hold nothing that a step may read before one has written it.
+static tl_status launch_chain(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
+                              const tl_launch_facts *facts) {
+  enum { POISON = 0xff };
+  tl_chain_launch_plan plan;
+  TL_TRY(tl_chain_launch_plan_create(kernel->chain, arguments, num_arguments, facts, &plan));
+  bool checks_init = kernel->device->emu.checks & TL_EMU_CHECK_INIT;
+  if (checks_init) mark_outputs(kernel->info, &plan.face);
+  void **buffers = tl_xcalloc(kernel->chain->num_buffers + 1, sizeof *buffers);
+  for (uint32_t i = 0; i < kernel->chain->num_buffers; i++) {
+    size_t bytes = (size_t)plan.buffer_bytes[i];
+    buffers[i] = tl_emu_alloc(bytes, TL_CHAIN_ALIGN);
+    memset(buffers[i], POISON, bytes);
+    if (checks_init) tl_emu_mark_unwritten(buffers[i]);
+  }
+  tl_status status = TL_OK;
+  for (uint32_t i = 0; !status && i < kernel->chain->num_steps; i++) {
+    status = tl_status_annotate(run_step(kernel, &plan, i, buffers, facts), "step %u, '%s'", i + 1,
+                                kernel->manifest.kernels[kernel->chain->steps[i].kernel].name);
+  }
+  for (uint32_t i = 0; i < kernel->chain->num_buffers; i++) tl_emu_free(buffers[i]);
+  free(buffers);
+  tl_chain_launch_plan_fini(&plan);
+  return status;
+}
+
+static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+  int resident = kernel->device->emu.resident;
+  const tl_launch_facts facts = {.num_sms = EMU_NUM_SMS,
+                                 .resident_blocks = resident > 0 ? resident : EMU_RESIDENT_BLOCKS};
+  if (kernel->chain) return launch_chain(kernel, arguments, num_arguments, &facts);
+  tl_launch_plan plan;
+  TL_TRY(tl_launch_plan_create(kernel->info, arguments, num_arguments, &facts, &plan));
+  if (kernel->device->emu.checks & TL_EMU_CHECK_INIT) mark_outputs(kernel->info, &plan);
+  tl_status status = run_plan(kernel, 0, &plan);
+  tl_launch_plan_fini(&plan);
+  return status;
+}
+
+const tl_run_device_ops tl_run_emu_ops = {.close = emu_close,
+                                          .alloc = emu_alloc,
+                                          .free = emu_free,
+                                          .write = emu_copy,
+                                          .read = emu_copy,
+                                          .load = emu_load,
+                                          .load_ptx = emu_load_ptx,
+                                          .unload = emu_unload,
+                                          .launch = emu_launch};

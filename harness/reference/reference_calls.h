@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Functions of the expression language in references.
+#ifndef TL_HARNESS_REFERENCE_CALLS_H
+#define TL_HARNESS_REFERENCE_CALLS_H
+
+#include "harness/reference/reference_internal.h"
+
+bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out);
+// Declarations of everything that calls may use.
+void tl_ref_declare_functions(tl_strbuf *out);
+// The larger (or smaller) of two values; of a NaN and a number the number.
+tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_ref_value b);
+
+// ---- from reference_expr.c
+tl_ref_value tl_ref_select(tl_ref_code *code, tl_ref_value condition, tl_ref_value a, tl_ref_value b);
+tl_ref_value tl_ref_int_add(tl_ref_code *code, tl_ref_value a, tl_ref_value b, bool subtract);
+tl_ref_value tl_ref_int_mul(tl_ref_code *code, tl_ref_value a, tl_ref_value b);
+tl_ref_value tl_ref_int_div(tl_ref_code *code, tl_ref_value a, tl_ref_value b, bool remainder);
+
+// ---- helpers that the compiled code calls through run's first argument
+double tl_ref_helper_round(int32_t dtype, double value);
+uint64_t tl_ref_helper_bitcast(int32_t from, int32_t to, uint64_t bits);
+
+#endif

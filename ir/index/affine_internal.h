@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Shared by the sources of the index analysis: one query's state, and its three mutually recursive questions.
+#ifndef TL_IR_AFFINE_INTERNAL_H
+#define TL_IR_AFFINE_INTERNAL_H
+
+#include "ir/index/affine.h"
+
+#define TL_RANGE_ALL ((tl_range){INT64_MIN, INT64_MAX})
+
+enum { TL_QUERY_FORMS = 256, TL_QUERY_RANGES = 512, TL_QUERY_MAX_DEPTH = 48 };
+
+// A range that is taken for granted while it is shown that a loop keeps it.
+typedef struct tl_hypothesis {
+  const tl_value *value;
+  tl_range range;
+  const struct tl_hypothesis *next;
+} tl_hypothesis;
+
+// Recent answers, of the query whose number they carry. One memory a thread, so that a query need not clear its own:
+// most are small, and those of long chains of values ask for the same ones again and again.
+typedef struct tl_query_memory {
+  uint64_t last;  // number of the latest query
+  struct {
+    uint64_t query;
+    const tl_value *value;
+    tl_affine affine;
+  } forms[TL_QUERY_FORMS];
+  struct {
+    uint64_t query;
+    const tl_value *value;
+    tl_range range;
+  } ranges[TL_QUERY_RANGES];
+} tl_query_memory;
+
+// State of one query. The budget bounds the work on expression graphs of any shape: once it is spent every answer is
+// "unknown".
+typedef struct tl_query {
+  int budget;
+  int depth;
+  const tl_hypothesis *hypotheses;  // Borrowed. Innermost first.
+  int num_hypotheses;
+  uint64_t number;
+  tl_query_memory *memory;  // Borrowed: the thread's.
+} tl_query;
+
+void tl_query_init(tl_query *query);
+// Spends a unit of the budget; false when there is none left or the nesting is too deep.
+bool tl_query_enter(tl_query *query);
+void tl_query_leave(tl_query *query);
+
+// affine.c
+bool tl_type_is_integral(const tl_type *type);  // index or an integer dtype
+tl_affine tl_query_affine(tl_query *query, tl_value *value);
+tl_affine tl_affine_constant(int64_t value);
+// a + scale * b
+tl_affine tl_query_combine(tl_query *query, const tl_affine *a, int64_t scale, const tl_affine *b);
+bool tl_query_same(tl_query *query, tl_value *a, tl_value *b);
+// floordiv(x, c) for c > 0 as an affine form; invalid when it is none.
+tl_affine tl_query_divide(tl_query *query, const tl_affine *x, int64_t c);
+
+// range.c
+tl_range tl_query_range(tl_query *query, tl_value *value);
+tl_range tl_query_affine_range(tl_query *query, const tl_affine *affine);
+bool tl_range_fits(tl_range range, const tl_type *type);
+int64_t tl_query_affine_divisor(tl_query *query, const tl_affine *affine);
+// x = g * y + k with an unknown integer y; g is 0 when x is the constant k.
+void tl_query_residue(tl_query *query, const tl_affine *x, int64_t *out_g, int64_t *out_k);
+
+// range_control.c
+// Ranges of what control flow makes: the value that a for carries (argument `index`, from 1), a result of an if, and
+// select.
+tl_range tl_query_carried_range(tl_query *query, const tl_op *loop, uint32_t index);
+tl_range tl_query_if_range(tl_query *query, const tl_op *op, uint32_t result);
+tl_range tl_query_select_range(tl_query *query, const tl_op *op);
+
+// prove.c
+bool tl_query_nonnegative(tl_query *query, const tl_affine *affine);
+
+int64_t tl_gcd(int64_t a, int64_t b);
+int64_t tl_floor_div(int64_t a, int64_t b);  // b not 0, no overflow: not INT64_MIN / -1
+int64_t tl_floor_mod(int64_t a, int64_t b);
+
+#endif

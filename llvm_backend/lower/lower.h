@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// State and helpers of the lowering from scheduled tile IR to LLVM IR. Private to llvm_backend.
+//
+// Every IR value becomes an array of LLVM values: a scalar is one (or, inside a parallel that runs in groups, one for
+// each element of the group), a tile one for each register, a token none. Buffers become tl_buffer.
+#ifndef TL_LLVM_BACKEND_LOWER_H
+#define TL_LLVM_BACKEND_LOWER_H
+
+#include "ir/index/affine.h"
+#include "ir/ir.h"
+#include "llvm_backend/device/debug_info.h"
+#include "llvm_backend/device/session.h"
+#include "support/diag.h"
+#include "support/vec.h"
+
+#define TL_MAX_GROUP 32  // elements of one group of a parallel
+#define TL_MAX_DIMS TL_MAX_RANK
+
+// Memory behind a buffer value.
+typedef struct tl_buffer {
+  int scope;
+  tl_dtype dtype;
+  int32_t rank;
+  LLVMValueRef base;          // pointer to element 0
+  int64_t dims[TL_MAX_DIMS];  // -1: `dim_values` has it
+  tl_value *dim_values[TL_MAX_DIMS];
+  int64_t strides[TL_MAX_DIMS];  // elements, global buffers; -1: `stride_values` has it
+  tl_value *stride_values[TL_MAX_DIMS];
+  tl_shared_layout shared;  // shared buffers
+  int64_t stage_bytes;      // distance between copies of a staged shared tile
+  bool read_only;           // nothing writes it during the kernel
+  int32_t variable;         // of a local array: its number (tl_debug_variable)
+} tl_buffer;
+
+typedef struct tl_lowered {
+  const tl_value *key;
+  LLVMValueRef *items;
+  int32_t len;
+  tl_buffer *buffer;
+} tl_lowered;
+
+// Where the elements that a distributed op handles lie: the thread's part of the coordinates as LLVM values, the
+// register's part as numbers that change from group to group.
+typedef struct tl_place {
+  const tl_layout *layout;
+  int32_t rank;
+  LLVMValueRef thread[TL_MAX_DIMS];  // i32
+  int32_t thread_max[TL_MAX_DIMS];   // largest value of thread[]
+  int32_t reg[TL_MAX_DIMS];          // element 0 of the current group
+  LLVMValueRef owner;                // whether this thread is the first of its replicas; NULL: always
+} tl_place;
+
+// How one op reaches a buffer: index d of the buffer = var[d] + constant[d] + sum over loop dims of coeff[d][k] *
+// reg[k].
+typedef struct tl_mem_access {
+  const tl_op *op;
+  const tl_buffer *buffer;
+  int32_t rank;
+  LLVMValueRef var[TL_MAX_DIMS];  // i32 or i64; NULL is 0
+  int64_t constant[TL_MAX_DIMS];
+  int32_t coeff[TL_MAX_DIMS][TL_MAX_DIMS];
+  int64_t check[TL_MAX_DIMS];     // bits: 1 lower bound, 2 upper bound
+  tl_value *limits[TL_MAX_DIMS];  // NULL: the buffer's dim
+  bool fixed;                     // var is the whole index of this group only; do not reuse
+  // Copies keep the two summands of var apart, so that thread offsets leave the loops that the block's offsets run in.
+  bool apart;
+  LLVMValueRef uniform[TL_MAX_DIMS], thread[TL_MAX_DIMS];  // NULL is 0
+  LLVMValueRef base;                                       // cached pointer for constant part 0
+  int32_t num_swizzled;
+  struct {
+    int64_t row_class, low_bytes;
+    LLVMValueRef pointer;
+  } swizzled[64];
+} tl_mem_access;
+
+typedef struct tl_parallel {
+  tl_op *op;
+  tl_place place;
+  int32_t width;           // elements of a group
+  int32_t vec_dim;         // loop dim along which a group runs
+  int32_t first_register;  // of the group in the loop's layout
+  bool cp_async;
+  TL_VEC(tl_mem_access *) accesses;
+  TL_VEC(const tl_value *) arrays;  // local, that it uses
+} tl_parallel;
+
+typedef struct tl_lower {
+  tl_session *session;
+  const tl_module *module;
+  tl_op *kernel;
+  tl_diags *diags;
+  tl_arena arena;
+  tl_status status;  // first failure; lowering goes on to a safe point
+  bool reported;     // diagnostics were reported
+  bool persistent;
+  bool fast_math;
+  int32_t threads;
+  LLVMValueRef function;
+  LLVMValueRef shared_base;  // the block's dynamic shared memory
+  LLVMBuilderRef builder;    // current place
+  LLVMBuilderRef entry;      // in the entry block, before its branch: values that depend on the thread only
+  LLVMBuilderRef hoist;      // before the groups of the current parallel; NULL outside
+  LLVMValueRef tid, lane, warp;
+  tl_parallel *parallel;   // innermost, NULL outside
+  LLVMValueRef copies_if;  // condition of the ifs around that were taken into their asynchronous copies; NULL: none
+  LLVMDIBuilderRef debug_builder;  // Owned while the kernel is lowered; NULL: the kernel is nowhere in a spec
+  LLVMMetadataRef debug_scope;
+  uint32_t debug_source;  // of debug_scope
+  TL_VEC(tl_debug_variable) variables;
+  struct {
+    tl_lowered *slots;
+    size_t capacity, len;
+  } values;
+  TL_VEC(struct tl_place_entry {
+    const tl_layout *layout;
+    tl_place place;
+  })
+  places;
+} tl_lower;
+
+typedef void tl_lower_fn(tl_lower *l, tl_op *op);
+// One function an op: a missing one is a link error.
+#define TL_OP(ID, text, levels, flags, regions, results, doc) void tl_lower_op_##ID(tl_lower *l, tl_op *op);
+#define TL_OPERAND(ID, group, kind, count)
+#define TL_OPATTR(ID, KEY, need)
+#include "ir/ops.def"
+#undef TL_OP
+#undef TL_OPERAND
+#undef TL_OPATTR
+
+// ---- failures. Both keep the first; l->status (INTERNAL) or l->reported is set.
+void tl_lower_internal(tl_lower *l, const tl_op *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tl_lower_unsupported(tl_lower *l, const tl_op *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool tl_lower_failed(const tl_lower *l);
+
+// ---- values (lower.c)
+void tl_lower_set(tl_lower *l, const tl_value *value, LLVMValueRef const *items, int32_t len);
+void tl_lower_set_one(tl_lower *l, const tl_value *value, LLVMValueRef item);
+void tl_lower_set_buffer(tl_lower *l, const tl_value *value, tl_buffer *buffer);
+// Element `e` of the value (its only one when it is the same for the whole group).
+LLVMValueRef tl_lower_get(tl_lower *l, const tl_value *value, int32_t e);
+int32_t tl_lower_len(tl_lower *l, const tl_value *value);
+tl_buffer *tl_lower_buffer(tl_lower *l, const tl_value *value);
+// LLVM type of a scalar or index value.
+LLVMTypeRef tl_lower_value_type(tl_lower *l, const tl_value *value);
+// Index as i32 (truncating) or i64 (extending).
+LLVMValueRef tl_lower_index_as(tl_lower *l, LLVMBuilderRef b, LLVMValueRef index, LLVMTypeRef type);
+void tl_lower_block(tl_lower *l, const tl_block *block);
+LLVMBasicBlockRef tl_lower_new_block(tl_lower *l);
+// The builder for values that every group of the current parallel shares.
+LLVMBuilderRef tl_lower_outer(tl_lower *l);
+
+// ---- layouts (lower_place.c)
+const tl_place *tl_lower_place(tl_lower *l, const tl_layout *layout, const tl_op *op);
+void tl_lower_place_register(tl_place *place, int32_t reg);
+// Whether the current group (elements along vec_dim) lies in `shape` for every thread; else *out_active gets the
+// condition.
+bool tl_lower_place_inside(tl_lower *l, const tl_place *place, LLVMValueRef *out_active);
+// Contiguous width starting at every multiple of it: registers r … r+width-1 run along one dim. At most `wanted`.
+int32_t tl_lower_group_width(const tl_layout *layout, int32_t wanted, int32_t *out_dim);
+
+// ---- addresses and bounds (lower_access.c)
+void tl_lower_access_init(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer);
+// Index operand of a load or store inside (or outside) a parallel.
+void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_value *index, int32_t e);
+// Reads a CHECK attribute (absent: both bounds of global buffers).
+void tl_lower_access_checks(tl_mem_access *access, const tl_op *op, tl_attr_key key);
+// Pointer to the element at place->reg.
+LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const tl_place *place);
+// Bounds of that element; NULL when nothing has to be tested.
+LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl_place *place);
+// Dim or limit d as an LLVM value of the wanted type.
+LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
+                                   LLVMTypeRef type);
+int64_t tl_lower_access_const_index(const tl_mem_access *access, const tl_place *place, int32_t d);
+// Two 4-bit elements share a byte: 0 or 1 (i32) for the lower or upper half, when one such element is accessed alone.
+// NULL for wider dtypes, and for `count` > 1 elements, which start at a byte.
+LLVMValueRef tl_lower_access_half(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t count);
+
+// One side of a copy: offsets, limits, steps and checks of `op` for the buffer, distributed as `place`.
+typedef struct tl_side {
+  int offsets, limits;  // operand groups
+  tl_attr_key dims, step, check;
+} tl_side;
+void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer,
+                          const tl_side *side, const tl_place *place);
+
+// ---- local arrays (lower_local.c): one for each thread, used inside parallels of width 1
+tl_buffer *tl_lower_local_array(tl_lower *l, const tl_type *type);
+void tl_lower_local_load(tl_lower *l, tl_op *op);
+void tl_lower_local_store(tl_lower *l, tl_op *op);
+
+// The element that starts now has local arrays of its own, without content.
+void tl_lower_local_begin(tl_lower *l);
+
+// ---- content that nobody wrote (lower_undefined.c)
+// Numbers of variables: of a fragment, and of a local array or scalar.
+int32_t tl_lower_fragment_variable(tl_lower *l, const tl_value *tile);
+int32_t tl_lower_local_variable(tl_lower *l, const tl_value *value);
+// What a register of a fragment, or an element of a local array, holds before it is written. For the emulator a value
+// that must not matter, zero in PTX.
+LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, int32_t element);
+
+// ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
+LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
+                               LLVMValueRef inside, int evict);
+void tl_lower_store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
+                        LLVMValueRef inside, int evict);
+// The same for what may be half a byte (`half` from tl_lower_access_half, or NULL); the raw value is then an i8 whose
+// lower half counts. A half is stored with atomics, since the other one may be another thread's.
+LLVMValueRef tl_lower_load_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                                int32_t bytes, LLVMValueRef inside, int evict);
+void tl_lower_store_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
+                         LLVMValueRef raw, int32_t bytes, LLVMValueRef inside, int evict);
+// Bytes that `count` elements take, at least one.
+int32_t tl_lower_raw_bytes(tl_dtype dtype, int32_t count);
+// `count` elements of `dtype` in registers (bool as i1) out of a raw value, and back.
+void tl_lower_unpack(tl_lower *l, LLVMValueRef raw, tl_dtype dtype, int32_t count, LLVMValueRef *out);
+LLVMValueRef tl_lower_pack(tl_lower *l, LLVMValueRef const *items, tl_dtype dtype, int32_t count);
+// Elements one raw access moves: `vec` limited to 16 bytes.
+int32_t tl_lower_raw_count(tl_dtype dtype, int32_t vec);
+
+// ---- arithmetic (lower_arith.c, lower_cast.c)
+void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction);
+// Converts `count` elements between dtypes with the meaning of the `cast` op.
+void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, int32_t count,
+                      LLVMValueRef *out);
+LLVMValueRef tl_lower_zero(tl_lower *l, tl_dtype dtype);
+LLVMValueRef tl_lower_intrinsic1(tl_lower *l, const char *name, LLVMValueRef a);
+LLVMValueRef tl_lower_intrinsic2(tl_lower *l, const char *name, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef tl_lower_intrinsic3(tl_lower *l, const char *name, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+LLVMValueRef tl_lower_and(tl_lower *l, LLVMValueRef a, LLVMValueRef b);  // either may be NULL (true)
+
+// ---- control (lower_control.c): runs `emit` under a condition; NULL runs it straight.
+typedef struct tl_guard {
+  LLVMBasicBlockRef from, then, after;
+} tl_guard;
+tl_guard tl_lower_guard_begin(tl_lower *l, LLVMValueRef condition);
+void tl_lower_guard_end(tl_lower *l, tl_guard *guard);
+// After tl_lower_guard_end: `value` from inside the guard, `otherwise` when it did not run.
+LLVMValueRef tl_lower_guard_phi(tl_lower *l, const tl_guard *guard, LLVMValueRef value, LLVMValueRef otherwise);
+
+// ---- tiles (lower_tile.c)
+// The register of a tile whose register part of the coordinate is `coord`, or -1.
+int32_t tl_lower_tile_register(const tl_layout *layout, const int32_t *coord);
+
+// Starts and ends a stretch of groups: values added with tl_lower_outer lie in front of all of them.
+void tl_lower_begin_groups(tl_lower *l);
+void tl_lower_end_groups(tl_lower *l);
+
+// ---- debug locations (lower_debug.c)
+void tl_lower_debug_begin(tl_lower *l);  // once the function is there
+void tl_lower_debug_end(tl_lower *l);
+// What is built from now on comes from `op`. Returns what to restore.
+LLVMMetadataRef tl_lower_debug_op(tl_lower *l, const tl_op *op);
+void tl_lower_debug_restore(tl_lower *l, LLVMMetadataRef location);
+// After the lowering. The info lies in `arena`.
+void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out);
+
+// ---- entry points of families
+void tl_lower_mma_gemm(tl_lower *l, tl_op *op);
+void tl_lower_fma_gemm(tl_lower *l, tl_op *op);
+// Lowers the kernel: function, parameters and body. The function is in l->session->module.
+void tl_lower_kernel(tl_lower *l);
+// Thread 0's condition, for things done once a block.
+// Whether a COPY becomes cp.async instructions and nothing else.
+bool tl_lower_copy_is_async(const tl_op *op);
+LLVMValueRef tl_lower_is_first_thread(tl_lower *l);
+
+#endif

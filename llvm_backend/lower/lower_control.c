@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// for, if, yield and guarded code.
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+#include "llvm_backend/lower/lower.h"
+
+tl_guard tl_lower_guard_begin(tl_lower *l, LLVMValueRef condition) {
+  tl_guard guard = {0};
+  if (!condition) return guard;
+  guard.from = LLVMGetInsertBlock(l->builder);
+  guard.then = tl_lower_new_block(l);
+  guard.after = tl_lower_new_block(l);
+  LLVMBuildCondBr(l->builder, condition, guard.then, guard.after);
+  LLVMPositionBuilderAtEnd(l->builder, guard.then);
+  return guard;
+}
+
+void tl_lower_guard_end(tl_lower *l, tl_guard *guard) {
+  if (!guard->after) return;
+  guard->then = LLVMGetInsertBlock(l->builder);
+  LLVMBuildBr(l->builder, guard->after);
+  LLVMPositionBuilderAtEnd(l->builder, guard->after);
+}
+
+LLVMValueRef tl_lower_guard_phi(tl_lower *l, const tl_guard *guard, LLVMValueRef value, LLVMValueRef otherwise) {
+  if (!guard->after) return value;
+  LLVMValueRef phi = LLVMBuildPhi(l->builder, LLVMTypeOf(value), "");
+  LLVMValueRef values[] = {value, otherwise};
+  LLVMBasicBlockRef blocks[] = {guard->then, guard->from};
+  LLVMAddIncoming(phi, values, blocks, 2);
+  return phi;
+}
+
+// Splits the current block so that `hoist` can add values in front of everything that follows.
+void tl_lower_begin_groups(tl_lower *l) {
+  LLVMBasicBlockRef next = tl_lower_new_block(l);
+  LLVMValueRef branch = LLVMBuildBr(l->builder, next);
+  l->hoist = LLVMCreateBuilderInContext(l->session->context);
+  LLVMPositionBuilderBefore(l->hoist, branch);
+  LLVMPositionBuilderAtEnd(l->builder, next);
+}
+
+void tl_lower_end_groups(tl_lower *l) {
+  LLVMDisposeBuilder(l->hoist);
+  l->hoist = NULL;
+}
+
+// How many LLVM values stand for an IR value of this type.
+static int32_t value_len(const tl_type *type) {
+  switch (type->kind) {
+    case TL_TYPE_INDEX:
+    case TL_TYPE_SCALAR:
+      return 1;
+    case TL_TYPE_TILE:
+      return type->layout ? tl_layout_num_registers(type->layout) : 0;
+    case TL_TYPE_NONE:
+    case TL_TYPE_BUFFER:
+    case TL_TYPE_RING:
+    case TL_TYPE_SLOT:
+    case TL_TYPE_TOKEN:
+      return 0;
+  }
+  return 0;
+}
+
+static LLVMTypeRef item_type(tl_lower *l, const tl_value *value) {
+  return value->type->kind == TL_TYPE_INDEX ? tl_lower_value_type(l, value)
+                                            : tl_session_type(l->session, value->type->dtype);
+}
+
+// Item `i` of `from` in the LLVM type that `to` has.
+static LLVMValueRef item_as(tl_lower *l, const tl_value *from, const tl_value *to, int32_t i) {
+  LLVMValueRef item = tl_lower_get(l, from, i);
+  return to->type->kind == TL_TYPE_INDEX ? tl_lower_index_as(l, l->builder, item, item_type(l, to)) : item;
+}
+
+static LLVMMetadataRef unroll_entry(tl_lower *l, const char *name, int64_t count) {
+  LLVMContextRef c = l->session->context;
+  LLVMMetadataRef parts[2] = {LLVMMDStringInContext2(c, name, strlen(name))};
+  if (count <= 0) return LLVMMDNodeInContext2(c, parts, 1);
+  parts[1] = LLVMValueAsMetadata(tl_session_i32(l->session, count));
+  return LLVMMDNodeInContext2(c, parts, 2);
+}
+
+// Says how the loop behind `branch` is to be unrolled: 0 not, -1 completely, else by a factor.
+static void set_unroll(tl_lower *l, LLVMValueRef branch, int64_t unroll) {
+  LLVMContextRef c = l->session->context;
+  LLVMMetadataRef entry = unroll == 0    ? unroll_entry(l, "llvm.loop.unroll.disable", 0)
+                          : unroll == -1 ? unroll_entry(l, "llvm.loop.unroll.full", 0)
+                                         : unroll_entry(l, "llvm.loop.unroll.count", unroll);
+  // The first operand of loop metadata is the node itself.
+  LLVMMetadataRef placeholder = LLVMTemporaryMDNode(c, NULL, 0);
+  LLVMMetadataRef parts[] = {placeholder, entry};
+  LLVMMetadataRef node = LLVMMDNodeInContext2(c, parts, 2);
+  LLVMMetadataReplaceAllUsesWith(placeholder, node);
+  unsigned kind = LLVMGetMDKindIDInContext(c, "llvm.loop", 9);
+  LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(c, node));
+}
+
+typedef struct tl_loop {
+  LLVMBasicBlockRef head, body, after;
+  LLVMValueRef induction;
+  LLVMValueRef *phis;  // of all carried items
+  int32_t num_phis;
+} tl_loop;
+
+static void add_phis(tl_lower *l, tl_op *op, tl_loop *loop, LLVMBasicBlockRef entry) {
+  uint32_t num_inits = tl_op_group_len(op, TL_GROUP_FOR_inits);
+  const tl_block *body = op->regions[0];
+  for (uint32_t i = 0; i < num_inits; i++) loop->num_phis += value_len(body->args[i + 1]->type);
+  loop->phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, loop->num_phis + 1);
+  LLVMValueRef *next = loop->phis;
+  for (uint32_t i = 0; i < num_inits; i++) {
+    tl_value *arg = body->args[i + 1], *init = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
+    int32_t len = value_len(arg->type);
+    for (int32_t r = 0; r < len; r++) {
+      // Conversions of the initial value belong before the loop.
+      LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(entry));
+      LLVMValueRef start = item_as(l, init, arg, r);
+      LLVMPositionBuilderAtEnd(l->builder, loop->head);
+      next[r] = LLVMBuildPhi(l->builder, item_type(l, arg), "");
+      LLVMAddIncoming(next[r], &start, &entry, 1);
+    }
+    tl_lower_set(l, arg, next, len);
+    next += len;
+  }
+}
+
+static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step) {
+  tl_op *yield = tl_block_terminator(op->regions[0]);
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
+  LLVMValueRef *phi = loop->phis;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *arg = op->regions[0]->args[i + 1];
+    for (int32_t r = 0; r < value_len(arg->type); r++) {
+      LLVMValueRef value = item_as(l, tl_op_operand(yield, i), arg, r);
+      LLVMAddIncoming(*phi++, &value, &latch, 1);
+    }
+  }
+  LLVMValueRef next = LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
+  LLVMAddIncoming(loop->induction, &next, &latch, 1);
+  LLVMValueRef branch = LLVMBuildBr(l->builder, loop->head);
+  // Loops of the block stay as the schedule made them; what an element of a parallel does is LLVM's to decide.
+  if (!l->parallel || tl_op_has(op, TL_ATTR_UNROLL)) set_unroll(l, branch, tl_op_int(op, TL_ATTR_UNROLL, 0));
+}
+
+static bool fits_i32(tl_range range) {
+  return range.lo >= INT32_MIN && range.hi < INT32_MAX / 2;
+}
+
+// Whether the loop goes on, asked at its head.
+static LLVMValueRef another_turn(tl_lower *l, const tl_op *op, const tl_loop *loop, bool ascends, LLVMValueRef end) {
+  int64_t bound;
+  bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
+  bool endless = tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_upper), &bound) && bound == TL_FOR_ENDLESS;
+  if (ends_itself && endless) return loop->phis[0];
+  LLVMValueRef inside = LLVMBuildICmp(l->builder, ascends ? LLVMIntSLT : LLVMIntSGT, loop->induction, end, "");
+  return ends_itself ? LLVMBuildAnd(l->builder, loop->phis[0], inside, "") : inside;
+}
+
+void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
+  tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
+  tl_value *step_value = tl_op_arg(op, TL_GROUP_FOR_step), *index = op->regions[0]->args[0];
+  tl_range steps = tl_value_range(step_value);
+  if (steps.lo < 1 && (steps.lo != steps.hi || steps.lo == 0)) {
+    tl_lower_internal(l, op, "the sign of the step is not known");
+    return;
+  }
+  // The index may pass the upper bound by one step before the loop ends.
+  bool narrow = fits_i32(tl_value_range(lower)) && fits_i32(tl_value_range(upper)) && steps.hi < INT32_MAX / 2 &&
+                steps.lo > -(INT32_MAX / 2);
+  LLVMTypeRef type = narrow ? l->session->i32 : l->session->i64;
+  LLVMValueRef start = tl_lower_index_as(l, l->builder, tl_lower_get(l, lower, 0), type);
+  LLVMValueRef end = tl_lower_index_as(l, l->builder, tl_lower_get(l, upper, 0), type);
+  LLVMValueRef step = tl_lower_index_as(l, l->builder, tl_lower_get(l, step_value, 0), type);
+  tl_loop loop = {tl_lower_new_block(l), tl_lower_new_block(l), tl_lower_new_block(l), NULL, NULL, 0};
+  LLVMBasicBlockRef entry = LLVMGetInsertBlock(l->builder);
+  LLVMBuildBr(l->builder, loop.head);
+  LLVMPositionBuilderAtEnd(l->builder, loop.head);
+  loop.induction = LLVMBuildPhi(l->builder, type, "");
+  LLVMAddIncoming(loop.induction, &start, &entry, 1);
+  add_phis(l, op, &loop, entry);
+  LLVMPositionBuilderAtEnd(l->builder, loop.head);
+  LLVMValueRef more = another_turn(l, op, &loop, steps.lo > 0, end);
+  LLVMBuildCondBr(l->builder, more, loop.body, loop.after);
+  LLVMPositionBuilderAtEnd(l->builder, loop.body);
+  tl_lower_set_one(l, index, tl_lower_index_as(l, l->builder, loop.induction, tl_lower_value_type(l, index)));
+  tl_lower_block(l, op->regions[0]);
+  if (tl_lower_failed(l)) return;
+  close_loop(l, op, &loop, step);
+  LLVMPositionBuilderAtEnd(l->builder, loop.after);
+  LLVMValueRef *phi = loop.phis;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    int32_t len = value_len(op->results[i].type);
+    LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+    for (int32_t r = 0; r < len; r++) {
+      items[r] = *phi++;
+      if (op->results[i].type->kind == TL_TYPE_INDEX)
+        items[r] = tl_lower_index_as(l, l->builder, items[r], tl_lower_value_type(l, &op->results[i]));
+    }
+    tl_lower_set(l, &op->results[i], items, len);
+  }
+}
+
+// Ends a branch of an `if`: its yielded items, in the types of the results.
+static LLVMValueRef *branch_items(tl_lower *l, tl_op *op, const tl_block *region, int32_t total) {
+  LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, total + 1);
+  tl_op *yield = region ? tl_block_terminator(region) : NULL;
+  int32_t n = 0;
+  for (uint32_t i = 0; i < op->num_results && yield; i++)
+    for (int32_t r = 0; r < value_len(op->results[i].type); r++)
+      items[n++] = item_as(l, tl_op_operand(yield, i), &op->results[i], r);
+  return items;
+}
+
+// Whether an op may run although the if around it is not taken: it computes, and cannot trap.
+static bool is_speculatable(const tl_op *op) {
+  if (op->code == TL_OP_YIELD) return true;
+  if (!(tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE)) return false;
+  int64_t divisor;
+  switch (op->code) {
+    case TL_OP_DIV:
+    case TL_OP_FLOORDIV:
+    case TL_OP_MOD:
+      return tl_value_const_int(tl_op_operand(op, 1), &divisor) && divisor != 0;
+    default:
+      return true;
+  }
+}
+
+// Whether the block starts asynchronous copies and does nothing else. They carry the condition as a predicate then:
+// without a branch ptxas can schedule them between the matrix instructions around.
+static bool only_copies(const tl_block *block) {
+  bool found = false;
+  for (const tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_COPY) {
+      if (!tl_lower_copy_is_async(op)) return false;
+      found = true;
+    } else if (!is_speculatable(op)) {
+      return false;
+    }
+  }
+  return found;
+}
+
+void tl_lower_op_IF(tl_lower *l, tl_op *op) {
+  LLVMValueRef condition = tl_lower_get(l, tl_op_arg(op, TL_GROUP_IF_condition), 0);
+  const tl_block *otherwise = op->regions[1];
+  bool has_else = otherwise && otherwise->first && (otherwise->first->code != TL_OP_YIELD || op->num_results > 0);
+  if (!has_else && op->num_results == 0 && only_copies(op->regions[0])) {
+    LLVMValueRef around = l->copies_if;
+    l->copies_if = tl_lower_and(l, around, condition);
+    tl_lower_block(l, op->regions[0]);
+    l->copies_if = around;
+    return;
+  }
+  int32_t total = 0;
+  for (uint32_t i = 0; i < op->num_results; i++) total += value_len(op->results[i].type);
+  LLVMBasicBlockRef ends[2], then = tl_lower_new_block(l), after = tl_lower_new_block(l);
+  LLVMBasicBlockRef other = has_else ? tl_lower_new_block(l) : after;
+  LLVMBuildCondBr(l->builder, condition, then, other);
+  LLVMPositionBuilderAtEnd(l->builder, then);
+  tl_lower_block(l, op->regions[0]);
+  if (tl_lower_failed(l)) return;
+  LLVMValueRef *items[2] = {branch_items(l, op, op->regions[0], total), NULL};
+  ends[0] = LLVMGetInsertBlock(l->builder);
+  LLVMBuildBr(l->builder, after);
+  if (has_else) {
+    LLVMPositionBuilderAtEnd(l->builder, other);
+    tl_lower_block(l, otherwise);
+    if (tl_lower_failed(l)) return;
+    items[1] = branch_items(l, op, otherwise, total);
+    ends[1] = LLVMGetInsertBlock(l->builder);
+    LLVMBuildBr(l->builder, after);
+  }
+  LLVMPositionBuilderAtEnd(l->builder, after);
+  int32_t n = 0;
+  for (uint32_t i = 0; i < op->num_results && has_else; i++) {
+    int32_t len = value_len(op->results[i].type);
+    LLVMValueRef *phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+    for (int32_t r = 0; r < len; r++, n++) {
+      phis[r] = LLVMBuildPhi(l->builder, LLVMTypeOf(items[0][n]), "");
+      LLVMValueRef values[] = {items[0][n], items[1][n]};
+      LLVMAddIncoming(phis[r], values, ends, 2);
+    }
+    tl_lower_set(l, &op->results[i], phis, len);
+  }
+}
+
+// The op around a yield reads its operands.
+void tl_lower_op_YIELD(tl_lower *l, tl_op *op) {
+  (void)l;
+  (void)op;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the memory families of the lowering share.
+#ifndef TL_LLVM_BACKEND_LOWER_MEMORY_H
+#define TL_LLVM_BACKEND_LOWER_MEMORY_H
+
+#include "llvm_backend/lower/lower.h"
+
+// Whether no index of the op differs between the elements of a group.
+bool tl_lower_is_uniform(tl_lower *l, const tl_op *op, int index_group);
+// The access of a load, store, atomic or in_bounds for element e of the group; shared by all groups where the index
+// allows it. NULL after a failure.
+tl_mem_access *tl_lower_element_access(tl_lower *l, const tl_op *op, int buffer_group, int index_group, int32_t e);
+// The current group's place moved to element e.
+tl_place tl_lower_element_place(const tl_lower *l, int32_t e);
+// Whether the store of a loaded value becomes a cp.async.
+bool tl_lower_is_async_store(tl_lower *l, const tl_op *op);
+// cp.async of 4, 8 or 16 bytes where `active` (NULL: always) holds; zeros when `inside` (NULL: always) is false.
+void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
+                       LLVMValueRef active);
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The backend object and what its files share.
+#ifndef TL_LLVM_BACKEND_BACKEND_INTERNAL_H
+#define TL_LLVM_BACKEND_BACKEND_INTERNAL_H
+
+#include "llvm_backend/device/session.h"
+#include "llvm_backend/lower/lower.h"
+#include "llvm_backend/output/backend.h"
+
+struct tl_backend {
+  tl_session session;
+  LLVMModuleRef optimised;  // Owned. NULL until tl_backend_optimise.
+  int ptx_version;
+  tl_arena arena;  // manifest
+  tl_manifest manifest;
+  tl_debug_info debug;
+};
+
+// The kernel's parameters in the order of the entry.
+typedef struct tl_kernel_params {
+  TL_VEC(tl_op *) args;      // TENSOR and SCALAR_ARG
+  TL_VEC(tl_op *) dynamics;  // DYN_PARAM
+} tl_kernel_params;
+void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params);
+void tl_kernel_params_fini(tl_kernel_params *params);
+
+// The entry's name in PTX: letters, digits and underscores.
+void tl_kernel_entry_name(const tl_op *kernel, char *out, size_t size);
+
+// Runs the middle end on a copy of the lowered module (once).
+TL_MUST_USE tl_status tl_backend_optimise(tl_backend *backend);
+// Fills `backend->manifest` from the kernel.
+TL_MUST_USE tl_status tl_backend_make_manifest(tl_backend *backend, tl_lower *l);
+
+#endif

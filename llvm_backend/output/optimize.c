@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// LLVM's middle end and code generator.
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llvm_backend/output/backend_internal.h"
+
+typedef struct passes_call {
+  LLVMModuleRef module;
+  LLVMTargetMachineRef machine;
+  const char *passes;
+  LLVMPassBuilderOptionsRef options;
+  LLVMErrorRef error;  // out
+} passes_call;
+
+static void call_passes(void *user) {
+  passes_call *call = user;
+  call->error = LLVMRunPasses(call->module, call->passes, call->machine, call->options);
+}
+
+static tl_status run_passes(tl_session *session, LLVMModuleRef module, const char *passes) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  // The lowering vectorises memory accesses itself; a GPU thread has no other vectors.
+  LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
+  LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
+  LLVMPassBuilderOptionsSetLoopInterleaving(options, 0);
+  passes_call call = {module, session->machine, passes, options, NULL};
+  tl_status gave_up = tl_session_guard(session, passes, call_passes, &call);
+  LLVMDisposePassBuilderOptions(options);
+  if (gave_up) return gave_up;
+  LLVMErrorRef error = call.error;
+  if (!error) return tl_session_take_errors(session, passes);
+  char *message = LLVMGetErrorMessage(error);
+  tl_status status = tl_status_make(TL_STATUS_INTERNAL, "%s: LLVM: %s", passes, message);
+  LLVMDisposeErrorMessage(message);
+  return status;
+}
+
+tl_status tl_backend_optimise(tl_backend *backend) {
+  static const char *const pipelines[] = {"always-inline,sroa,early-cse", "default<O1>", "default<O2>", "default<O3>"};
+  if (backend->optimised) return TL_OK;
+  tl_session *session = &backend->session;
+  LLVMModuleRef module = LLVMCloneModule(session->module);
+  int level = session->opt_level < 0 ? 0 : session->opt_level > 3 ? 3 : session->opt_level;
+  tl_status status = run_passes(session, module, pipelines[level]);
+  if (status) {
+    if (!session->is_abandoned) LLVMDisposeModule(module);
+    return status;
+  }
+  backend->optimised = module;
+  return TL_OK;
+}
+
+static void append_module(LLVMModuleRef module, tl_strbuf *out) {
+  char *text = LLVMPrintModuleToString(module);
+  tl_strbuf_append_c(out, text);
+  LLVMDisposeMessage(text);
+}
+
+tl_status tl_backend_print_llvm(tl_backend *backend, tl_strbuf *out) {
+  append_module(backend->session.module, out);
+  return TL_OK;
+}
+
+tl_status tl_backend_print_llvm_opt(tl_backend *backend, tl_strbuf *out) {
+  TL_TRY(tl_backend_optimise(backend));
+  append_module(backend->optimised, out);
+  return TL_OK;
+}
+
+tl_status tl_backend_device_bitcode(tl_backend *backend, char **out_bytes, size_t *out_len) {
+  TL_TRY(tl_backend_optimise(backend));
+  LLVMMemoryBufferRef buffer = LLVMWriteBitcodeToMemoryBuffer(backend->optimised);
+  *out_len = LLVMGetBufferSize(buffer);
+  *out_bytes = tl_xmalloc(*out_len);
+  memcpy(*out_bytes, LLVMGetBufferStart(buffer), *out_len);
+  LLVMDisposeMemoryBuffer(buffer);
+  return TL_OK;
+}
+
+typedef struct emit_call {
+  LLVMTargetMachineRef machine;
+  LLVMModuleRef module;
+  LLVMMemoryBufferRef buffer;  // out
+  char *message;               // out
+  LLVMBool failed;             // out
+} emit_call;
+
+static void call_emit(void *user) {
+  emit_call *call = user;
+  call->failed =
+      LLVMTargetMachineEmitToMemoryBuffer(call->machine, call->module, LLVMAssemblyFile, &call->message, &call->buffer);
+}
+
+// ---- comparisons of bf16
+
+// The f32 of a bf16, by its bits: an extension would be taken away again.
+static LLVMValueRef as_f32(const tl_session *s, LLVMBuilderRef b, LLVMValueRef x) {
+  LLVMValueRef bits = LLVMBuildZExt(b, LLVMBuildBitCast(b, x, s->i16, ""), s->i32, "");
+  return LLVMBuildBitCast(b, LLVMBuildShl(b, bits, tl_session_i32(s, 16), ""), s->f32, "");
+}
+
+// Where denormals are flushed LLVM 22 selects setp.ftz.bf16, which PTX does not have (PTX ISA, setp.bf16: no .ftz):
+// such comparisons, which its optimiser makes of those in f32 too, are done in f32.
+static void widen_comparisons(const tl_session *s, LLVMValueRef function) {
+  LLVMBuilderRef b = LLVMCreateBuilderInContext(s->context);
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (!LLVMIsAFCmpInst(i) || LLVMTypeOf(LLVMGetOperand(i, 0)) != s->bf16) continue;
+      LLVMPositionBuilderBefore(b, i);
+      LLVMValueRef left = as_f32(s, b, LLVMGetOperand(i, 0)), right = as_f32(s, b, LLVMGetOperand(i, 1));
+      LLVMReplaceAllUsesWith(i, LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), left, right, ""));
+      LLVMInstructionEraseFromParent(i);
+    }
+  }
+  LLVMDisposeBuilder(b);
+}
+
+// ---- content that nobody wrote
+
+static bool is_undefined(LLVMValueRef value) {
+  if (LLVMIsATruncInst(value)) value = LLVMGetOperand(value, 0);
+  if (!LLVMIsACallInst(value)) return false;
+  size_t len;
+  const char *name = LLVMGetValueName2(LLVMGetCalledValue(value), &len);
+  return tl_str_starts_with((tl_str){name, len}, "tl.undefined.");
+}
+
+// That an element of a local array has no content needs no store.
+static void drop_undefined_stores(LLVMValueRef function) {
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (!LLVMIsAStoreInst(i) || !is_undefined(LLVMGetOperand(i, 0))) continue;
+      LLVMValueRef pointer = LLVMGetOperand(i, 1);
+      while (LLVMIsAGetElementPtrInst(pointer)) pointer = LLVMGetOperand(pointer, 0);
+      if (LLVMIsAAllocaInst(pointer)) LLVMInstructionEraseFromParent(i);
+    }
+  }
+}
+
+static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
+  tl_session *session = &backend->session;
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) drop_undefined_stores(f);
+  tl_session_fill_asm(session, module);
+  TL_TRY(run_passes(session, module, "always-inline,globaldce"));
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    if (LLVMGetStringAttributeAtIndex(f, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20))
+      widen_comparisons(session, f);
+  TL_TRY(tl_session_verify(session, module, "code generation"));
+  emit_call call = {.machine = session->machine, .module = module};
+  TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));
+  if (call.failed) return tl_session_message_status("code generation", call.message);
+  tl_strbuf_append(out, (tl_str){LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer)});
+  LLVMDisposeMemoryBuffer(call.buffer);
+  return tl_session_take_errors(session, "code generation");
+}
+
+tl_status tl_backend_emit_ptx(tl_backend *backend, tl_strbuf *out) {
+  TL_TRY(tl_backend_optimise(backend));
+  tl_manifest_write(&backend->manifest, "// ", out);
+  tl_strbuf_append_c(out, "\n");
+  LLVMModuleRef module = LLVMCloneModule(backend->optimised);
+  tl_status status = emit_module(backend, module, out);
+  if (!backend->session.is_abandoned) LLVMDisposeModule(module);
+  return status;
+}

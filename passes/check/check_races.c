@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// check-races: refuses a `parallel` where elements certainly meet: one reads what another writes, or two write one
+// place. The elements run in any order and on any thread, so the result would be chance.
+//
+//   parallel i in 64 { store(load(%s[i + 1]), %s[i]) }      error: element [0] reads %s[1], which element [1] writes
+//
+// Looks at accesses that every element makes (at most loops with constant bounds around them inside the parallel) at
+// indices that are sums of loop indices, and tries pairs of elements at the corners of the box and as far apart as the
+// indices' constants say, for so many pairs of accesses. What it cannot show is left to the emulator. Atomics may meet.
+// Changes nothing.
+#include "ir/index/affine.h"
+#include "passes/analysis/memory_access.h"
+#include "passes/manager/passes.h"
+#include "support/vec.h"
+
+enum { MAX_SAMPLES = 10, MAX_PAIRS = 1 << 18, MAX_ACCESS_PAIRS = 20000, MAX_VARIABLES = 2 * TL_MAX_RANK };
+
+// An index that an access may use: of the parallel, or of a loop inside of it.
+typedef struct variable {
+  const tl_value *index;
+  int64_t lower, extent;
+} variable;
+
+// An access whose place is known for every element.
+typedef struct element_access {
+  tl_op *op;
+  int32_t rank;
+  tl_affine index[TL_MAX_RANK];
+} element_access;
+
+typedef struct race_search {
+  tl_pass_context *context;
+  const tl_op *parallel;
+  int32_t loops;  // indices of the parallel: the first of the variables
+  variable variables[MAX_VARIABLES];
+  int32_t num_variables;
+  TL_VEC(element_access) accesses;
+  int64_t samples[MAX_VARIABLES][MAX_SAMPLES];  // values of each variable that are tried
+  int32_t num_samples[MAX_VARIABLES];
+} race_search;
+
+static bool is_variable(const race_search *search, const tl_value *symbol) {
+  for (int32_t v = 0; v < search->num_variables; v++) {
+    if (search->variables[v].index == symbol) return true;
+  }
+  return false;
+}
+
+// Whether the form is made of variables and of values from outside of the parallel.
+static bool is_simple(const race_search *search, const tl_affine *form) {
+  if (!form->valid) return false;
+  for (int32_t i = 0; i < form->num_terms; i++) {
+    const tl_value *symbol = form->terms[i].symbol;
+    if (is_variable(search, symbol)) continue;
+    const tl_op *home = symbol->def ? symbol->def : symbol->block->parent;
+    if (tl_op_is_inside(home, search->parallel)) return false;
+  }
+  return true;
+}
+
+// A loop that certainly runs through all of its range, as a variable.
+static bool add_loop(race_search *search, const tl_op *loop) {
+  int64_t lower, upper, step, extent;
+  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) && step == 1;
+  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || search->num_variables == MAX_VARIABLES) return false;
+  if (__builtin_sub_overflow(upper, lower, &extent) || extent < 1) return false;
+  search->variables[search->num_variables++] = (variable){loop->regions[0]->args[0], lower, extent};
+  return true;
+}
+
+// Collects the accesses that every element makes: not inside branches.
+static void collect(race_search *search, const tl_block *block) {
+  for (tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_FOR && add_loop(search, op)) collect(search, op->regions[0]);
+    if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) continue;
+    if (tl_element_buffer(op)->type->scope == TL_SCOPE_LOCAL) continue;
+    element_access access = {.op = op, .rank = (int32_t)tl_element_rank(op)};
+    bool simple = true;
+    for (int32_t d = 0; d < access.rank; d++) {
+      access.index[d] = tl_affine_of(tl_element_index(op, (uint32_t)d));
+      simple = simple && is_simple(search, &access.index[d]);
+    }
+    if (simple) tl_vec_push(&search->accesses, access);
+  }
+}
+
+// `offset` from the variable's first value.
+static void add_sample(race_search *search, int32_t v, int64_t offset) {
+  if (offset < 0 || offset >= search->variables[v].extent) return;
+  int64_t value = search->variables[v].lower + offset;
+  for (int32_t i = 0; i < search->num_samples[v]; i++) {
+    if (search->samples[v][i] == value) return;
+  }
+  if (search->num_samples[v] < MAX_SAMPLES) search->samples[v][search->num_samples[v]++] = value;
+}
+
+// The values to try for two accesses: the ends, and what brings them together.
+static void choose_samples(race_search *search, const element_access *a, const element_access *b) {
+  for (int32_t v = 0; v < search->num_variables; v++) {
+    bool used = v < search->loops;
+    search->num_samples[v] = 0;
+    add_sample(search, v, 0);
+    for (int32_t d = 0; d < a->rank; d++) {
+      int64_t apart = a->index[d].constant - b->index[d].constant;
+      int64_t step = tl_affine_coefficient(&a->index[d], search->variables[v].index);
+      if (step == 0) step = tl_affine_coefficient(&b->index[d], search->variables[v].index);
+      used = used || step != 0;
+      if (step == 0 || step == INT64_MIN || apart == INT64_MIN || apart % step != 0) continue;
+      int64_t distance = apart / step;
+      add_sample(search, v, distance < 0 ? -distance : distance);
+    }
+    if (!used) continue;
+    add_sample(search, v, 1);
+    add_sample(search, v, search->variables[v].extent - 1);
+  }
+}
+
+// The next combination of samples, like the digits of a number; false after the last.
+static bool advance(const race_search *search, int32_t *digits) {
+  for (int32_t v = search->num_variables - 1; v >= 0; v--) {
+    if (++digits[v] < search->num_samples[v]) return true;
+    digits[v] = 0;
+  }
+  return false;
+}
+
+// Part of an index that the variables make.
+static int64_t own_part(const race_search *search, const tl_affine *form, const int32_t *digits) {
+  int64_t sum = form->constant;
+  for (int32_t v = 0; v < search->num_variables; v++) {
+    sum += tl_affine_coefficient(form, search->variables[v].index) * search->samples[v][digits[v]];
+  }
+  return sum;
+}
+
+// Whether the parts from outside of the parallel are the same in both.
+static bool same_outside(const race_search *search, const tl_affine *a, const tl_affine *b) {
+  tl_affine difference = tl_affine_sub(a, b);
+  if (!difference.valid) return false;
+  for (int32_t i = 0; i < difference.num_terms; i++) {
+    if (!is_variable(search, difference.terms[i].symbol)) return false;
+  }
+  return true;
+}
+
+static void print_element(const race_search *search, const int32_t *digits, tl_strbuf *out) {
+  for (int32_t loop = 0; loop < search->loops; loop++) {
+    tl_strbuf_appendf(out, "%s%lld", loop ? ", " : "", (long long)search->samples[loop][digits[loop]]);
+  }
+}
+
+// Whether an element of the parallel that makes both accesses makes them in one place: it updates that place.
+static bool is_one_element(const element_access *a, const element_access *b) {
+  for (int32_t d = 0; d < a->rank; d++) {
+    tl_affine difference = tl_affine_sub(&a->index[d], &b->index[d]);
+    if (!difference.valid || difference.num_terms || difference.constant) return false;
+  }
+  return true;
+}
+
+static void report(race_search *search, const element_access *first, const int32_t *p, const element_access *second,
+                   const int32_t *q) {
+  tl_strbuf a, b;
+  tl_strbuf_init(&a);
+  tl_strbuf_init(&b);
+  print_element(search, p, &a);
+  print_element(search, q, &b);
+  const char *name = tl_buffer_name(tl_element_buffer(first->op));
+  tl_diags *diags = search->context->diags;
+  bool reads = first->op->code == TL_OP_LOAD;
+  tl_diag *diag = tl_diag_report(diags, TL_DIAG_PARALLEL_RACE, first->op->loc,
+                                 reads ? "element (%s) of the parallel reads a place of '%s' that element (%s) writes"
+                                       : "elements (%s) and (%s) of the parallel write one place of '%s'",
+                                 tl_strbuf_c(&a), reads ? name : tl_strbuf_c(&b), reads ? tl_strbuf_c(&b) : name);
+  if (second->op != first->op) tl_diag_add_note(diags, diag, second->op->loc, "written here");
+  bool updates = reads && is_one_element(first, second);
+  const char *hint = "let one element write it, or use `atomic`";
+  if (updates) hint = "elements run in any order: an update that they share is an `atomic: value -> X[…]`";
+  if (reads && !updates) hint = "elements run in any order: read another tile, or split the parallel in two";
+  tl_diag_add_hint(diags, diag, "%s", hint);
+  tl_strbuf_fini(&a);
+  tl_strbuf_fini(&b);
+}
+
+// Whether two different elements certainly meet in the place that `a` and the store `b` name; reports.
+static bool meet(race_search *search, const element_access *a, const element_access *b) {
+  for (int32_t d = 0; d < a->rank; d++) {
+    if (!same_outside(search, &a->index[d], &b->index[d])) return false;
+  }
+  choose_samples(search, a, b);
+  int32_t p[MAX_VARIABLES] = {0};
+  int64_t budget = MAX_PAIRS;
+  do {
+    int32_t q[MAX_VARIABLES] = {0};
+    do {
+      bool differ = false, same_place = true;
+      for (int32_t loop = 0; loop < search->loops; loop++) differ = differ || p[loop] != q[loop];
+      for (int32_t d = 0; d < a->rank && differ && same_place; d++) {
+        same_place = own_part(search, &a->index[d], p) == own_part(search, &b->index[d], q);
+      }
+      if (!differ || !same_place) continue;
+      report(search, a, p, b, q);
+      return true;
+    } while (advance(search, q) && --budget > 0);
+  } while (advance(search, p) && budget > 0);
+  return false;
+}
+
+static void check_parallel(tl_op *op, void *user) {
+  if (op->code != TL_OP_PARALLEL) return;
+  race_search search = {.context = user, .parallel = op};
+  const int64_t *extents = tl_op_ints(op, TL_ATTR_EXTENTS, &search.loops);
+  for (int32_t v = 0; v < search.loops; v++) search.variables[v] = (variable){op->regions[0]->args[v], 0, extents[v]};
+  search.num_variables = search.loops;
+  collect(&search, op->regions[0]);
+  int32_t left = MAX_ACCESS_PAIRS;
+  for (size_t s = 0; s < search.accesses.len && left > 0; s++) {
+    const element_access *store = &search.accesses.items[s];
+    if (store->op->code != TL_OP_STORE) continue;
+    for (size_t i = 0; i < search.accesses.len && left > 0; i++) {
+      const element_access *other = &search.accesses.items[i];
+      bool is_pair = tl_element_buffer(other->op) == tl_element_buffer(store->op);
+      // Two stores are one pair.
+      if (!is_pair || (other->op->code != TL_OP_LOAD && i < s)) continue;
+      left--;
+      if (meet(&search, other, store)) break;
+    }
+  }
+  tl_vec_fini(&search.accesses);
+}
+
+tl_status tl_pass_check_races(tl_pass_context *context) {
+  tl_walk_module(context->module, check_parallel, context);
+  return TL_OK;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Blocked layouts for components that no strict op fixes: threads run along the dim that is contiguous in memory, each
+// with as wide a vector as the accesses allow.
+#include "passes/analysis/memory_access.h"
+#include "passes/layout/infer_layouts.h"
+
+// What the accesses of a component want.
+typedef struct blocked_vote {
+  int32_t rank;
+  int64_t weight[TL_MAX_RANK];  // per dim: accesses that run along it, global ones counting more
+  int32_t global[TL_MAX_RANK];  // per dim: widest vector (elements) of a global access along it
+  int32_t other[TL_MAX_RANK];   // the same for shared accesses
+} blocked_vote;
+
+enum { GLOBAL_WEIGHT = 16 };
+
+static void add_vote(blocked_vote *vote, int32_t dim, int32_t vec, bool is_global) {
+  if (dim < 0 || dim >= vote->rank) return;
+  vote->weight[dim] += is_global ? GLOBAL_WEIGHT : 1;
+  int32_t *widest = is_global ? &vote->global[dim] : &vote->other[dim];
+  if (vec > *widest) *widest = vec;
+}
+
+static int32_t vector_limit(const tl_value *buffer) {
+  int bits = tl_dtype_bits(buffer->type->dtype);
+  return 128 / bits;
+}
+
+static void vote_box(blocked_vote *vote, const tl_box *box) {
+  add_vote(vote, tl_box_contiguous_dim(box), tl_box_vector(box, vector_limit(box->buffer), true),
+           tl_buffer_is_global(box->buffer));
+}
+
+static void vote_value(blocked_vote *vote, tl_value *value) {
+  if (value->def && value->def->code == TL_OP_TILE_LOAD) {
+    tl_box box = tl_box_source(value->def);
+    vote_box(vote, &box);
+  }
+  for (tl_use *use = value->uses; use; use = use->next) {
+    if (use->owner->code != TL_OP_TILE_STORE) continue;
+    tl_box box = tl_box_destination(use->owner);
+    vote_box(vote, &box);
+  }
+}
+
+// The loop dim along which an element access moves by one, or -1.
+static int32_t element_dim(const tl_op *op, const tl_op *parallel) {
+  const tl_block *body = parallel->regions[0];
+  uint32_t rank = tl_element_rank(op);
+  if (rank == 0 || !tl_buffer_is_row_contiguous(tl_element_buffer(op))) return -1;
+  tl_value *last = tl_element_index(op, rank - 1);
+  for (uint32_t a = body->num_args; a-- > 0;) {
+    tl_lane_form form = tl_lane_form_of(last, body->args[a], 2);
+    if (form.known && form.scale == 1) return (int32_t)a;
+  }
+  return -1;
+}
+
+static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *parallel) {
+  for (const tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
+      tl_value *buffer = tl_element_buffer(op);
+      int32_t vec = tl_element_vector(op, parallel, vector_limit(buffer), true);
+      add_vote(vote, element_dim(op, parallel), vec, tl_buffer_is_global(buffer));
+    }
+    for (uint32_t r = 0; r < op->num_regions; r++) {
+      if (op->regions[r]) vote_block(vote, op->regions[r], parallel);
+    }
+  }
+}
+
+static int64_t shape_of_node(const tl_layout_node *node, int32_t *out_shape, int32_t *out_rank) {
+  int64_t elements = 1;
+  if (node->parallel) {
+    const int64_t *extents = tl_op_ints(node->parallel, TL_ATTR_EXTENTS, out_rank);
+    for (int32_t d = 0; d < *out_rank; d++) out_shape[d] = (int32_t)extents[d];
+  } else {
+    *out_rank = node->value->type->rank;
+    for (int32_t d = 0; d < *out_rank; d++) out_shape[d] = (int32_t)node->value->type->dims[d];
+  }
+  for (int32_t d = 0; d < *out_rank; d++) elements *= out_shape[d];
+  return elements;
+}
+
+// With fewer vectors than threads, narrower ones put more threads to work, as long as that saves registers.
+static bool narrower_is_better(int64_t elements, int32_t vec, int32_t threads) {
+  int64_t half = elements / (vec / 2);
+  return elements / vec < threads && (half + threads - 1) / threads < 2;
+}
+
+tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
+  int32_t shape[TL_MAX_RANK], rank = 0;
+  int64_t elements = shape_of_node(&graph->nodes.items[root], shape, &rank);
+  blocked_vote vote = {.rank = rank};
+  for (size_t n = 0; n < graph->nodes.len; n++) {
+    if (tl_layout_graph_root(graph, (int32_t)n) != root) continue;
+    const tl_layout_node *node = &graph->nodes.items[n];
+    if (node->value) vote_value(&vote, node->value);
+    if (node->parallel) vote_block(&vote, node->parallel->regions[0], node->parallel);
+  }
+  int32_t fast = rank - 1;
+  for (int32_t d = rank - 2; d >= 0; d--) {
+    if (vote.weight[d] > vote.weight[fast]) fast = d;
+  }
+  int32_t vec = vote.global[fast] > 0 ? vote.global[fast] : vote.other[fast] > 0 ? vote.other[fast] : 1;
+  while (vec > 1 && (shape[fast] % vec != 0 || narrower_is_better(elements, vec, graph->threads))) vec /= 2;
+  int32_t order[TL_MAX_RANK];
+  int32_t len = 0;
+  order[len++] = fast;
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    if (d != fast) order[len++] = d;
+  }
+  return tl_layout_blocked(shape, rank, order, vec, graph->threads);
+}

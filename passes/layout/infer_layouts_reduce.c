@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reductions in infer-layouts. A result has the layout of its source without the axes: what the lanes and warps along
+// them held becomes replication. Where several warps hold parts of one result, the reduction is taken apart:
+//
+//   %m = reduce %x reduction=max axes=[1] : tile<f32 4>
+//   → %p = reduce %x reduction=max axes=[1] partial : tile<f32 4x8>      one part a warp
+//     tile_store %p → %scratch; %q = tile_load %scratch : tile<f32 4x8>  every thread gets the parts of its rows
+//     %m = reduce %q reduction=max axes=[1] : tile<f32 4>                in registers
+//
+// With many elements left the threads share the final reduction out, and its result is converted to the layout wanted.
+// Barriers and shared offsets are then those of an ordinary tile. Each reduction has its own scratch tile, so that one
+// barrier each is enough where several follow one another.
+#include "ir/reduction.h"
+#include "passes/layout/infer_layouts.h"
+#include "passes/tile/loop_rewrite.h"
+
+tl_layout tl_layout_of_reduce(const tl_op *reduce, const tl_layout *source) {
+  bool reduced[TL_MAX_RANK];
+  tl_reduce_axes(reduce, reduced);
+  return tl_layout_reduce(source, reduced, tl_op_has(reduce, TL_ATTR_KEEPDIMS), false);
+}
+
+void tl_layout_relate_reduce(tl_layout_graph *graph, tl_op *reduce) {
+  for (uint32_t i = 0; i < reduce->num_results; i++) {
+    tl_layout_projection projection = {.reduce = reduce};
+    projection.from = tl_layout_graph_node(graph, tl_op_group_at(reduce, TL_GROUP_REDUCE_src, 0), NULL);
+    projection.to = tl_layout_graph_node(graph, tl_op_result(reduce, i), NULL);
+    tl_vec_push(&graph->projections, projection);
+  }
+}
+
+static void write_type(tl_op *op, void *user) {
+  tl_layout_graph *graph = user;
+  if (op->code != TL_OP_REDUCE) return;
+  const tl_layout *source = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0)->type->layout;
+  if (source == NULL) return;
+  tl_layout layout = tl_layout_of_reduce(op, source);
+  tl_module *module = graph->context->module;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *result = tl_op_result(op, i);
+    result->type = tl_type_tile(module, result->type->dtype, result->type->dims, result->type->rank,
+                                tl_module_layout(module, &layout));
+  }
+}
+
+void tl_type_reductions(tl_layout_graph *graph) {
+  tl_walk(graph->kernel, write_type, graph);
+}
+
+// ---- warps
+
+tl_value *tl_exchange_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, tl_loc loc) {
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, kernel->regions[0]->first);
+  builder.loc = loc;
+  const tl_type *buffer = tl_type_buffer(context->module, TL_SCOPE_SHARED, type->dtype, type->dims, type->rank);
+  tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &buffer, 1);
+  tl_op_set_str(context->module, alloc, TL_ATTR_NAME, TL_STR("parts"));
+  return tl_op_result(alloc, 0);
+}
+
+static tl_op *build_reduce(tl_builder *builder, const tl_op *like, tl_value *const *sources, uint32_t num_sources,
+                           const tl_type *const *types) {
+  tl_group groups[] = {{sources, num_sources}, TL_GROUP_EMPTY};
+  tl_op *op = tl_build(builder, TL_OP_REDUCE, groups, types, like->num_results);
+  tl_op_copy_attrs(builder->module, op, like);
+  return op;
+}
+
+// A layout of the parts that spreads the elements over all threads, with the parts of each in registers.
+static tl_layout share_out(const tl_type *result, int32_t parts_rank, int32_t axis, int32_t parts, int32_t threads) {
+  int32_t shape[TL_MAX_RANK], order[TL_MAX_RANK];
+  for (int32_t d = 0; d < result->rank; d++) {
+    shape[d] = (int32_t)result->dims[d];
+    order[d] = result->rank - 1 - d;
+  }
+  tl_layout layout = tl_layout_blocked(shape, result->rank, order, 1, threads);
+  layout.rank = parts_rank;
+  layout.shape[axis] = parts;
+  for (int32_t m = layout.num_modes; m > 0; m--) layout.modes[m] = layout.modes[m - 1];
+  layout.num_modes++;
+  layout.modes[0] = (tl_layout_mode){.axis = TL_AXIS_REGISTER, .size = parts, .dim = axis, .stride = 1};
+  return layout;
+}
+
+static void split_reduce(tl_pass_context *context, tl_op *kernel, tl_op *op) {
+  tl_module *module = context->module;
+  const tl_type *source = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0)->type;
+  bool reduced[TL_MAX_RANK], keep = tl_op_has(op, TL_ATTR_KEEPDIMS);
+  tl_reduce_axes(op, reduced);
+  int32_t parts = tl_layout_parts(source->layout, reduced), axis = 0;
+  if (parts == 1 || tl_op_has(op, TL_ATTR_PARTIAL)) return;
+  int64_t dims[TL_MAX_RANK + 1];
+  int32_t rank = tl_reduced_dims(source->dims, source->rank, reduced, keep, parts, dims);
+  tl_layout partial = tl_layout_reduce(source->layout, reduced, keep, true);
+  tl_layout gathered = tl_layout_gather_parts(source->layout, reduced, keep, &axis);
+  tl_layout natural = *op->results[0].type->layout;
+  if (tl_layout_num_registers(&gathered) > TL_MAX_GATHERED_REGISTERS) {
+    int32_t threads = 32 * tl_layout_axis_size(source->layout, TL_AXIS_WARP);
+    gathered = share_out(op->results[0].type, rank, axis, parts, threads);
+    bool along_parts[TL_MAX_RANK] = {false};
+    along_parts[axis] = true;
+    natural = tl_layout_reduce(&gathered, along_parts, keep, false);
+  }
+  tl_builder builder;
+  tl_builder_before(&builder, module, op);
+  builder.loc = op->loc;
+  const tl_type *types[2];
+  tl_value *sources[2], *tiles[2];
+  uint32_t num_sources = tl_op_group_len(op, TL_GROUP_REDUCE_src);
+  for (uint32_t i = 0; i < num_sources && i < 2; i++) sources[i] = tl_op_group_at(op, TL_GROUP_REDUCE_src, i);
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    types[i] = tl_type_tile(module, op->results[i].type->dtype, dims, rank, tl_module_layout(module, &partial));
+  }
+  tl_op *first = build_reduce(&builder, op, sources, num_sources, types);
+  tl_op_set_unit(module, first, TL_ATTR_PARTIAL);
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *scratch = tl_exchange_alloc(context, kernel, types[i], op->loc);
+    tl_build_tile_store(&builder, tl_op_result(first, i), scratch);
+    const tl_type *type = tl_type_tile(module, types[i]->dtype, dims, rank, tl_module_layout(module, &gathered));
+    tiles[i] = tl_build_tile_load(&builder, scratch, type);
+    const tl_type *result = op->results[i].type;
+    types[i] = tl_type_tile(module, result->dtype, result->dims, result->rank, tl_module_layout(module, &natural));
+  }
+  tl_op *last = build_reduce(&builder, op, tiles, op->num_results, types);
+  tl_op_set_ints(module, last, TL_ATTR_AXES, &(int64_t){axis}, 1);
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *value = tl_op_result(last, i);
+    value->name = tl_op_result(op, i)->name;
+    const tl_layout *wanted = op->results[i].type->layout;
+    if (!tl_layout_equal(&natural, wanted)) value = tl_convert_tile(context, kernel, value, wanted, op);
+    tl_value_replace_uses(tl_op_result(op, i), value);
+  }
+  tl_op_erase(op);
+}
+
+typedef struct split_walk {
+  tl_pass_context *context;
+  tl_op *kernel;
+} split_walk;
+
+static void visit_split(tl_op *op, void *user) {
+  const split_walk *walk = user;
+  if (op->code == TL_OP_REDUCE) split_reduce(walk->context, walk->kernel, op);
+}
+
+void tl_split_reductions(tl_pass_context *context, tl_op *kernel) {
+  split_walk walk = {context, kernel};
+  tl_walk(kernel, visit_split, &walk);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// select-copies: how every byte moves. Gives copies, tile loads and stores, and accesses inside parallels their
+// instruction, vector width and thread layout, and shared tiles a layout without bank conflicts.
+//
+//   copy %A[…] -> %A_s extents=[128, 64]
+//   → copy %A[…] -> %A_s extents=[128, 64] via=cp_async vec=8 layout=#layout<128x64: r8.d1s1 l8.d1s8 …>
+//
+// Global to shared of one dtype in a pipelined loop goes by cp.async (PTX ISA, "Data Movement and Conversion
+// Instructions: cp.async": 4, 8 or 16 bytes); everything else by vectors through registers, with conversion.
+// A vector is only as wide as contiguity, alignment and the limits' divisibility allow, so that one predicate a vector
+// is exact. Needs check-bounds and infer-layouts.
+#include "passes/layout/select_copies.h"
+
+#include "passes/analysis/memory_access.h"
+
+static int32_t max_vector(const tl_value *buffer) {
+  int bits = tl_dtype_bits(buffer->type->dtype);
+  return 128 / bits;
+}
+
+static int32_t lesser(int32_t a, int32_t b) {
+  return a < b ? a : b;
+}
+
+static bool copy_pads_with_zero(const tl_op *copy) {
+  const tl_value *pad = tl_op_arg(copy, TL_GROUP_COPY_pad);
+  if (!pad) return true;
+  const tl_attr *attr = pad->def && pad->def->code == TL_OP_CONST ? tl_op_attr(pad->def, TL_ATTR_VALUE) : NULL;
+  return attr && (attr->is_float ? attr->v.f == 0.0 : attr->v.i == 0);
+}
+
+static bool destination_is_unchecked(const tl_box *destination) {
+  for (int32_t d = 0; d < destination->buffer_rank; d++) {
+    if (tl_box_check(destination, d) != 0) return false;
+  }
+  return true;
+}
+
+// Why cp.async cannot carry the copy in vectors of `vec`, or NULL.
+static const char *cp_async_obstacle(tl_pass_context *context, const tl_op *copy, const tl_box *source,
+                                     const tl_box *destination, int32_t vec) {
+  if (!(context->target->features & TL_FEATURE_CP_ASYNC)) return "the target has no cp.async";
+  if (!tl_buffer_is_global(source->buffer) || !tl_buffer_is_shared(destination->buffer)) {
+    return "it does not go from global to shared memory";
+  }
+  if (source->buffer->type->dtype != destination->buffer->type->dtype) return "it converts between dtypes";
+  if (!copy_pads_with_zero(copy)) return "it pads with another value than 0";
+  if (!destination_is_unchecked(destination)) return "the destination is masked";
+  int64_t bytes = (int64_t)vec * tl_dtype_bits(source->buffer->type->dtype) / 8;
+  if (bytes != 4 && bytes != 8 && bytes != 16) return "contiguous and aligned pieces have fewer than 4 bytes";
+  return NULL;
+}
+
+static tl_layout copy_layout(const tl_box *box, int32_t fast, int32_t vec, int32_t threads) {
+  int32_t shape[TL_MAX_RANK], order[TL_MAX_RANK], len = 0;
+  for (int32_t t = 0; t < box->tile_rank; t++) shape[t] = (int32_t)box->extents[t];
+  if (fast >= 0) order[len++] = fast;
+  for (int32_t t = box->tile_rank - 1; t >= 0; t--) {
+    if (t != fast) order[len++] = t;
+  }
+  return tl_layout_blocked(shape, box->tile_rank, order, vec, threads);
+}
+
+// Widest vector that both sides of a copy allow.
+static int32_t copy_vector(const tl_box *source, const tl_box *destination, bool full_tile) {
+  int32_t fast = tl_box_contiguous_dim(source);
+  if (fast < 0 || fast != tl_box_contiguous_dim(destination)) return 1;
+  int32_t most = lesser(max_vector(source->buffer), max_vector(destination->buffer));
+  return lesser(tl_box_vector(source, most, full_tile), tl_box_vector(destination, most, full_tile));
+}
+
+void tl_select_copy_width(tl_pass_context *context, tl_op *copy) {
+  if (tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_VECTOR || tl_op_has(copy, TL_ATTR_ASYNC)) return;
+  const tl_layout *layout = tl_op_layout(copy, TL_ATTR_THREAD_LAYOUT);
+  tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
+  int32_t fast = tl_box_contiguous_dim(&source);
+  if (!layout || fast < 0) return;
+  int32_t held = tl_layout_vector(layout, fast);
+  tl_op_set_int(context->module, copy, TL_ATTR_VEC, lesser(held & -held, copy_vector(&source, &destination, false)));
+}
+
+// What the author asked for by name and cannot have: `via: cp_async` is refused; `async: true` says when the copy may
+// end, and one that is over at once is early enough.
+static void report_obstacle(tl_pass_context *context, tl_op *copy, const tl_box *source, const tl_box *destination,
+                            bool is_demanded, const char *obstacle) {
+  if (is_demanded) {
+    tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_COPY_VIA, copy->loc,
+                                   "the copy from '%s' to '%s' cannot go by cp.async: %s",
+                                   tl_buffer_name(source->buffer), tl_buffer_name(destination->buffer), obstacle);
+    tl_diag_add_hint(context->diags, diag, "leave `via` out: the compiler takes cp.async where it can");
+    return;
+  }
+  tl_diag_report(context->diags, TL_DIAG_COPY_NOT_ASYNC, copy->loc,
+                 "the copy from '%s' to '%s' is not asynchronous: %s", tl_buffer_name(source->buffer),
+                 tl_buffer_name(destination->buffer), obstacle);
+}
+
+static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
+  tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
+  int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
+  int32_t vec = copy_vector(&source, &destination, false);
+  // Without a common contiguous dim the global side decides who is coalesced.
+  int32_t fast = tl_buffer_is_global(source.buffer) ? fast_source : fast_destination;
+  if (fast < 0) fast = fast_source >= 0 ? fast_source : fast_destination;
+  int64_t wanted = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
+  const char *obstacle = cp_async_obstacle(context, copy, &source, &destination, vec);
+  bool by_hand = tl_op_has(copy, TL_ATTR_BY_HAND), is_demanded = wanted == TL_VIA_CP_ASYNC;
+  // What a pass made asynchronous fits: it looked before.
+  if (tl_op_has(copy, TL_ATTR_ASYNC) && !by_hand) is_demanded = false;
+  bool asynchronous =
+      !obstacle && wanted != TL_VIA_VECTOR && (wanted == TL_VIA_CP_ASYNC || by_hand || tl_is_in_pipeline(copy));
+  if (obstacle && (by_hand || is_demanded)) {
+    report_obstacle(context, copy, &source, &destination, is_demanded, obstacle);
+    tl_op_remove_attr(copy, TL_ATTR_ASYNC);
+    tl_op_remove_attr(copy, TL_ATTR_BY_HAND);
+  }
+  tl_op_set_int(context->module, copy, TL_ATTR_VIA, asynchronous ? TL_VIA_CP_ASYNC : TL_VIA_VECTOR);
+  tl_op_set_int(context->module, copy, TL_ATTR_VEC, vec);
+  // Full tiles may take wider vectors later (split-tails): threads are laid out for those.
+  int32_t held = asynchronous ? vec : copy_vector(&source, &destination, true);
+  tl_layout layout = copy_layout(&source, fast, held, threads);
+  tl_op_set_layout(context->module, copy, TL_ATTR_THREAD_LAYOUT, &layout);
+  int bits = tl_dtype_bits(source.buffer->type->dtype);
+  if (asynchronous) {
+    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by cp.async, %d bytes at a time%s",
+                   tl_buffer_name(source.buffer), tl_buffer_name(destination.buffer), vec * bits / 8,
+                   tl_op_has(copy, TL_ATTR_EVICT) ? "; evict has no effect on it" : "");
+  } else {
+    bool regret = obstacle && (wanted == TL_VIA_CP_ASYNC || tl_is_in_pipeline(copy));
+    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc,
+                   "'%s' to '%s' through registers, %d element%s at a time%s%s", tl_buffer_name(source.buffer),
+                   tl_buffer_name(destination.buffer), vec, vec == 1 ? "" : "s", regret ? ": not by cp.async, " : "",
+                   regret ? obstacle : "");
+  }
+}
+
+void tl_select_tile_access(tl_pass_context *context, tl_op *op) {
+  bool is_load = op->code == TL_OP_TILE_LOAD;
+  tl_box box = is_load ? tl_box_source(op) : tl_box_destination(op);
+  const tl_value *tile = is_load ? tl_op_result(op, 0) : tl_op_arg(op, TL_GROUP_TILE_STORE_tile);
+  int32_t fast = tl_box_contiguous_dim(&box);
+  int32_t vec = 1;
+  if (fast >= 0 && tile->type->layout) {
+    int32_t held = tl_layout_vector(tile->type->layout, fast);
+    vec = tl_box_vector(&box, lesser(held & -held, max_vector(box.buffer)), false);
+  }
+  tl_op_set_int(context->module, op, TL_ATTR_VIA, TL_VIA_VECTOR);
+  tl_op_set_int(context->module, op, TL_ATTR_VEC, vec);
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, op->loc, "registers %s '%s', %d element%s at a time",
+                 is_load ? "from" : "to", tl_buffer_name(box.buffer), vec, vec == 1 ? "" : "s");
+}
+
+static void select_fill(tl_pass_context *context, tl_op *fill, int32_t threads) {
+  const tl_value *buffer = tl_op_arg(fill, TL_GROUP_FILL_buffer);
+  int32_t shape[TL_MAX_RANK], order[TL_MAX_RANK], rank = buffer->type->rank;
+  for (int32_t d = 0; d < rank; d++) {
+    shape[d] = (int32_t)buffer->type->dims[d];
+    order[d] = rank - 1 - d;
+  }
+  int32_t vec = rank == 0 ? 1 : max_vector(buffer);
+  int64_t stride = rank >= 2 ? tl_buffer_stride_divisor(buffer, rank - 2) : vec;
+  while (vec > 1 && (shape[rank - 1] % vec != 0 || stride % vec != 0)) vec /= 2;
+  tl_layout layout = tl_layout_blocked(shape, rank, order, vec, threads);
+  tl_op_set_layout(context->module, fill, TL_ATTR_THREAD_LAYOUT, &layout);
+  tl_op_set_int(context->module, fill, TL_ATTR_VEC, vec);
+}
+
+typedef struct select_state {
+  tl_pass_context *context;
+  int32_t threads;
+} select_state;
+
+static void select_op(tl_op *op, void *user) {
+  const select_state *state = user;
+  tl_pass_context *context = state->context;
+  if (op->code == TL_OP_COPY) {
+    select_copy(context, op, state->threads);
+  } else if (op->code == TL_OP_TILE_LOAD || op->code == TL_OP_TILE_STORE) {
+    tl_select_tile_access(context, op);
+  } else if (op->code == TL_OP_FILL) {
+    select_fill(context, op, state->threads);
+  } else if (op->code == TL_OP_PARALLEL) {
+    tl_select_parallel(context, op);
+  }
+}
+
+tl_status tl_pass_select_copies(tl_pass_context *context) {
+  for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
+    if (kernel->code != TL_OP_KERNEL) continue;
+    select_state state = {.context = context, .threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128)};
+    tl_select_shared_layouts(context, kernel);
+    tl_walk(kernel, select_op, &state);
+  }
+  return TL_OK;
+}

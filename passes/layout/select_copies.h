@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files of select-copies share.
+#ifndef TL_PASSES_SELECT_COPIES_H
+#define TL_PASSES_SELECT_COPIES_H
+
+#include "passes/manager/passes.h"
+
+// The layout of a shared tile of `rows` by `row_bytes` that a matrix instruction reads in 8 rows of 16 bytes,
+// `row_step` rows apart: without bank conflicts, by an XOR swizzle where one exists, else by a padded pitch.
+tl_shared_layout tl_swizzle_for_rows(int64_t row_bytes, int32_t row_step);
+// Whether 8 rows of 16 bytes, `row_step` apart, fall into different banks, wherever the first row and the column are.
+bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_bytes, int32_t row_step);
+
+// Gives every shared alloc without a layout one that suits its readers.
+void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel);
+// Passes over the banks that the accesses of a tile by registers (tile loads and stores, loads of elements) need in its
+// shared layout, summed over the accesses for the first registers of a warp.
+int tl_bank_passes(tl_op *kernel, const tl_op *alloc, const tl_shared_layout *shared);
+// Elements along the last loop index that neighbouring registers of a thread hold: the widest vector for the body.
+int32_t tl_parallel_vector(const tl_op *parallel);
+// Chooses vector widths inside a parallel, and cp.async for one that only gathers from global to shared memory.
+void tl_select_parallel(tl_pass_context *context, tl_op *parallel);
+// Only the vector widths; returns the widest.
+int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel);
+// Chooses the vector width of a copy through registers again, for the layout that it has.
+void tl_select_copy_width(tl_pass_context *context, tl_op *copy);
+// Chooses the vector width of a tile_load or tile_store after the layout of its tile.
+void tl_select_tile_access(tl_pass_context *context, tl_op *op);
+// Whether `op` stands in a pipelined loop that overlaps (stages other than 1).
+bool tl_is_in_pipeline(const tl_op *op);
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Vector widths of loads and stores inside a parallel, and the gather that cp.async can do.
+#include "passes/analysis/memory_access.h"
+#include "passes/layout/select_copies.h"
+
+bool tl_is_in_pipeline(const tl_op *op) {
+  for (const tl_op *up = op->parent ? op->parent->parent : NULL; up; up = up->parent ? up->parent->parent : NULL) {
+    if (up->code == TL_OP_FOR && tl_op_has(up, TL_ATTR_PIPELINED) && tl_op_int(up, TL_ATTR_STAGES, 2) != 1) return true;
+  }
+  return false;
+}
+
+int32_t tl_parallel_vector(const tl_op *parallel) {
+  const tl_layout *layout = tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
+  if (!layout) return 1;
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    if (layout->modes[m].axis != TL_AXIS_REGISTER || layout->modes[m].size == 1) continue;
+    bool fits = layout->modes[m].dim == layout->rank - 1 && layout->modes[m].stride == 1;
+    return fits ? layout->modes[m].size : 1;
+  }
+  return 1;
+}
+
+typedef struct vector_state {
+  tl_pass_context *context;
+  const tl_op *parallel;
+  int32_t limit;
+  int32_t widest;
+} vector_state;
+
+static int32_t largest_power_of_two_divisor(int32_t value) {
+  return value & -value;
+}
+
+static void choose_element(tl_op *op, void *user) {
+  vector_state *state = user;
+  if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
+  int32_t vec = tl_element_vector(op, state->parallel, largest_power_of_two_divisor(state->limit), false);
+  if (vec <= 1) {
+    tl_packed_load packed = tl_element_packed(op, state->parallel, largest_power_of_two_divisor(state->limit));
+    tl_op_remove_attr(op, TL_ATTR_VEC);
+    tl_op_remove_attr(op, TL_ATTR_REPEAT);
+    if (packed.repeat == 1) return;
+    if (packed.vec > 1) tl_op_set_int(state->context->module, op, TL_ATTR_VEC, packed.vec);
+    tl_op_set_int(state->context->module, op, TL_ATTR_REPEAT, packed.repeat);
+    if (packed.vec * packed.repeat > state->widest) state->widest = packed.vec * packed.repeat;
+    return;
+  }
+  tl_op_set_int(state->context->module, op, TL_ATTR_VEC, vec);
+  if (vec > state->widest) state->widest = vec;
+}
+
+// ---- cp.async gathers
+
+typedef struct gather {
+  tl_op *load, *store;
+  bool fits;
+} gather;
+
+static bool is_zero(const tl_value *value) {
+  const tl_attr *attr = value->def && value->def->code == TL_OP_CONST ? tl_op_attr(value->def, TL_ATTR_VALUE) : NULL;
+  return attr && (attr->is_float ? attr->v.f == 0.0 : attr->v.i == 0);
+}
+
+// The body may hold index arithmetic, one load from global memory and one store of just that value to a shared tile.
+static gather find_gather(const tl_op *parallel) {
+  gather found = {.fits = parallel->num_results == 0};
+  for (tl_op *op = parallel->regions[0]->first; op && found.fits; op = op->next) {
+    int flags = tl_op_info_of(op->code)->flags;
+    if (op->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(op)) && !found.load) {
+      found.load = op;
+    } else if (op->code == TL_OP_STORE && !found.store) {
+      found.store = op;
+    } else if (!(flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR)) || op->num_regions > 0) {
+      found.fits = false;
+    }
+  }
+  found.fits = found.fits && found.load && found.store &&
+               tl_op_arg(found.store, TL_GROUP_STORE_value) == tl_op_result(found.load, 0) &&
+               tl_buffer_is_shared(tl_element_buffer(found.store));
+  return found;
+}
+
+static bool checks_nothing(const tl_op *op) {
+  for (uint32_t d = 0; d < tl_element_rank(op); d++) {
+    if (tl_element_check(op, (int32_t)d) != 0) return false;
+  }
+  return true;
+}
+
+static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t widest) {
+  gather found = find_gather(parallel);
+  if (!found.fits || !(context->target->features & TL_FEATURE_CP_ASYNC) || !tl_is_in_pipeline(parallel)) return;
+  const tl_value *pad = tl_op_arg(found.load, TL_GROUP_LOAD_pad);
+  int64_t vec = tl_op_int(found.load, TL_ATTR_VEC, 1);
+  int64_t bytes = vec * tl_dtype_bits(tl_element_buffer(found.load)->type->dtype) / 8;
+  const char *obstacle = NULL;
+  if (pad && !is_zero(pad)) {
+    obstacle = "it pads with another value than 0";
+  } else if (vec != widest || tl_op_int(found.store, TL_ATTR_VEC, 1) != vec) {
+    obstacle = "load and store allow different vectors";
+  } else if (bytes != 4 && bytes != 8 && bytes != 16) {
+    obstacle = "a vector has fewer than 4 bytes";
+  } else if (!checks_nothing(found.store)) {
+    obstacle = "the store is masked";
+  }
+  if (obstacle) {
+    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, parallel->loc, "this gather goes through registers: %s",
+                   obstacle);
+    return;
+  }
+  tl_op_set_int(context->module, parallel, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
+  // cp.async fills with zeros by itself (PTX ISA, "cp.async": bytes beyond src-size).
+  tl_op_set_group(context->module, found.load, TL_GROUP_LOAD_pad, NULL, 0);
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, parallel->loc, "gathered by cp.async, %lld bytes at a time",
+                 (long long)bytes);
+}
+
+int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel) {
+  vector_state state = {.context = context, .parallel = parallel, .limit = tl_parallel_vector(parallel), .widest = 1};
+  for (tl_op *op = parallel->regions[0]->first; op; op = op->next) tl_walk(op, choose_element, &state);
+  if (state.widest > 1) {
+    tl_op_set_int(context->module, parallel, TL_ATTR_VEC, state.widest);
+  } else {
+    tl_op_remove_attr(parallel, TL_ATTR_VEC);
+  }
+  return state.widest;
+}
+
+void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
+  choose_gather(context, parallel, tl_select_vectors(context, parallel));
+}

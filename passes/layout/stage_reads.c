@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// stage-reads: what a block reads more than once from a tensor comes to shared memory once, whole and ahead of its use.
+//
+//   for %n { tile_load %X[%b, %n * 4096] … }          copy %X[%b, 0] -> %X_stage async; async_commit; async_wait
+//   for %n { tile_load %X[%b, %n * 4096] … }     →    for %n { tile_load %X_stage[0, %n * 4096] … }
+//                                                     for %n { tile_load %X_stage[0, %n * 4096] … }
+//
+// Two cases gain. Loops that walk the same row of a tensor again, as above. And a tile that a block holds over
+// block-wide steps in so many registers that only one block fits on a multiprocessor: nothing is in flight then while
+// the block computes. Such a tile is read anew from the stage, and computed anew, for each op that needs it.
+//
+// Needs promote-fragments (tiles are values). Kernels with gemms and pipelined loops plan their own copies: of those
+// only single elements are staged (stage_reads_elements.c).
+#include "passes/layout/stage_reads.h"
+
+#include <string.h>
+
+#include "passes/schedule/cost.h"
+#include "passes/tile/loop_rewrite.h"
+
+enum {
+  MIN_BYTES = 4096,      // smaller regions are found in the L1 cache again
+  MIN_BLOCKS = 2,        // on a multiprocessor: while one computes, the other's copy is on its way
+  MIN_REGISTERS = 24,    // of a tile worth recomputing
+  OTHER_REGISTERS = 32,  // addresses and values in flight
+  STAGED_THREADS = 1536  // on a multiprocessor that are enough, where shared memory has room for more
+};
+
+typedef struct staging {
+  tl_pass_context *context;
+  tl_op *kernel;
+  int32_t threads;
+  int64_t shared_bytes;  // of tiles that exist already, and that warps will exchange through
+  int64_t largest_tile;  // registers a thread of the largest tile value
+  bool has_own_copies;   // gemms, pipelined loops or asynchronous copies
+  TL_VEC(tl_staged_region) regions;
+} staging;
+
+// ---- collecting
+
+static int64_t elements_a_thread(const staging *self, const tl_type *type) {
+  return (tl_type_num_elements(type) + self->threads - 1) / self->threads;
+}
+
+// Shared memory through which warps will exchange what they reduced or scanned, at most: each warp's part of every
+// element that is left, and the result once more.
+static int64_t exchange_bytes(const staging *self, const tl_op *op) {
+  int64_t bytes = 0;
+  if (op->code != TL_OP_REDUCE && op->code != TL_OP_SCAN) return 0;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    const tl_type *type = op->results[i].type;
+    int64_t parts = op->code == TL_OP_REDUCE ? self->threads / 32 + 1 : 2;
+    bytes += parts * (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type)) + 128;
+  }
+  return bytes;
+}
+
+static void look_at(tl_op *op, void *user) {
+  staging *self = user;
+  self->has_own_copies |= op->code == TL_OP_GEMM || op->code == TL_OP_RING || tl_op_has(op, TL_ATTR_PIPELINED) ||
+                          tl_op_has(op, TL_ATTR_ASYNC);
+  if (op->code == TL_OP_ALLOC && tl_buffer_is_shared(tl_op_result(op, 0))) {
+    const tl_type *type = tl_op_result(op, 0)->type;
+    self->shared_bytes += (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type)) + 128;
+  }
+  self->shared_bytes += exchange_bytes(self, op);
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    if (op->results[i].type->kind != TL_TYPE_TILE) continue;
+    int64_t registers = elements_a_thread(self, op->results[i].type);
+    if (registers > self->largest_tile) self->largest_tile = registers;
+  }
+}
+
+// First and last value of a loop's index, and how often the loop runs. False when that is not known.
+static bool loop_values(const tl_op *loop, int64_t *out_first, int64_t *out_last, int64_t *out_trips) {
+  int64_t lower, upper, step;
+  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step);
+  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || step <= 0 || lower < 0 || upper <= lower || upper > INT32_MAX)
+    return false;
+  *out_trips = (upper - lower + step - 1) / step;
+  *out_first = lower;
+  *out_last = lower + (*out_trips - 1) * step;
+  return true;
+}
+
+// Iterations of the loops around the op, directly in the kernel otherwise; 0 when they are unknown or it stands
+// elsewhere.
+static int64_t times_run(const tl_op *op, const tl_op *kernel) {
+  int64_t times = 1, first, last, trips;
+  for (const tl_op *parent = op->parent->parent; parent != kernel; parent = parent->parent->parent) {
+    if (parent->code != TL_OP_FOR || !loop_values(parent, &first, &last, &trips) || trips > INT32_MAX / times) return 0;
+    times *= trips;
+  }
+  return times;
+}
+
+// Splits the offset of a buffer dim into what is fixed in the block and the range that loops and the tile add.
+static bool split_offset(const tl_box *box, int32_t dim, tl_affine *out_base, int64_t *out_lo, int64_t *out_hi) {
+  tl_affine form = tl_affine_of(tl_box_offset(box, dim));
+  int64_t lo, hi, first, last, trips;
+  if (!form.valid) return false;
+  *out_base = (tl_affine){.valid = true};
+  tl_box_span(box, dim, &lo, &hi);
+  *out_lo = form.constant + lo;
+  *out_hi = form.constant + hi;
+  for (int32_t t = 0; t < form.num_terms; t++) {
+    tl_value *symbol = form.terms[t].symbol;
+    int64_t coefficient = form.terms[t].coefficient;
+    const tl_op *around = symbol->def ? symbol->def->parent->parent : symbol->block->parent;
+    if (symbol->type->kind != TL_TYPE_INDEX) return false;
+    if (around->code == TL_OP_KERNEL) {
+      out_base->terms[out_base->num_terms++] = form.terms[t];
+      continue;
+    }
+    bool is_index = !symbol->def && around->code == TL_OP_FOR && symbol == around->regions[0]->args[0];
+    if (!is_index || !loop_values(around, &first, &last, &trips) || coefficient < 0 || coefficient > INT32_MAX)
+      return false;
+    *out_lo += coefficient * first;
+    *out_hi += coefficient * last;
+  }
+  return true;
+}
+
+static bool is_plain_load(const tl_op *op, const tl_box *box) {
+  const tl_value *tensor = box->buffer;
+  if (!tensor->def || tensor->def->code != TL_OP_TENSOR || box->tile_rank == 0) return false;
+  if (tl_op_int(tensor->def, TL_ATTR_ACCESS, TL_ACCESS_INOUT) != TL_ACCESS_IN) return false;
+  if (tl_op_has(op, TL_ATTR_EVICT) || tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_AUTO) return false;
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    if (tl_box_check(box, d) != 0 || tl_box_limit(box, d)) return false;
+  }
+  for (int32_t t = 0; t < box->tile_rank; t++) {
+    if (box->steps[t] != 1) return false;
+  }
+  // Pieces of 16 bytes are what cp.async moves best.
+  int bits = tl_dtype_bits(tensor->type->dtype);
+  return tl_box_vector(box, 128 / bits, false) * bits == 128;
+}
+
+static bool same_form(const tl_affine *a, const tl_affine *b) {
+  tl_affine rest = tl_affine_sub(a, b);
+  return rest.valid && rest.num_terms == 0;
+}
+
+// The loads of one tensor go to the region whose base they share.
+static tl_staged_region *region_for(staging *self, const tl_box *box, const tl_affine *base) {
+  for (size_t r = 0; r < self->regions.len; r++) {
+    tl_staged_region *region = &self->regions.items[r];
+    bool same = region->tensor == box->buffer;
+    for (int32_t d = 0; d < box->buffer_rank && same; d++) same = same_form(&region->base[d], &base[d]);
+    if (same) return region;
+  }
+  tl_staged_region fresh = {.tensor = box->buffer};
+  memcpy(fresh.base, base, sizeof fresh.base);
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    fresh.lo[d] = INT64_MAX;
+    fresh.hi[d] = INT64_MIN;
+  }
+  tl_vec_push(&self->regions, fresh);
+  return &self->regions.items[self->regions.len - 1];
+}
+
+static void collect_load(tl_op *op, void *user) {
+  staging *self = user;
+  if (op->code != TL_OP_TILE_LOAD) return;
+  tl_box box = tl_box_source(op);
+  int64_t times = times_run(op, self->kernel), lo[TL_MAX_RANK], hi[TL_MAX_RANK];
+  tl_affine base[TL_MAX_RANK];
+  memset(base, 0, sizeof base);
+  if (times == 0 || !is_plain_load(op, &box)) return;
+  for (int32_t d = 0; d < box.buffer_rank; d++) {
+    if (!split_offset(&box, d, &base[d], &lo[d], &hi[d])) return;
+  }
+  tl_staged_region *region = region_for(self, &box, base);
+  uint64_t elements = 1;
+  for (int32_t d = 0; d < box.buffer_rank; d++) {
+    if (lo[d] < region->lo[d]) region->lo[d] = lo[d];
+    if (hi[d] > region->hi[d]) region->hi[d] = hi[d];
+    elements *= (uint64_t)(region->hi[d] - region->lo[d] + 1);
+  }
+  tl_dtype dtype = box.buffer->type->dtype;
+  tl_vec_push(&region->loads, op);
+  region->bytes = (int64_t)tl_dtype_bytes(dtype, elements);
+  region->loaded_bytes +=
+      times * (int64_t)tl_dtype_bytes(dtype, (uint64_t)tl_type_num_elements(tl_op_result(op, 0)->type));
+}
+
+// ---- deciding
+
+static int32_t resident(const staging *self, int64_t registers, int64_t bytes) {
+  int64_t all = registers + OTHER_REGISTERS;
+  if (all > TL_MAX_REGISTERS_PER_THREAD) all = TL_MAX_REGISTERS_PER_THREAD;
+  return tl_cost_resident_blocks(self->context->target, self->threads, (int32_t)all, self->shared_bytes + bytes);
+}
+
+static bool is_reread(const tl_staged_region *region) {
+  return region->loads.len > 1 && region->loaded_bytes >= 2 * region->bytes;
+}
+
+// Whether holding the tile of the region's only load leaves room for one block only.
+static bool is_held_dearly(const staging *self, const tl_staged_region *region) {
+  if (region->loads.len != 1) return false;
+  tl_op *load = region->loads.items[0];
+  int64_t registers = elements_a_thread(self, tl_op_result(load, 0)->type);
+  return registers >= MIN_REGISTERS && resident(self, registers, 0) < MIN_BLOCKS && tl_can_recompute(load);
+}
+
+// ---- rewriting
+
+tl_value *tl_stage_build_sum(tl_builder *builder, const tl_affine *form, int64_t constant) {
+  tl_value *sum = NULL;
+  for (int32_t t = 0; t < form->num_terms; t++) {
+    tl_value *term = form->terms[t].symbol;
+    int64_t by = form->terms[t].coefficient;
+    if (by != 1) term = tl_index_mul(builder, term, tl_build_index(builder, by));
+    sum = sum ? tl_index_add(builder, sum, term) : term;
+  }
+  if (sum && constant == 0) return sum;
+  tl_value *rest = tl_build_index(builder, constant);
+  return sum ? tl_index_add(builder, sum, rest) : rest;
+}
+
+tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region) {
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, kernel->regions[0]->first);
+  builder.loc = region->loads.items[0]->loc;
+  int32_t rank = region->tensor->type->rank;
+  int64_t dims[TL_MAX_RANK];
+  for (int32_t d = 0; d < rank; d++) dims[d] = region->hi[d] - region->lo[d] + 1;
+  const tl_type *type = tl_type_buffer(context->module, TL_SCOPE_SHARED, region->tensor->type->dtype, dims, rank);
+  tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
+  const char *name = tl_arena_printf(&context->scratch, "%s_stage", tl_buffer_name(region->tensor));
+  tl_op_set_str(context->module, alloc, TL_ATTR_NAME, tl_str_from(name));
+  return tl_op_result(alloc, 0);
+}
+
+void tl_stage_build_copy(tl_pass_context *context, const tl_staged_region *region, tl_value *stage, tl_op *before) {
+  tl_module *module = context->module;
+  tl_builder builder;
+  tl_builder_before(&builder, module, before);
+  builder.loc = region->loads.items[0]->loc;
+  int32_t rank = stage->type->rank;
+  tl_value *from[TL_MAX_RANK], *zeros[TL_MAX_RANK];
+  int64_t dims[TL_MAX_RANK], inside[TL_MAX_RANK] = {0};
+  for (int32_t d = 0; d < rank; d++) {
+    from[d] = tl_stage_build_sum(&builder, &region->base[d], region->lo[d]);
+    zeros[d] = tl_build_index(&builder, 0);
+    dims[d] = d;
+  }
+  tl_group groups[] = {TL_GROUP_OF(region->tensor), {from, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(stage),
+                       {zeros, (uint32_t)rank},     TL_GROUP_EMPTY,         TL_GROUP_EMPTY};
+  const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
+  tl_op *copy = tl_build(&builder, TL_OP_COPY, groups, &token, 1);
+  tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, stage->type->dims, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_SRC_DIMS, dims, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_DST_DIMS, dims, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_SRC_CHECK, region->checks, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_DST_CHECK, inside, rank);
+  tl_op_set_int(module, copy, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
+  tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
+  tl_value *result = tl_op_result(copy, 0);
+  tl_build(&builder, TL_OP_ASYNC_COMMIT, (tl_group[]){TL_GROUP_OF(result)}, NULL, 0);
+}
+
+void tl_stage_build_wait(tl_pass_context *context, tl_op *before) {
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, before);
+  tl_op *wait = tl_build(&builder, TL_OP_ASYNC_WAIT, NULL, NULL, 0);
+  tl_op_set_int(context->module, wait, TL_ATTR_PENDING, 0);
+  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
+}
+
+// The load reads the stage, at the place that its box has in the region.
+static void redirect(staging *self, const tl_staged_region *region, tl_value *stage, tl_op *load) {
+  tl_builder builder;
+  tl_builder_before(&builder, self->context->module, load);
+  tl_box box = tl_box_source(load);
+  tl_value *offsets[TL_MAX_RANK];
+  for (int32_t d = 0; d < box.buffer_rank; d++) {
+    tl_affine form = tl_affine_of(tl_box_offset(&box, d));
+    form = tl_affine_sub(&form, &region->base[d]);
+    offsets[d] = tl_stage_build_sum(&builder, &form, form.constant - region->lo[d]);
+  }
+  tl_op_set_group(self->context->module, load, TL_GROUP_TILE_LOAD_src, &stage, 1);
+  tl_op_set_group(self->context->module, load, TL_GROUP_TILE_LOAD_src_offsets, offsets, (uint32_t)box.buffer_rank);
+}
+
+// The op in the kernel's own block that `op` is, or is inside of.
+static tl_op *statement_of(tl_op *op, const tl_op *kernel) {
+  while (op->parent->parent != kernel) op = op->parent->parent;
+  return op;
+}
+
+static void stage_region(staging *self, tl_staged_region *region, bool recompute) {
+  tl_op *first = statement_of(region->loads.items[0], self->kernel);
+  tl_value *stage = tl_stage_build_tile(self->context, self->kernel, region);
+  tl_stage_build_copy(self->context, region, stage, first);
+  for (size_t i = 0; i < region->loads.len; i++) redirect(self, region, stage, region->loads.items[i]);
+  tl_diag_report(self->context->diags, TL_DIAG_REMARK_COPY, region->loads.items[0]->loc,
+                 "'%s' comes to shared memory once, %lld bytes a block: %s", tl_buffer_name(region->tensor),
+                 (long long)region->bytes,
+                 recompute ? "in registers it would leave room for one block on a multiprocessor"
+                           : "the block reads it more than once");
+  if (recompute) first = tl_recompute(self->context->module, region->loads.items[0]);
+  tl_stage_build_wait(self->context, first);
+  self->shared_bytes += region->bytes;
+}
+
+// Registers for the blocks that shared memory has room for.
+static void hint_blocks(staging *self, bool recomputes) {
+  int32_t blocks = resident(self, recomputes ? 0 : self->largest_tile, 0);
+  int32_t enough = STAGED_THREADS / self->threads > MIN_BLOCKS ? STAGED_THREADS / self->threads : MIN_BLOCKS;
+  if (blocks > enough) blocks = enough;
+  tl_op_set_int(self->context->module, self->kernel, TL_ATTR_MIN_BLOCKS, blocks);
+}
+
+static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
+  staging self = {.context = context, .kernel = kernel};
+  self.threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128);
+  tl_walk(kernel, look_at, &self);
+  bool has_cp_async = (context->target->features & TL_FEATURE_CP_ASYNC) != 0;
+  if (!self.has_own_copies && has_cp_async) tl_walk(kernel, collect_load, &self);
+  if (self.has_own_copies && has_cp_async) tl_stage_elements(context, kernel);
+  bool staged = false, recomputes = false;
+  for (size_t r = 0; r < self.regions.len; r++) {
+    tl_staged_region *region = &self.regions.items[r];
+    bool reread = is_reread(region), dear = !reread && is_held_dearly(&self, region);
+    // What is staged needs no registers between its uses.
+    int32_t blocks = resident(&self, dear ? 0 : self.largest_tile, region->bytes);
+    if ((!reread && !dear) || region->bytes < MIN_BYTES || blocks < MIN_BLOCKS) continue;
+    stage_region(&self, region, dear);
+    staged = true;
+    recomputes |= dear;
+  }
+  if (staged) hint_blocks(&self, recomputes);
+  for (size_t r = 0; r < self.regions.len; r++) tl_vec_fini(&self.regions.items[r].loads);
+  tl_vec_fini(&self.regions);
+}
+
+tl_status tl_pass_stage_reads(tl_pass_context *context) {
+  for (tl_op *op = context->module->body->first; op; op = op->next) {
+    if (op->code == TL_OP_KERNEL) stage_kernel(context, op);
+  }
+  return TL_OK;
+}

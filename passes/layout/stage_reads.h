@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files of stage-reads share.
+#ifndef TL_PASSES_STAGE_READS_H
+#define TL_PASSES_STAGE_READS_H
+
+#include "ir/index/affine.h"
+#include "passes/analysis/memory_access.h"
+#include "passes/manager/passes.h"
+#include "support/vec.h"
+
+// The loads of one tensor whose boxes lie in one region of it: `base` (per dim, without the constant and what loops
+// add) and the elements from `lo` to `hi`, both inclusive, beyond it.
+typedef struct tl_staged_region {
+  tl_value *tensor;
+  TL_VEC(tl_op *) loads;  // tile_loads or loads, in program order
+  tl_affine base[TL_MAX_RANK];
+  int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
+  int64_t checks[TL_MAX_RANK];  // bounds to test; outside of them the region is 0
+  int64_t bytes;                // of the region
+  int64_t loaded_bytes;         // by all loads in all iterations
+} tl_staged_region;
+
+// The shared tile of a region, allocated in `kernel`.
+tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region);
+// An asynchronous copy of the region to it, before `before`.
+void tl_stage_build_copy(tl_pass_context *context, const tl_staged_region *region, tl_value *stage, tl_op *before);
+// The wait for all copies, before `before`, with the barrier that lets every thread see what the others copied: left to
+// place-barriers that would stand in the loop that reads first, and run in each iteration.
+void tl_stage_build_wait(tl_pass_context *context, tl_op *before);
+// The form without its own constant, plus `constant`.
+tl_value *tl_stage_build_sum(tl_builder *builder, const tl_affine *form, int64_t constant);
+
+// stage_reads_elements.c: brings elements that pipelined loops read from global memory beside their copies to shared
+// memory before the loop.
+void tl_stage_elements(tl_pass_context *context, tl_op *kernel);
+
+// stage_reads_recompute.c
+
+// Whether the tile of `load`, and what parallels make of it element by element, may be made anew from memory for each
+// op that reads them: all in the kernel's own block, and at least two such ops.
+bool tl_can_recompute(tl_op *load);
+// Makes them anew, each time with a load of its own. Returns the first op that reads the tile.
+tl_op *tl_recompute(tl_module *module, tl_op *load);
+
+#endif

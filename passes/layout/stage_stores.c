@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// stage-stores: a tile whose layout would write global memory in pieces smaller than a sector goes there by way of a
+// shared tile, so that every thread stores 16 bytes of a row and a warp stores whole rows.
+//
+//   tile_store %acc -> %C[…]  (bf16, accumulator layout: 4 bytes a thread, 16 in a row)
+//   → %s = alloc "C_staged"; tile_store %acc -> %s; copy %s -> %C[…]
+//
+// Only where the shared tile costs nothing: in the kernel's own body, and not larger than the other shared tiles, whose
+// place it takes (plan-shared) behind a barrier after which they are no longer used. Needs infer-layouts.
+#include "passes/analysis/memory_access.h"
+#include "passes/layout/infer_layouts.h"
+
+enum {
+  SECTOR_BYTES = 32,  // what L2 and DRAM write at least
+  VECTOR_BYTES = 16   // the widest store of one thread
+};
+
+// Bytes along `dim` that neighbouring lanes of a warp hold together.
+static int64_t contiguous_bytes(const tl_layout *layout, int32_t dim, int64_t element_bytes) {
+  int64_t run = tl_layout_vector(layout, dim);
+  for (int32_t m = 0; m < layout->num_modes; m++) {
+    const tl_layout_mode *mode = &layout->modes[m];
+    if (mode->axis == TL_AXIS_LANE && mode->dim == dim && mode->stride == run) run *= mode->size;
+  }
+  return run * element_bytes;
+}
+
+// Bytes of the kernel's shared tiles so far, in all their stages.
+static int64_t planned_bytes(const tl_op *kernel) {
+  const tl_attr *plan = tl_op_attr(kernel, TL_ATTR_PLAN);
+  for (int32_t i = 0; plan && i < plan->v.dict.len; i++) {
+    const tl_dict_entry *entry = &plan->v.dict.entries[i];
+    if (tl_str_is(tl_str_from("shared"), entry->name)) return entry->i;
+  }
+  return 0;
+}
+
+static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_box *box) {
+  const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
+  if (store->parent != kernel->regions[0]) return false;
+  if (!tl_buffer_is_global(box->buffer) || !tile->layout || tile->rank < 2) return false;
+  int bits = tl_dtype_bits(box->buffer->type->dtype);
+  int32_t fast = tl_box_contiguous_dim(box);
+  if (bits < 8 || fast != tile->rank - 1) return false;
+  int64_t element_bytes = bits / 8;
+  if (contiguous_bytes(tile->layout, fast, element_bytes) >= SECTOR_BYTES) return false;
+  if (tl_box_vector(box, (int32_t)(VECTOR_BYTES / element_bytes), true) * element_bytes < VECTOR_BYTES) return false;
+  int64_t bytes = tl_type_num_elements(tile) * element_bytes;
+  int64_t threads = tl_op_int(kernel, TL_ATTR_THREADS, 128);
+  return bytes >= threads * VECTOR_BYTES && bytes <= planned_bytes(kernel);
+}
+
+// The destination of `store` becomes that of the copy.
+static void copy_destination(tl_module *module, const tl_op *store, tl_op *copy) {
+  static const tl_attr_key keys[] = {TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP, TL_ATTR_DST_CHECK, TL_ATTR_EVICT};
+  for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+    const tl_attr *attr = tl_op_attr(store, keys[k]);
+    if (attr) tl_op_set_attr(module, copy, attr);
+  }
+}
+
+static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
+  tl_module *module = context->module;
+  tl_value *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile), *dst = tl_op_arg(store, TL_GROUP_TILE_STORE_dst);
+  int32_t rank = tile->type->rank;
+  const tl_type *type = tl_type_tile(module, dst->type->dtype, tile->type->dims, rank, NULL);
+  const char *name = tl_arena_printf(&context->scratch, "%s_staged", tl_buffer_name(dst));
+  tl_value *staged = tl_scratch_alloc(context, kernel, type, name, store->loc);
+  tl_builder builder;
+  tl_builder_before(&builder, module, store);
+  builder.loc = store->loc;
+  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
+  tl_build_tile_store(&builder, tile, staged);
+
+  tl_value *zeros[TL_MAX_RANK], *offsets[TL_MAX_RANK], *limits[TL_MAX_RANK];
+  int64_t identity[TL_MAX_RANK], unchecked[TL_MAX_RANK] = {0};
+  uint32_t num_offsets = tl_op_group_len(store, TL_GROUP_TILE_STORE_dst_offsets);
+  uint32_t num_limits = tl_op_group_len(store, TL_GROUP_TILE_STORE_dst_limits);
+  for (int32_t d = 0; d < rank; d++) {
+    zeros[d] = tl_build_index(&builder, 0);
+    identity[d] = d;
+  }
+  for (uint32_t d = 0; d < num_offsets; d++) offsets[d] = tl_op_group_at(store, TL_GROUP_TILE_STORE_dst_offsets, d);
+  for (uint32_t d = 0; d < num_limits; d++) limits[d] = tl_op_group_at(store, TL_GROUP_TILE_STORE_dst_limits, d);
+  tl_group groups[] = {TL_GROUP_OF(staged),    {zeros, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(dst),
+                       {offsets, num_offsets}, {limits, num_limits},    TL_GROUP_EMPTY};
+  tl_op *copy = tl_build(&builder, TL_OP_COPY, groups, NULL, 0);
+  tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, tile->type->dims, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_SRC_DIMS, identity, rank);
+  tl_op_set_ints(module, copy, TL_ATTR_SRC_CHECK, unchecked, rank);
+  copy_destination(module, store, copy);
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, store->loc,
+                 "'%s' is brought into rows through shared memory before it is stored",
+                 tile->name ? tile->name : "tile");
+  tl_op_erase(store);
+}
+
+typedef struct stage_state {
+  tl_pass_context *context;
+  tl_op *kernel;
+} stage_state;
+
+static void visit(tl_op *op, void *user) {
+  const stage_state *state = user;
+  if (op->code != TL_OP_TILE_STORE) return;
+  tl_box box = tl_box_destination(op);
+  if (is_worth_staging(state->kernel, op, &box)) stage(state->context, state->kernel, op);
+}
+
+tl_status tl_pass_stage_stores(tl_pass_context *context) {
+  for (tl_op *op = context->module->body->first; op; op = op->next) {
+    stage_state state = {context, op};
+    if (op->code == TL_OP_KERNEL) tl_walk(op, visit, &state);
+  }
+  return TL_OK;
+}

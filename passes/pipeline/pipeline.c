@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// pipeline: turns pipelined loops into rings.
+//
+//   for %i = 0 to %n {                      %r = ring(3)
+//     copy(%A → %A_s)                       slot p of 0, 1: acquire, if p < n copy(… iteration p), commit
+//     %acc = gemm(%acc0, %A_s, …)       ⇒   for %k = 0 to %n {
+//   }                                         %w = ring_wait(%r, %k) pending 1
+//                                             %a = ring_acquire(%r, %k + 2)
+//                                             if %k + 2 < %n { copy async(… iteration k + 2 → ring_tile(%a, %A_s)) }
+//                                             ring_commit(%r)
+//                                             %acc = gemm(%acc0, ring_tile(%w, %A_s), …)
+//                                             ring_release(%w)
+//                                           }
+//
+// Which copies may run ahead is the dependence analysis' answer (dependence.h); the rest of the body keeps its order.
+// Every iteration commits, also an empty slot, so that a wait counts the same number of later slots in every iteration;
+// slots of iterations that do not exist are never filled, so nothing is in flight after the loop, whatever its trip
+// count.
+//
+// Needs select-copies (VIA) and choose-schedule (STAGES). Leaves cp.async copies with ASYNC only.
+#include "passes/analysis/memory_access.h"
+#include "passes/pipeline/pipeline_internal.h"
+#include "passes/tile/loop_rewrite.h"
+
+enum { DEFAULT_STAGES = 2, MAX_STAGES = 16 };
+
+// The number of iterations when it is known, else -1.
+static int64_t constant_trips(const tl_op *loop) {
+  int64_t lower, upper, step;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower)) return -1;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper)) return -1;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0) return -1;
+  int64_t span = step > 0 ? upper - lower : lower - upper;
+  int64_t stride = step > 0 ? step : -step;
+  return span <= 0 ? 0 : (span + stride - 1) / stride;
+}
+
+// The stages asked for: of the loop, of the plan, or two.
+static int64_t stages_of(const tl_op *loop) {
+  int64_t stages = tl_op_int(loop, TL_ATTR_STAGES, 0);
+  const tl_op *kernel = tl_op_enclosing(loop, TL_OP_KERNEL);
+  const tl_attr *plan = kernel ? tl_op_attr(kernel, TL_ATTR_PLAN) : NULL;
+  for (int32_t i = 0; stages <= 0 && plan && i < plan->v.dict.len; i++) {
+    const tl_dict_entry *entry = &plan->v.dict.entries[i];
+    if (entry->kind == TL_ATTRKIND_INT && tl_str_is(tl_str_from(entry->name), "stages")) stages = entry->i;
+  }
+  if (stages <= 0) stages = DEFAULT_STAGES;
+  if (stages > MAX_STAGES) stages = MAX_STAGES;
+  // A loop known to be short needs no more buffers than iterations.
+  int64_t trips = constant_trips(loop);
+  return trips >= 0 && trips < stages ? (trips > 0 ? trips : 1) : stages;
+}
+
+static const char *destination_name(tl_op *op) {
+  tl_effect_list effects = {0};
+  tl_effects_inside(op, &effects);
+  const char *name = "tile";
+  for (size_t i = 0; i < effects.len; i++) {
+    if (effects.items[i].kind != TL_EFFECT_READ) name = tl_buffer_name(effects.items[i].root);
+  }
+  tl_vec_fini(&effects);
+  return name;
+}
+
+static void remark_blocked(tl_pass_context *context, const tl_producer *producer) {
+  tl_diag *diag =
+      tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, producer->op->loc,
+                     "the copy into '%s' runs in order: %s", destination_name(producer->op), producer->blocked);
+  if (producer->blocked_at.source) tl_diag_add_note(context->diags, diag, producer->blocked_at, "because of this");
+}
+
+// Copies from global memory in a pipelined loop that never became asynchronous deserve a word too.
+static void remark_synchronous(tl_pass_context *context, tl_op *op) {
+  if (op->code == TL_OP_COPY && !tl_is_async_candidate(op) && !tl_op_has(op, TL_ATTR_ASYNC) &&
+      tl_buffer_is_global(tl_op_arg(op, TL_GROUP_COPY_src)) && tl_buffer_is_shared(tl_op_arg(op, TL_GROUP_COPY_dst))) {
+    tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, op->loc,
+                   "the copy into '%s' runs in order: it is no asynchronous copy", destination_name(op));
+  }
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    for (tl_op *inner = op->regions[r]->first; inner; inner = inner->next) remark_synchronous(context, inner);
+  }
+}
+
+static void remark_overlapped(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
+  tl_strbuf names;
+  tl_strbuf_init(&names);
+  for (size_t p = 0; p < dependence->producers.len; p++) {
+    if (dependence->producers.items[p].blocked) continue;
+    tl_strbuf_appendf(&names, "%s'%s'", names.len ? ", " : "", tl_buffer_name(dependence->producers.items[p].tile));
+  }
+  tl_diag_report(context->diags, TL_DIAG_PIPELINE_RING, dependence->loop->loc,
+                 "copies into %s run %lld iteration%s ahead, in %lld buffer%s, %zu ring%s", tl_strbuf_c(&names),
+                 (long long)(stages - 1), stages == 2 ? "" : "s", (long long)stages, stages == 1 ? "" : "s",
+                 dependence->groups.len, dependence->groups.len == 1 ? "" : "s");
+  tl_strbuf_fini(&names);
+}
+
+static void leave_in_order(tl_op *loop) {
+  tl_op_remove_attr(loop, TL_ATTR_PIPELINED);
+  tl_op_remove_attr(loop, TL_ATTR_STAGES);
+}
+
+static void run_loop(tl_pass_context *context, tl_op *loop) {
+  int64_t stages = stages_of(loop);
+  if (tl_op_has(loop, TL_ATTR_WHILE)) {
+    // Copies must not run ahead of a turn that may never come.
+    tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, loop->loc,
+                   "the pipelined loop runs in order: `break` or `exit` may end it before its last turn");
+    leave_in_order(loop);
+    return;
+  }
+  tl_dependence dependence;
+  tl_dependence_analyze(loop, &dependence);
+  for (size_t p = 0; p < dependence.producers.len; p++) {
+    if (dependence.producers.items[p].blocked) remark_blocked(context, &dependence.producers.items[p]);
+  }
+  if (stages > 1) remark_synchronous(context, loop);
+  if (dependence.groups.len > 0) {
+    remark_overlapped(context, &dependence, stages);
+    tl_pipeline_emit(context, &dependence, stages);
+  } else {
+    leave_in_order(loop);
+  }
+  tl_dependence_fini(&dependence);
+}
+
+// Inner loops first, so that a ring inside is just another statement of the outer loop.
+static void collect_loops(tl_op *op, tl_op_list *out) {
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    for (tl_op *inner = op->regions[r]->first; inner; inner = inner->next) collect_loops(inner, out);
+  }
+  if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) tl_vec_push(out, op);
+}
+
+tl_status tl_pass_pipeline(tl_pass_context *context) {
+  for (tl_op *op = context->module->body->first; op; op = op->next) {
+    if (op->code != TL_OP_KERNEL) continue;
+    tl_op_list loops = {0};
+    collect_loops(op, &loops);
+    for (size_t i = 0; i < loops.len; i++) run_loop(context, loops.items[i]);
+    tl_vec_fini(&loops);
+    tl_pipeline_finish_copies(context, op);
+    tl_prune_unused(context->module, op->regions[0]);
+  }
+  return TL_OK;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Shared by the parts of the pipeline pass.
+#ifndef TL_PASSES_PIPELINE_INTERNAL_H
+#define TL_PASSES_PIPELINE_INTERNAL_H
+
+#include "passes/analysis/dependence.h"
+#include "passes/manager/passes.h"
+
+// Rewrites the loop of `dependence` (at least one group) into rings of `stages` slots. The old loop is erased.
+void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages);
+
+// Makes the remaining cp.async copies of a kernel complete: a commit after them and a wait before the first use; plain
+// vector copies where a wait would drain a ring around them.
+void tl_pipeline_finish_copies(tl_pass_context *context, tl_op *kernel);
+
+#endif

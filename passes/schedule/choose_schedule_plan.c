@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The enumerator of plans: threads by gemm partitions by stages, each with its cost.
+#include "ir/index/affine.h"
+#include "passes/schedule/choose_schedule.h"
+
+static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
+  int32_t accumulators = 0, operands = 0;
+  plan->num_gemms = problem->num_gemms;
+  const tl_value *seen[TL_PLAN_MAX_GEMMS];
+  int32_t num_seen = 0;
+  for (int32_t g = 0; g < problem->num_gemms; g++) {
+    tl_gemm_plan *gemm = &plan->gemms[g];
+    plan->gemm_ops[g] = problem->gemms[g];
+    if (problem->swapped[g].inst[0] != 0) {
+      *gemm = problem->swapped[g];
+    } else if (problem->use_mma[g]) {
+      *gemm = tl_cost_best_mma(&problem->shapes[g], plan->threads / 32);
+    } else {
+      tl_cost_fma(&problem->shapes[g], plan->threads, gemm);
+    }
+    plan->clocks += gemm->clocks;
+    if (gemm->operand_registers > operands) operands = gemm->operand_registers;
+    // Gemms into one accumulator share its registers.
+    const tl_value *acc = tl_op_arg(problem->gemms[g], TL_GROUP_GEMM_acc);
+    bool known = false;
+    for (int32_t s = 0; s < num_seen; s++) known |= seen[s] == acc;
+    if (known) continue;
+    seen[num_seen++] = acc;
+    accumulators += gemm->acc_registers;
+  }
+  return accumulators + operands;
+}
+
+static int64_t trip_count(const tl_op *loop) {
+  int64_t lower = 0, upper = 0, step = 0;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) ||
+      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) ||
+      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step <= 0) {
+    return INT64_MAX;
+  }
+  return upper > lower ? (upper - lower + step - 1) / step : 0;
+}
+
+// Most stages (at most TL_PLAN_MAX_STAGES, never more than iterations) for which `blocks` blocks fit; 0 when two do
+// not.
+static int32_t stages_that_fit(const tl_schedule_problem *problem, const tl_loop_plan *loop, int64_t others,
+                               int32_t blocks) {
+  const tl_target *target = problem->context->target;
+  int64_t limit = target->shared_per_sm_bytes / blocks - TL_COST_RESERVED_SHARED_BYTES;
+  if (limit > target->shared_max_bytes) limit = target->shared_max_bytes;
+  int64_t trips = trip_count(loop->loop);
+  int32_t most = trips < TL_PLAN_MAX_STAGES ? (int32_t)trips : TL_PLAN_MAX_STAGES;
+  for (int32_t stages = most; stages >= 2; stages--) {
+    if (others + stages * loop->staged_bytes <= limit) return stages;
+  }
+  return 0;
+}
+
+static void plan_stages(const tl_schedule_problem *problem, int32_t wanted_blocks, tl_plan *plan) {
+  plan->num_loops = problem->num_loops;
+  plan->shared_bytes = problem->shared_bytes;
+  for (int32_t l = 0; l < problem->num_loops; l++) {
+    tl_loop_plan *loop = &plan->loops[l];
+    *loop = problem->loops[l];
+    int64_t others = plan->shared_bytes - loop->staged_bytes;
+    if (!loop->fixed) {
+      loop->stages = 1;
+      for (int32_t blocks = wanted_blocks; blocks >= 1 && loop->stages == 1 && loop->staged_bytes > 0; blocks--) {
+        int32_t stages = stages_that_fit(problem, loop, others, blocks);
+        if (stages > 1) loop->stages = stages;
+      }
+    }
+    plan->shared_bytes = others + loop->stages * loop->staged_bytes;
+  }
+}
+
+void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_plan *plan) {
+  *plan = (tl_plan){.threads = threads};
+  int32_t registers = plan_gemms(problem, plan) + problem->operand_registers + TL_COST_BASE_REGISTERS;
+  plan->registers = registers > TL_MAX_REGISTERS_PER_THREAD ? TL_MAX_REGISTERS_PER_THREAD : registers;
+  const tl_target *target = problem->context->target;
+  int32_t wanted = tl_cost_resident_blocks(target, threads, plan->registers, 0);
+  if (problem->num_gemms > 0 && wanted > TL_PLAN_MAX_BLOCKS) wanted = TL_PLAN_MAX_BLOCKS;
+  plan_stages(problem, wanted, plan);
+  plan->resident = tl_cost_resident_blocks(target, threads, plan->registers, plan->shared_bytes);
+  // Spilled accumulators cost a trip to memory each k-step.
+  if (registers > TL_MAX_REGISTERS_PER_THREAD) {
+    plan->clocks += (double)(registers - TL_MAX_REGISTERS_PER_THREAD) * threads;
+  }
+  // Eight warps on a multiprocessor are enough to hide the latency between dependent instructions.
+  int32_t warps = plan->resident * threads / 32;
+  if (warps < 8) plan->clocks *= 1.0 + 0.05 * (8 - warps);
+  if (problem->num_gemms == 0) {
+    int64_t per_thread = problem->parallel_elements / threads;
+    plan->clocks = per_thread >= 8 ? 1.0 / threads : 1.0;
+  }
+}
+
+tl_plan tl_schedule_best(const tl_schedule_problem *problem) {
+  static const int32_t candidates[] = {128, 256};
+  tl_plan best;
+  if (problem->fixed_threads) {
+    tl_schedule_plan(problem, problem->fixed_threads, &best);
+    return best;
+  }
+  for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+    tl_plan plan;
+    tl_schedule_plan(problem, candidates[i], &plan);
+    if (i == 0 || plan.clocks < best.clocks) best = plan;
+  }
+  return best;
+}

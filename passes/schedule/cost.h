@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The cost model behind choose-schedule: what a gemm's partition, a block's registers and its shared memory cost on a
+// multiprocessor. Clocks are of one multiprocessor; the numbers rank plans, they do not predict times.
+#ifndef TL_PASSES_COST_H
+#define TL_PASSES_COST_H
+
+#include "ir/ir.h"
+#include "ir/layout/mma.h"
+#include "ir/target.h"
+
+// One way to run a gemm.
+typedef struct tl_gemm_plan {
+  int family;                  // tl_mma: MMA or FMA
+  int32_t inst[3];             // instruction m, n, k
+  int32_t warps_m, warps_n;    // partition of the accumulator; MMA only
+  int32_t warps_k;             // warps that share K out, each with a sum of its own
+  int32_t replicas;            // groups of warps that repeat the same work (idle warps)
+  int32_t padded_m, padded_n;  // accumulator with padding
+  int32_t acc_registers;       // 32-bit accumulator registers a thread
+  int32_t operand_registers;   // registers a thread needs for one k-step of a and b
+  double math_clocks;          // of the block for all of K in one tile
+  double shared_clocks;        // reading a and b from shared memory
+  double clocks;               // the larger, plus what does not overlap
+} tl_gemm_plan;
+
+// The shape and element widths of a gemm.
+typedef struct tl_gemm_shape {
+  int32_t m, n, k;
+  int32_t operand_bits;
+  int policy;               // tl_policy
+  const tl_mma_inst *inst;  // NULL: no matrix instruction multiplies these dtypes
+} tl_gemm_shape;
+
+// Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
+void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan);
+// The same for a gemm whose B is computed in registers (ir/layout/mma.h), with all rows in every warp: `warps_n` by
+// `warps_k` warps.
+void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t warps_k, tl_gemm_plan *plan);
+// Cost of FMA instructions on `threads` threads.
+void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan);
+// The cheapest partition of `num_warps` warps that the policy allows. Ties go to the more square warp tile.
+tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps);
+
+// Registers a thread wants around accumulators and operands: addresses, loop counters, epilogue.
+enum { TL_COST_BASE_REGISTERS = 48 };
+// Blocks that fit on a multiprocessor for registers a thread, shared bytes a block and threads a block. At least 1.
+int32_t tl_cost_resident_blocks(const tl_target *target, int32_t threads, int32_t registers, int64_t shared_bytes);
+// Shared bytes that the hardware keeps for itself in every block (CUDA C++ Programming Guide, compute capability 8.x).
+enum { TL_COST_RESERVED_SHARED_BYTES = 1024 };
+
+#endif

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// place-barriers: block barriers from the effects of ops.
+//
+// Threads of a block run statements at different speeds. Before a statement touches a tile (or global memory) that
+// another thread may have touched since the last barrier, with a write on either side, there must be a barrier. Rings
+// add two hazards: data that a thread waited for is seen by the others only after a barrier, and a slot may be filled
+// again only after a barrier that follows its release.
+//
+//   ring_wait … ; ring_acquire … ; copies ; commit ; gemm ; ring_release   ⇒   ring_wait ; barrier ; ring_acquire …
+//
+// One walk in program order keeps what happened since the last barrier and puts a barrier directly before the first op
+// that needs one; a loop is walked until what its end hands to its start brings nothing new, so that hazards over the
+// back edge are seen (each time anew: a barrier for the back edge often serves the rest of the iteration too). Barriers
+// of the author count. An `if` that is not proven uniform may hold no barrier: what its content needs is put before it.
+#include "passes/manager/passes.h"
+#include "passes/sync/place_barriers_internal.h"
+#include "support/status.h"
+
+// Accesses, at most one of an op to an owner of memory; for rings only the root counts.
+typedef tl_effect_list access_set;
+
+// What threads may have done since the last barrier.
+typedef struct hazard_state {
+  access_set reads;
+  access_set writes;
+  access_set atomics;
+  access_set in_flight;  // written by async copies outside of rings that nobody waited for yet
+  access_set reading;    // read by async copies that nobody waited for yet: no barrier ends these
+  access_set waited;     // rings with a wait
+  access_set released;   // rings with a release
+} hazard_state;
+
+enum { NUM_SETS = sizeof(hazard_state) / sizeof(access_set) };
+
+typedef struct placement {
+  tl_pass_context *context;
+  tl_module *module;
+  tl_status status;
+  TL_VEC(tl_op *) placed;  // barriers that this pass put in
+} placement;
+
+static bool set_has(const access_set *set, const tl_value *root) {
+  for (size_t i = 0; i < set->len; i++) {
+    if (set->items[i].root == root) return true;
+  }
+  return false;
+}
+
+static bool set_add(access_set *set, const tl_effect *effect) {
+  for (size_t i = 0; i < set->len; i++) {
+    if (set->items[i].root == effect->root && set->items[i].op == effect->op) return false;
+  }
+  tl_vec_push(set, *effect);
+  return true;
+}
+
+static void set_add_ring(access_set *set, tl_value *ring) {
+  tl_effect effect = {.root = ring};
+  set_add(set, &effect);
+}
+
+// Whether some access of the set may touch what `effect` touches.
+static bool set_meets(const access_set *set, const tl_effect *effect) {
+  for (size_t i = 0; i < set->len; i++) {
+    if (set->items[i].root == effect->root && !tl_accesses_never_meet(&set->items[i], effect)) return true;
+  }
+  return false;
+}
+
+static access_set *sets_of(hazard_state *state) {
+  return (access_set *)state;
+}
+
+static bool merge(hazard_state *into, hazard_state *from) {
+  bool changed = false;
+  for (int s = 0; s < NUM_SETS; s++) {
+    for (size_t i = 0; i < sets_of(from)[s].len; i++) changed |= set_add(&sets_of(into)[s], &sets_of(from)[s].items[i]);
+  }
+  return changed;
+}
+
+static hazard_state copy_state(hazard_state *state) {
+  hazard_state copy = {0};
+  merge(&copy, state);
+  return copy;
+}
+
+static void fini_state(hazard_state *state) {
+  for (int s = 0; s < NUM_SETS; s++) tl_vec_fini(&sets_of(state)[s]);
+}
+
+static void apply_barrier(hazard_state *state) {
+  tl_vec_clear(&state->reads);
+  tl_vec_clear(&state->writes);
+  tl_vec_clear(&state->atomics);
+  tl_vec_clear(&state->waited);
+  tl_vec_clear(&state->released);
+}
+
+static tl_value *ring_of_slot(const tl_value *slot) {
+  return tl_op_operand(slot->def, 0);
+}
+
+// Whether an access needs a barrier after what `state` holds.
+static bool effect_conflicts(const hazard_state *state, const tl_effect *effect) {
+  if (effect->slot) {
+    // Between ring_acquire and commit, or after ring_wait: the protocol orders slots. A read needs the barrier after
+    // its wait.
+    return effect->kind == TL_EFFECT_READ && set_has(&state->waited, ring_of_slot(effect->slot));
+  }
+  if (set_meets(&state->writes, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && set_meets(&state->reads, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && set_meets(&state->reading, effect)) return true;
+  return effect->kind != TL_EFFECT_ATOMIC && set_meets(&state->atomics, effect);
+}
+
+static void note_effect(hazard_state *state, const tl_effect *effect) {
+  if (effect->slot) return;
+  switch (effect->kind) {
+    case TL_EFFECT_READ:
+      set_add(effect->is_async ? &state->reading : &state->reads, effect);
+      break;
+    case TL_EFFECT_WRITE:
+      set_add(effect->is_async ? &state->in_flight : &state->writes, effect);
+      break;
+    case TL_EFFECT_ATOMIC:
+      set_add(&state->atomics, effect);
+      break;
+  }
+}
+
+static void fail_in_flight(placement *self, const tl_effect *effect) {
+  if (self->status) return;
+  self->status = tl_status_make(TL_STATUS_INTERNAL, "place-barriers: a %s touches a tile whose copy nobody waited for",
+                                tl_op_info_of(effect->op->code)->name);
+}
+
+// Effects that one statement has as a whole (a parallel counts with its content).
+static void statement_effects(tl_op *op, tl_effect_list *out) {
+  if (op->code == TL_OP_PARALLEL) {
+    tl_effects_inside(op, out);
+  } else {
+    tl_effects_of(op, out);
+  }
+}
+
+// Whether a copy into the tile that a pass made is in flight. The author's are verify-barriers' matter, which knows
+// which of their groups a wait is for.
+static bool touches_flight(const hazard_state *state, const tl_value *root) {
+  for (size_t i = 0; i < state->in_flight.len; i++) {
+    const tl_effect *copy = &state->in_flight.items[i];
+    if (copy->root == root && !tl_op_has(copy->op, TL_ATTR_BY_HAND)) return true;
+  }
+  return false;
+}
+
+static bool statement_needs_barrier(placement *self, const hazard_state *state, tl_op *op) {
+  if (op->code == TL_OP_RING_ACQUIRE) return set_has(&state->released, tl_op_operand(op, 0));
+  tl_effect_list effects = {0};
+  statement_effects(op, &effects);
+  bool needs = false;
+  for (size_t i = 0; i < effects.len; i++) {
+    needs |= effect_conflicts(state, &effects.items[i]);
+    if (!effects.items[i].slot && touches_flight(state, effects.items[i].root)) fail_in_flight(self, &effects.items[i]);
+  }
+  tl_vec_fini(&effects);
+  return needs;
+}
+
+static void note_statement(hazard_state *state, tl_op *op) {
+  switch ((int)op->code) {
+    case TL_OP_BARRIER:
+      apply_barrier(state);
+      return;
+    case TL_OP_RING_WAIT:
+      // What the copies of this thread read is free for it; other threads may still wait for theirs.
+      for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
+      set_add_ring(&state->waited, tl_op_operand(op, 0));
+      return;
+    case TL_OP_RING_RELEASE:
+      set_add_ring(&state->released, ring_of_slot(tl_op_operand(op, 0)));
+      return;
+    case TL_OP_ASYNC_WAIT:
+      // The groups have landed for the thread that waited; the others see them after a barrier.
+      for (size_t i = 0; i < state->in_flight.len; i++) set_add(&state->writes, &state->in_flight.items[i]);
+      for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
+      // The author may leave groups in flight: which, only the order of the run tells.
+      if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
+      tl_vec_clear(&state->in_flight);
+      tl_vec_clear(&state->reading);
+      return;
+    default:
+      break;
+  }
+  tl_effect_list effects = {0};
+  statement_effects(op, &effects);
+  for (size_t i = 0; i < effects.len; i++) note_effect(state, &effects.items[i]);
+  tl_vec_fini(&effects);
+}
+
+static void insert_barrier(placement *self, hazard_state *state, tl_op *before) {
+  tl_builder builder;
+  tl_builder_before(&builder, self->module, before);
+  builder.loc = before->loc;
+  tl_vec_push(&self->placed, tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0));
+  apply_barrier(state);
+}
+
+static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place);
+
+// Whether anything inside needs a barrier on entry, or (`*out_inner`) between two statements inside.
+static bool divergent_needs(placement *self, tl_op *branch, hazard_state *state, bool *out_inner) {
+  bool on_entry = false;
+  *out_inner = false;
+  for (uint32_t r = 0; r < branch->num_regions; r++) {
+    hazard_state empty = {0};
+    for (tl_op *op = branch->regions[r]->first; op; op = op->next) {
+      on_entry |= statement_needs_barrier(self, state, op);
+      *out_inner |= statement_needs_barrier(self, &empty, op);
+      note_statement(&empty, op);
+      if (op->num_regions == 0 || op->code == TL_OP_PARALLEL) continue;
+      bool inner = false;
+      if (divergent_needs(self, op, state, &inner)) on_entry = true;
+      bool entry_after = divergent_needs(self, op, &empty, &inner);
+      *out_inner |= inner || entry_after;
+    }
+    fini_state(&empty);
+  }
+  return on_entry;
+}
+
+static void place_if(placement *self, tl_op *op, hazard_state *state, bool may_place) {
+  if (!tl_op_has(op, TL_ATTR_UNIFORM)) {
+    bool inner = false;
+    if (divergent_needs(self, op, state, &inner)) {
+      if (may_place) insert_barrier(self, state, op);
+    }
+    if (inner && !self->status) {
+      self->status =
+          tl_status_make(TL_STATUS_INTERNAL, "place-barriers: an if that is not uniform needs a barrier inside");
+    }
+    may_place = false;
+  }
+  hazard_state after = {0};
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    hazard_state branch = copy_state(state);
+    place_block(self, op->regions[r], &branch, may_place);
+    merge(&after, &branch);
+    fini_state(&branch);
+  }
+  fini_state(state);
+  *state = after;
+}
+
+// Takes back the barriers placed since `mark`.
+static void take_back(placement *self, size_t mark) {
+  for (size_t i = mark; i < self->placed.len; i++) tl_op_erase(self->placed.items[i]);
+  self->placed.len = mark;
+}
+
+// Takes what happened in global memory out of `state`.
+static void forget_global(hazard_state *state) {
+  for (int s = 0; s < NUM_SETS; s++) {
+    access_set *set = &sets_of(state)[s];
+    size_t kept = 0;
+    for (size_t i = 0; i < set->len; i++) {
+      const tl_type *type = set->items[i].root->type;
+      bool is_global = type->kind == TL_TYPE_BUFFER && type->scope == TL_SCOPE_GLOBAL;  // rings are no buffers
+      if (!is_global) set->items[kept++] = set->items[i];
+    }
+    set->len = kept;
+  }
+}
+
+static bool holds_loop(const tl_op *op) {
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
+      if (inner->code == TL_OP_FOR || holds_loop(inner)) return true;
+    }
+  }
+  return false;
+}
+
+static void place_turns(placement *self, tl_op *op, hazard_state *state, bool may_place) {
+  // What may have happened when an iteration starts: before the loop, or since the last barrier of the iteration
+  // before.
+  hazard_state entry = copy_state(state);
+  size_t mark = self->placed.len;
+  for (bool changed = true; changed && !self->status;) {
+    take_back(self, mark);
+    hazard_state body = copy_state(&entry);
+    place_block(self, op->regions[0], &body, may_place);
+    // Between the tiles of a grid, as between its blocks, nothing is ordered in global memory.
+    if (tl_op_has(op, TL_ATTR_TILES)) forget_global(&body);
+    changed = merge(&entry, &body);
+    // The loop may not run at all: what was before it stays possible after it.
+    if (!changed) merge(state, &body);
+    fini_state(&body);
+  }
+  fini_state(&entry);
+}
+
+// A barrier in the loop that only what came before it needs is made in every turn: one before the loop does. Asked of
+// loops without loops inside, which run often and are cheap to walk again.
+static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_place) {
+  size_t mark = self->placed.len;
+  hazard_state before = copy_state(state);
+  place_turns(self, op, state, may_place);
+  size_t placed = self->placed.len - mark;
+  if (may_place && placed > 0 && !self->status && !holds_loop(op)) {
+    take_back(self, mark);
+    hazard_state cleared = copy_state(&before);
+    apply_barrier(&cleared);
+    place_turns(self, op, &cleared, may_place);
+    bool is_better = self->placed.len - mark < placed;
+    fini_state(state);
+    if (is_better) {
+      insert_barrier(self, &before, op);
+      *state = cleared;
+    } else {
+      take_back(self, mark);
+      fini_state(&cleared);
+      *state = copy_state(&before);
+      place_turns(self, op, state, may_place);
+    }
+  }
+  fini_state(&before);
+}
+
+static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place) {
+  for (tl_op *op = block->first; op && !self->status; op = op->next) {
+    switch ((int)op->code) {
+      case TL_OP_IF:
+        place_if(self, op, state, may_place);
+        break;
+      case TL_OP_FOR:
+        place_for(self, op, state, may_place);
+        break;
+      default:
+        if (may_place && statement_needs_barrier(self, state, op)) insert_barrier(self, state, op);
+        note_statement(state, op);
+        break;
+    }
+  }
+}
+
+tl_status tl_pass_place_barriers(tl_pass_context *context) {
+  placement self = {.context = context, .module = context->module};
+  for (tl_op *op = context->module->body->first; op && !self.status; op = op->next) {
+    if (op->code != TL_OP_KERNEL) continue;
+    hazard_state state = {0};
+    place_block(&self, op->regions[0], &state, true);
+    fini_state(&state);
+  }
+  tl_vec_fini(&self.placed);
+  return self.status;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// plan-shared: where every shared tile lies in the block's shared memory.
+//
+// Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping life
+// occupies. A life is counted in statements of the kernel's body (of its loop over tiles when it is persistent), a loop
+// being one statement; two tiles may share memory when one's last statement comes before the other's first with a
+// barrier between them. When the block does not fit otherwise, barriers are added where a tile's life begins after
+// another's end. A staged tile takes one copy per stage.
+//
+// In a loop over tiles the tile whose life comes first is used again after the other's end, in the next turn. Nothing
+// is kept from turn to turn, so that only a barrier is needed: the loop begins with one when memory is shared and none
+// stands after the last life and before the first of the next turn.
+//
+// Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the
+// tiles.
+#include "ir/index/affine.h"
+#include "passes/analysis/effects.h"
+#include "passes/analysis/memory_access.h"
+#include "passes/manager/passes.h"
+
+enum {
+  ALIGN_SMALL = 16,      // one cp.async or vector access
+  ALIGN_TILE = 128,      // a row of all 32 banks
+  ALIGN_SWIZZLED = 1024  // eight rows of 128 bytes: one period of the widest swizzle
+};
+
+typedef struct shared_tile {
+  tl_op *alloc;
+  int64_t bytes;
+  int64_t align;
+  int32_t first, last;  // statements of the kernel's body that touch it; first > last when nothing does
+  int64_t offset;
+  bool is_placed;
+} shared_tile;
+
+typedef struct shared_plan {
+  tl_pass_context *context;
+  tl_op *kernel;
+  tl_block *body;              // the statements by which lives are counted
+  bool is_loop;                // whether they run again and again
+  TL_VEC(shared_tile) tiles;   // order of declaration
+  TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
+  TL_VEC(int32_t) barriers;    // positions in the kernel's body
+  int64_t total;
+} shared_plan;
+
+static int64_t round_up(int64_t value, int64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+static tl_shared_layout layout_of(const tl_op *alloc) {
+  const tl_attr *attr = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
+  if (attr) return *attr->v.shared;
+  const tl_type *type = alloc->results[0].type;
+  int64_t row = type->rank > 0 ? type->dims[type->rank - 1] : 1;
+  return (tl_shared_layout){.pitch_bytes = (int32_t)tl_dtype_bytes(type->dtype, (uint64_t)row)};
+}
+
+static shared_tile measure(tl_op *alloc) {
+  const tl_type *type = alloc->results[0].type;
+  tl_shared_layout layout = layout_of(alloc);
+  int32_t shape[TL_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; d++) shape[d] = (int32_t)type->dims[d];
+  int64_t bytes = tl_shared_layout_bytes(&layout, shape, type->rank, tl_dtype_bits(type->dtype));
+  int64_t depth = tl_op_int(alloc, TL_ATTR_DEPTH, 1);
+  shared_tile tile = {.alloc = alloc, .first = INT32_MAX, .last = -1};
+  tile.bytes = depth > 1 ? round_up(bytes, ALIGN_SMALL) * depth : bytes;
+  tile.align = bytes >= ALIGN_TILE ? ALIGN_TILE : ALIGN_SMALL;
+  if (layout.swizzle_mask != 0 && layout.pitch_bytes % 128 == 0) tile.align = ALIGN_SWIZZLED;
+  return tile;
+}
+
+static shared_tile *find_tile(shared_plan *plan, const tl_value *root) {
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    if (tl_op_result(plan->tiles.items[i].alloc, 0) == root) return &plan->tiles.items[i];
+  }
+  return NULL;
+}
+
+static void extend(shared_tile *tile, int32_t position) {
+  if (position < tile->first) tile->first = position;
+  if (position > tile->last) tile->last = position;
+}
+
+// The loop over the tiles of a persistent kernel.
+static tl_op *find_tile_loop(const tl_op *kernel) {
+  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+    if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_TILES)) return op;
+  }
+  return NULL;
+}
+
+typedef TL_VEC(shared_tile *) tile_list;
+
+// Lives, and where barriers stand. A copy in flight keeps its tile until the next wait of the body; one by hand until
+// the next that waits for all groups, else to the end.
+static void find_lives(shared_plan *plan) {
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    plan->tiles.items[i].first = INT32_MAX;
+    plan->tiles.items[i].last = -1;
+    plan->tiles.items[i].is_placed = false;
+  }
+  tl_vec_clear(&plan->barriers);
+  tile_list in_flight = {0}, by_hand = {0};
+  tl_effect_list effects = {0};
+  int32_t position = 0;
+  for (tl_op *op = plan->body->first; op; op = op->next, position++) {
+    if (op->code == TL_OP_BARRIER) tl_vec_push(&plan->barriers, position);
+    if (op->code == TL_OP_ASYNC_WAIT) {
+      for (size_t i = 0; i < in_flight.len; i++) extend(in_flight.items[i], position);
+      for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
+      tl_vec_clear(&in_flight);
+      if (tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&by_hand);
+    }
+    tl_vec_clear(&effects);
+    tl_effects_inside(op, &effects);
+    for (size_t i = 0; i < effects.len; i++) {
+      shared_tile *tile = find_tile(plan, effects.items[i].root);
+      if (tile == NULL) continue;
+      extend(tile, position);
+      if (effects.items[i].is_async)
+        tl_vec_push(tl_op_has(effects.items[i].op, TL_ATTR_BY_HAND) ? &by_hand : &in_flight, tile);
+    }
+  }
+  for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
+  tl_vec_fini(&effects);
+  tl_vec_fini(&in_flight);
+  tl_vec_fini(&by_hand);
+}
+
+// Whether a barrier stands at a position between two others. The positions ascend.
+static bool barrier_between(const shared_plan *plan, int32_t after, int32_t before) {
+  size_t low = 0, high = plan->barriers.len;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (plan->barriers.items[middle] > after) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low < plan->barriers.len && plan->barriers.items[low] < before;
+}
+
+static bool may_share(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
+  if (a->last < 0 || b->last < 0) return true;
+  return barrier_between(plan, a->last, b->first) || barrier_between(plan, b->last, a->first);
+}
+
+// Lowest free offset. The placed tiles are visited from the lowest offset on, so one that does not fit behind what was
+// passed only moves the candidate up.
+static int64_t lowest_offset(const shared_plan *plan, const shared_tile *tile) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < plan->by_offset.len; i++) {
+    const shared_tile *other = &plan->tiles.items[plan->by_offset.items[i]];
+    if (offset + tile->bytes <= other->offset) break;
+    int64_t behind = round_up(other->offset + other->bytes, tile->align);
+    if (behind > offset && !may_share(plan, tile, other)) offset = behind;
+  }
+  return offset;
+}
+
+static void place(shared_plan *plan, uint32_t index) {
+  shared_tile *tile = &plan->tiles.items[index];
+  tile->offset = lowest_offset(plan, tile);
+  tile->is_placed = true;
+  if (tile->offset + tile->bytes > plan->total) plan->total = tile->offset + tile->bytes;
+  tl_vec_push(&plan->by_offset, index);
+  for (size_t at = plan->by_offset.len - 1; at > 0; at--) {
+    uint32_t *here = &plan->by_offset.items[at];
+    if (plan->tiles.items[here[-1]].offset <= tile->offset) break;
+    *here = here[-1];
+    here[-1] = index;
+  }
+}
+
+static void place_tiles(shared_plan *plan) {
+  static const int64_t aligns[] = {ALIGN_SWIZZLED, ALIGN_TILE, ALIGN_SMALL};
+  plan->total = 0;
+  tl_vec_clear(&plan->by_offset);
+  for (size_t a = 0; a < sizeof(aligns) / sizeof(aligns[0]); a++) {
+    for (size_t i = 0; i < plan->tiles.len; i++) {
+      shared_tile *tile = &plan->tiles.items[i];
+      if (tile->align != aligns[a]) continue;
+      tile->offset = 0;
+      if (tile->last >= 0) place(plan, (uint32_t)i);
+    }
+  }
+}
+
+// A barrier before every statement of the body where a tile's life begins after another's has ended.
+static bool add_barriers(shared_plan *plan) {
+  bool changed = false;
+  int32_t position = 0;
+  for (tl_op *op = plan->body->first; op; op = op->next, position++) {
+    bool begins = false;
+    for (size_t i = 0; i < plan->tiles.len && !begins; i++) {
+      const shared_tile *tile = &plan->tiles.items[i];
+      for (size_t j = 0; j < plan->tiles.len && tile->first == position && !begins; j++) {
+        const shared_tile *before = &plan->tiles.items[j];
+        begins = before->last >= 0 && before->last < position && !barrier_between(plan, before->last, position);
+      }
+    }
+    if (!begins) continue;
+    tl_builder builder;
+    tl_builder_before(&builder, plan->context->module, op);
+    builder.loc = op->loc;
+    tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
+    changed = true;
+  }
+  return changed;
+}
+
+static bool overlaps(const shared_tile *a, const shared_tile *b) {
+  return a->is_placed && b->is_placed && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+// Whether two tiles share memory, and no barrier ends the turn of the one before the next turn of the other.
+static bool needs_barrier_between_turns(const shared_plan *plan) {
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    for (size_t j = 0; j < plan->tiles.len; j++) {
+      const shared_tile *early = &plan->tiles.items[i], *late = &plan->tiles.items[j];
+      if (i == j || early->last >= late->first || !overlaps(early, late)) continue;
+      bool ends = barrier_between(plan, late->last, INT32_MAX), begins = barrier_between(plan, -1, early->first);
+      if (!ends && !begins) return true;
+    }
+  }
+  return false;
+}
+
+static void begin_with_barrier(shared_plan *plan) {
+  tl_builder builder;
+  tl_builder_before(&builder, plan->context->module, plan->body->first);
+  builder.loc = plan->body->parent->loc;
+  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
+}
+
+static void report_limit(shared_plan *plan, const tl_target *target) {
+  const shared_tile *largest = NULL;
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    const shared_tile *tile = &plan->tiles.items[i];
+    if (tile->is_placed && (largest == NULL || tile->bytes > largest->bytes)) largest = tile;
+  }
+  tl_diags *diags = plan->context->diags;
+  tl_diag *diag = tl_diag_report(diags, TL_DIAG_SHARED_LIMIT, largest->alloc->loc,
+                                 "the block needs %lld bytes of shared memory, but %s allows %d",
+                                 (long long)plan->total, target->name, (int)target->shared_max_bytes);
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    const shared_tile *tile = &plan->tiles.items[i];
+    if (!tile->is_placed) continue;
+    int64_t depth = tl_op_int(tile->alloc, TL_ATTR_DEPTH, 1);
+    tl_strbuf stages;
+    tl_strbuf_init(&stages);
+    if (depth > 1) {
+      tl_strbuf_appendf(&stages, ": %lld in each of %lld stages", (long long)(tile->bytes / depth), (long long)depth);
+    }
+    tl_diag_add_note(diags, diag, tile->alloc->loc, "'%s' takes %lld bytes%s",
+                     tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->bytes, tl_strbuf_c(&stages));
+    tl_strbuf_fini(&stages);
+  }
+  bool is_staged = tl_op_int(largest->alloc, TL_ATTR_DEPTH, 1) > 1;
+  tl_diag_add_hint(diags, diag, is_staged ? "use fewer stages, or make '%s' smaller" : "make '%s' smaller",
+                   tl_buffer_name(tl_op_result(largest->alloc, 0)));
+}
+
+static void finish(shared_plan *plan) {
+  tl_module *module = plan->context->module;
+  tl_op_set_int(module, plan->kernel, TL_ATTR_SHARED_BYTES, plan->total);
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    const shared_tile *tile = &plan->tiles.items[i];
+    tl_op_set_int(module, tile->alloc, TL_ATTR_OFFSET, tile->offset);
+    if (!tile->is_placed) continue;
+    tl_diag_report(plan->context->diags, TL_DIAG_SHARED_PLAN, tile->alloc->loc,
+                   "'%s' lies at byte %lld of shared memory and takes %lld of %lld bytes",
+                   tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->offset, (long long)tile->bytes,
+                   (long long)plan->total);
+  }
+}
+
+static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
+  tl_op *loop = find_tile_loop(kernel);
+  shared_plan plan = {.context = context,
+                      .kernel = kernel,
+                      .body = loop ? loop->regions[0] : kernel->regions[0],
+                      .is_loop = loop != NULL};
+  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+    if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
+    tl_vec_push(&plan.tiles, measure(op));
+  }
+  find_lives(&plan);
+  place_tiles(&plan);
+  const tl_target *target = context->target;
+  if (target && plan.total > target->shared_max_bytes && add_barriers(&plan)) {
+    find_lives(&plan);
+    place_tiles(&plan);
+  }
+  if (plan.is_loop && needs_barrier_between_turns(&plan)) begin_with_barrier(&plan);
+  finish(&plan);
+  if (target && plan.total > target->shared_max_bytes) report_limit(&plan, target);
+  tl_vec_fini(&plan.tiles);
+  tl_vec_fini(&plan.by_offset);
+  tl_vec_fini(&plan.barriers);
+}
+
+tl_status tl_pass_plan_shared(tl_pass_context *context) {
+  for (tl_op *op = context->module->body->first; op; op = op->next) {
+    if (op->code == TL_OP_KERNEL) plan_kernel(context, op);
+  }
+  return TL_OK;
+}

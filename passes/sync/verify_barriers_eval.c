@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Concrete evaluation of indices and conditions for verify-barriers. Index arithmetic is exact; what cannot be known
+// (loads, floats, launch values) is a number drawn from the seed and the op with its operands, so that the same
+// computation made twice, as pipelining does, has the same outcome.
+#include "passes/sync/verify_barriers_internal.h"
+
+#include <stdlib.h>
+
+static size_t slot_of(const tl_run_env *env, const tl_value *value) {
+  size_t at = ((uintptr_t)value >> 4) * 0x9E3779B97F4A7C15u & (env->capacity - 1);
+  while (env->keys[at] && env->keys[at] != value) at = (at + 1) & (env->capacity - 1);
+  return at;
+}
+
+static size_t count_values(const tl_op *op) {
+  size_t count = op->num_results;
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    count += op->regions[r]->num_args;
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) count += count_values(inner);
+  }
+  return count;
+}
+
+void tl_run_env_init(tl_run_env *env, tl_op *kernel) {
+  *env = (tl_run_env){0};
+  env->capacity = 64;
+  while (env->capacity < 2 * count_values(kernel) + 2) env->capacity *= 2;
+  env->keys = tl_xcalloc(env->capacity, sizeof(*env->keys));
+  env->values = tl_xcalloc(env->capacity, sizeof(*env->values));
+}
+
+void tl_run_env_fini(tl_run_env *env) {
+  free(env->keys);
+  free(env->values);
+  tl_vec_fini(&env->fixed_keys);
+  tl_vec_fini(&env->fixed_values);
+}
+
+void tl_run_env_clear(tl_run_env *env) {
+  for (size_t i = 0; i < env->capacity; i++) env->values[i] = (tl_run_value){0};
+}
+
+tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value) {
+  size_t at = slot_of(env, value);
+  env->keys[at] = value;
+  return &env->values[at];
+}
+
+void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number) {
+  for (size_t i = 0; i < env->fixed_keys.len; i++) {
+    if (env->fixed_keys.items[i] == value) number = env->fixed_values.items[i];
+  }
+  *tl_run_env_at(env, value) = (tl_run_value){.number = number, .known = true};
+}
+
+int64_t tl_run_env_number(tl_run_env *env, const tl_value *value) {
+  return tl_run_env_at(env, value)->number;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9E3779B97F4A7C15u + (hash << 6) + (hash >> 2);
+  hash *= 0xFF51AFD7ED558CCDu;
+  return hash ^ (hash >> 33);
+}
+
+// A number that depends on the op, its attributes and its operands' values.
+static uint64_t draw(tl_run_env *env, const tl_op *op) {
+  uint64_t hash = mix(env->seed, op->code);
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    const tl_run_value *value = tl_run_env_at(env, tl_op_operand(op, i));
+    hash = mix(mix(hash, (uint64_t)value->number), (uint64_t)value->slot);
+  }
+  for (uint32_t i = 0; i < op->num_attrs; i++) {
+    tl_attr_kind kind = tl_attr_key_kind(op->attrs[i].key);
+    if (kind == TL_ATTRKIND_INT || kind == TL_ATTRKIND_ENUM || kind == TL_ATTRKIND_VALUE) {
+      hash = mix(hash, (uint64_t)op->attrs[i].v.i);
+    }
+  }
+  return hash;
+}
+
+// Seeds 0 and 1 decide every unknown condition one way.
+static int64_t draw_bool(tl_run_env *env, const tl_op *op) {
+  if (env->seed < 2) return env->seed == 0;
+  return (int64_t)(draw(env, op) & 1);
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  int64_t quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+static int64_t compare(int pred, int64_t a, int64_t b) {
+  switch ((enum tl_cmp)pred) {
+    case TL_CMP_EQ:
+      return a == b;
+    case TL_CMP_NE:
+      return a != b;
+    case TL_CMP_LT:
+      return a < b;
+    case TL_CMP_LE:
+      return a <= b;
+    case TL_CMP_GT:
+      return a > b;
+    case TL_CMP_GE:
+      return a >= b;
+    case TL_CMP_COUNT:
+      break;
+  }
+  return 0;
+}
+
+// Exact where the operands are integers; false when the op has no integer meaning here.
+static bool run_integer(tl_run_env *env, const tl_op *op, int64_t *out) {
+  int64_t a = op->num_operands > 0 ? tl_run_env_number(env, tl_op_operand(op, 0)) : 0;
+  int64_t b = op->num_operands > 1 ? tl_run_env_number(env, tl_op_operand(op, 1)) : 0;
+  switch ((int)op->code) {
+    case TL_OP_ADD:
+      *out = (int64_t)((uint64_t)a + (uint64_t)b);
+      return true;
+    case TL_OP_SUB:
+      *out = (int64_t)((uint64_t)a - (uint64_t)b);
+      return true;
+    case TL_OP_MUL:
+      *out = (int64_t)((uint64_t)a * (uint64_t)b);
+      return true;
+    case TL_OP_FLOORDIV:
+      *out = floor_div(a, b);
+      return true;
+    case TL_OP_MOD:
+      *out = b == 0 ? 0 : a - floor_div(a, b) * b;
+      return true;
+    case TL_OP_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TL_OP_MAX:
+      *out = a > b ? a : b;
+      return true;
+    case TL_OP_AND:
+      *out = a & b;
+      return true;
+    case TL_OP_OR:
+      *out = a | b;
+      return true;
+    case TL_OP_XOR:
+      *out = a ^ b;
+      return true;
+    case TL_OP_NEG:
+      *out = (int64_t)(0 - (uint64_t)a);
+      return true;
+    case TL_OP_SHL:
+      *out = b >= 0 && b < 63 ? (int64_t)((uint64_t)a << b) : 0;
+      return true;
+    case TL_OP_SHR:
+      *out = b >= 0 && b < 63 ? a >> b : 0;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void tl_run_scalar(tl_run_env *env, const tl_op *op) {
+  if (op->num_results != 1) return;
+  const tl_value *result = &op->results[0];
+  const tl_type *type = result->type;
+  bool is_bool = type->kind == TL_TYPE_SCALAR && type->dtype == TL_DTYPE_BOOL;
+  int64_t number = 0;
+  if (op->code == TL_OP_CONST) {
+    const tl_attr *value = tl_op_attr(op, TL_ATTR_VALUE);
+    number = value->v.i;
+  } else if (op->code == TL_OP_SELECT) {
+    number = tl_run_env_number(env, tl_op_operand(op, tl_run_env_number(env, tl_op_operand(op, 0)) ? 1 : 2));
+  } else if (op->code == TL_OP_CAST && type->kind == TL_TYPE_INDEX) {
+    number = tl_run_env_number(env, tl_op_operand(op, 0));
+  } else if (op->code == TL_OP_NOT && is_bool) {
+    number = !tl_run_env_number(env, tl_op_operand(op, 0));
+  } else if (op->code == TL_OP_CMP && tl_op_operand(op, 0)->type->kind == TL_TYPE_INDEX) {
+    number = compare((int)tl_op_int(op, TL_ATTR_CMP, 0), tl_run_env_number(env, tl_op_operand(op, 0)),
+                     tl_run_env_number(env, tl_op_operand(op, 1)));
+  } else if ((type->kind != TL_TYPE_INDEX && !is_bool) || !run_integer(env, op, &number)) {
+    // Loads, floats, launch values: small numbers, so that comparisons of indices go either way.
+    number = is_bool ? draw_bool(env, op) : (int64_t)(draw(env, op) % 97);
+    if (op->code == TL_OP_DYN_PARAM) number *= tl_op_int(op, TL_ATTR_DIVISOR, 1) * 8;
+  }
+  tl_run_env_set(env, result, number);
+}

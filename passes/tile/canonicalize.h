@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files of canonicalize share. Every function returns whether it changed something.
+#ifndef TL_PASSES_CANONICALIZE_H
+#define TL_PASSES_CANONICALIZE_H
+
+#include "passes/manager/passes.h"
+
+// Complete unrolling stops here.
+enum { TL_UNROLL_MAX_TRIPS = 1024, TL_UNROLL_MAX_OPS = 20000 };
+
+// A simpler form of a quotient or remainder of an index by a constant; NULL when there is none.
+tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op);
+// Decided branches, empty loops, complete unrolling and if-conversion in `block` and below.
+bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
+// One op for equal pure ops of a block and the blocks around it.
+bool tl_canonicalize_common(tl_pass_context *context, tl_block *block);
+// The part that leaves control flow alone: folds, shares and drops pure ops.
+void tl_canonicalize_pure(tl_pass_context *context, tl_block *block);
+// Removes pure ops and loads without uses.
+bool tl_canonicalize_dead(tl_block *block);
+
+#endif
