@@ -2,6 +2,7 @@
 // Every op has a case in test/ir, and ops can be copied with replacements.
 #include <check.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,11 +128,21 @@ START_TEST(clone_with_replacements) {
 }
 END_TEST
 
+// What only an assert finds ends the program: the builds that the tests are run in have them.
+START_TEST(asserts_run) {
+  tl_module *module = tl_module_create();
+  tl_builder builder;
+  tl_builder_at_end(&builder, module, module->body);
+  tl_op_operand(tl_build_index(&builder, 0)->def, 0);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("ir_ops");
   TCase *tests = tcase_create("ops");
   tcase_add_test(tests, every_op_has_a_case);
   tcase_add_test(tests, clone_with_replacements);
+  tcase_add_test_raise_signal(tests, asserts_run, SIGABRT);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
