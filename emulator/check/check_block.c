@@ -39,6 +39,7 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   tl_emu_readers_destroy(checker->readers);
   tl_emu_undefined_destroy(checker->undefined);
   tl_emu_ends_destroy(checker->ends);
+  tl_emu_elements_destroy(checker->elements);
   free(checker);
 }
 
@@ -56,6 +57,8 @@ void tl_emu_check_begin(tl_emu_checker *checker) {
   checker->touched_from = SIZE_MAX;
   checker->touched_to = 0;
   tl_emu_undefined_begin(checker);
+  tl_emu_elements_destroy(checker->elements);
+  checker->elements = NULL;
 }
 
 static void drop_async(tl_emu_checker *checker, tl_emu_async *async) {

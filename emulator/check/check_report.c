@@ -222,11 +222,19 @@ static char *describe_agent(const tl_emu_launch_state *launch, tl_emu_epoch epoc
                      (int)thread, (int)thread / TL_EMU_WARP, (int)thread % TL_EMU_WARP);
 }
 
+// A mark stands for the access before it (check_elements.c).
+static const char *op_name(const tl_emu_site *site, tl_emu_epoch epoch) {
+  if (!site) return "access";
+  if (strcmp(site->op, "tl.element") != 0) return site->op;
+  if (epoch & TL_EMU_EPOCH_ATOMIC) return "atomic";
+  return epoch & TL_EMU_EPOCH_READ ? "load" : "store";
+}
+
 static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int64_t thread, uint64_t block,
                       uint32_t tile, tl_emu_finding_side *side) {
   const tl_emu_site *site = site_of(launch, epoch);
-  side->op = format_text("%s", site ? site->op : "access");
-  side->call = site ? site->ordinal : 0;
+  side->op = format_text("%s", op_name(site, epoch));
+  side->call = site && strcmp(site->op, side->op) == 0 ? site->ordinal : 0;
   side->line = site ? site->line : 0;
   if (site && site->file) {
     tl_str text = tl_debug_line(launch->debug, site->file, site->line);
@@ -365,7 +373,8 @@ static char *action_text(const tl_emu_raw_finding *raw) {
     default:
       break;
   }
-  return format_text("%s %u bytes", verb_of(raw->access), raw->bytes);
+  return format_text("%s %u bytes%s%s", verb_of(raw->access), raw->bytes, raw->what ? " " : "",
+                     raw->what ? raw->what : "");
 }
 
 static void make_finding(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, tl_emu_finding *out) {

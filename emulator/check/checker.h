@@ -118,6 +118,7 @@ typedef struct tl_emu_unwritten {
 typedef struct tl_emu_undefined tl_emu_undefined;  // check_undefined.c
 typedef struct tl_emu_ends tl_emu_ends;            // check_exit.c
 typedef struct tl_emu_readers tl_emu_readers;      // check_readers.c
+typedef struct tl_emu_elements tl_emu_elements;    // check_elements.c
 
 struct tl_emu_checker {
   tl_emu_launch_state *launch;    // Borrowed.
@@ -146,6 +147,7 @@ struct tl_emu_checker {
   TL_VEC(tl_emu_unwritten) unwritten;  // reads of shared memory that nobody wrote, whose values are followed
   size_t next_unwritten;               // the one that takes the place of the oldest
   tl_emu_ends *ends;                   // Owned. NULL: one block
+  tl_emu_elements *elements;           // Owned. NULL: no parallel was marked so far
   tl_emu_raw_list found;
   uint32_t num_found;  // in this cluster
   uint64_t untold;     // findings at more places than are kept
@@ -276,6 +278,9 @@ void tl_emu_undefined_begin(const tl_emu_checker *checker);
 // An access to shared memory, `at` bytes behind the start of that of block 0 of the cluster.
 void tl_emu_undefined_access(tl_emu_checker *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
                              tl_emu_access_kind kind);
+
+// ---- check_elements.c
+void tl_emu_elements_destroy(tl_emu_elements *elements);
 
 // ---- check_report.c
 typedef struct tl_emu_seen {

@@ -20,7 +20,10 @@ typedef enum tl_emu_check {
   TL_EMU_CHECK_PROXY = 16,   // missing proxy fences
   TL_EMU_CHECK_BLOCKS = 32,  // accesses of several blocks to global memory without an order
   TL_EMU_CHECK_ASYNC = 64,   // asynchronous operations that nobody waits for
-  TL_EMU_CHECK_ALL = 127
+  TL_EMU_CHECK_ALL = 127,
+  // Elements of one parallel that meet, also in one thread, in a module whose lowering marks them
+  // (tl_backend_options.marks_elements); alone: nothing else is checked with it.
+  TL_EMU_CHECK_ELEMENTS = 128
 } tl_emu_check;
 
 typedef struct tl_emu_findings tl_emu_findings;  // emulator/check/findings.h
@@ -60,6 +63,8 @@ void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 // aborts when memory runs out. Global memory accesses of kernels outside such buffers fault and are reported.
 void *tl_emu_alloc(size_t bytes, size_t align);
 void tl_emu_free(void *pointer);
+// Size of a buffer, by its start.
+size_t tl_emu_size(const void *pointer);
 // Nothing in the buffer counts as written any more: kernels that read it before they write it are told of, until a
 // launch that does not check it.
 void tl_emu_mark_unwritten(void *pointer);

@@ -93,6 +93,15 @@ void tl_emu_free(void *pointer) {
   abort();
 }
 
+size_t tl_emu_size(const void *pointer) {
+  size_t bytes = 0;
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++)
+    if (buffers.items[i].start == pointer) bytes = buffers.items[i].bytes;
+  pthread_mutex_unlock(&mutex);
+  return bytes;
+}
+
 static void describe_offset(const buffer *b, uintptr_t address, tl_strbuf *out) {
   uintptr_t start = (uintptr_t)b->start, end = start + b->bytes;
   if (address >= end)

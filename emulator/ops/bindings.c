@@ -273,6 +273,8 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.idp4a.u.s", "i(iii)", tl_emu_op_dp4a, TL_EMU_DP4A_B_SIGNED},
     {"llvm.nvvm.idp4a.u.u", "i(iii)", tl_emu_op_dp4a, 0},
     {"tl.tile", "(l)", tl_emu_op_tile, 0},
+    {"tl.elements", "()", tl_emu_op_elements, 0},
+    {"tl.element", "(Giiiib)", tl_emu_op_element, 0},
     {"tl.tanh.approx.f32", "f(f)", tl_emu_op_approx, TL_EMU_APPROX_TANH},
 
     // predicated global accesses; the star is the cache hint

@@ -81,7 +81,7 @@ typedef enum tl_emu_special {
   TL_EMU_SPECIAL_LANEMASK_GE
 } tl_emu_special;
 tl_emu_op_fn tl_emu_op_special;
-tl_emu_op_fn tl_emu_op_tile;
+tl_emu_op_fn tl_emu_op_tile, tl_emu_op_elements, tl_emu_op_element;
 typedef enum tl_emu_space {
   TL_EMU_SPACE_CONST,
   TL_EMU_SPACE_GLOBAL,

@@ -536,8 +536,10 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
 tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest, uint32_t checks,
                           tl_emu_retargeted *out) {
   memset(out, 0, sizeof *out);
-  retarget r = {
-      .context = LLVMContextCreate(), .checks = checks, .granule = MAX_GRANULE, .global_granule = MAX_GRANULE};
+  retarget r = {.context = LLVMContextCreate(),
+                .checks = checks & TL_EMU_CHECK_ALL,
+                .granule = MAX_GRANULE,
+                .global_granule = MAX_GRANULE};
   tl_status status = read_bitcode(&r, bitcode, len);
   if (!status) status = rewrite_module(&r, manifest, out);
   if (r.builder) LLVMDisposeBuilder(r.builder);

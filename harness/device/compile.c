@@ -46,6 +46,7 @@ static bool stops_early(const tl_pass_options *passes) {
 // A kernel, for `out->target`.
 static tl_status compile_kernel(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
                                 tl_compiled *out) {
+  out->sources = sources;
   out->tile = tl_instantiate(request->kernel, request->bindings, out->target, sources, diags);
   if (!out->tile || tl_diags_has_errors(diags)) return failed(diags, "instantiation");
   TL_TRY(tl_passes_run(out->tile, out->target, &request->passes, diags));

@@ -35,7 +35,8 @@ struct tl_compiled {
   tl_module *tile;      // Owned. After the passes (scheduled level), or where stop_after left it. Of a chain: NULL
   tl_backend *backend;  // Owned. NULL when stopped before. Of a chain: of all its kernels
   const tl_target *target;
-  tl_compiled *parts;  // Owned. A chain's kernels, each compiled once for all steps with the same params
+  const tl_sources *sources;  // Borrowed. What it was made from
+  tl_compiled *parts;         // Owned. A chain's kernels, each compiled once for all steps with the same params
   uint32_t num_parts;
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/device/device_internal.h"
+#include "ir/index/elements.h"
 #include "runtime/chain.h"
 #include "support/vec.h"
 
@@ -31,22 +32,44 @@ static tl_status emu_copy(tl_run_device *device, void *to, const void *from, uin
   return TL_OK;
 }
 
-static tl_status load_one(tl_run_kernel *kernel, uint32_t index, tl_backend *backend) {
+static tl_status create(tl_run_kernel *kernel, uint32_t index, tl_backend *backend, uint32_t checks,
+                        tl_emu_kernel **out) {
   char *bitcode = NULL;
   size_t len = 0;
   TL_TRY(tl_backend_device_bitcode(backend, &bitcode, &len));
-  tl_status status =
-      tl_emu_kernel_create_checked(bitcode, len, &kernel->manifest.kernels[index], kernel->device->emu.checks,
-                                   tl_backend_debug_info(backend), &kernel->emu_kernels[index]);
+  tl_status status = tl_emu_kernel_create_checked(bitcode, len, &kernel->manifest.kernels[index], checks,
+                                                  tl_backend_debug_info(backend), out);
   free(bitcode);
   return status;
+}
+
+// The kernel once more, lowered so that each access says which element makes it. What runs on a GPU stays what the
+// other checks see.
+static tl_status load_marked(tl_run_kernel *kernel, uint32_t index, const tl_compiled *compiled) {
+  if (!(kernel->device->emu.checks & TL_EMU_CHECK_RACE) || !compiled->tile) return TL_OK;
+  if (!tl_has_meeting_elements(tl_module_kernel(compiled->tile))) return TL_OK;
+  const tl_backend_options options = {.opt_level = 1, .marks_elements = true};
+  tl_diags diags;
+  tl_diags_init(&diags, compiled->sources);
+  tl_backend *marked = NULL;
+  tl_status status = tl_backend_create(compiled->tile, compiled->target, &options, &diags, &marked);
+  if (!status) status = create(kernel, index, marked, TL_EMU_CHECK_ELEMENTS, &kernel->emu_elements[index]);
+  tl_backend_destroy(marked);
+  tl_diags_fini(&diags);
+  return status;
+}
+
+static tl_status load_one(tl_run_kernel *kernel, uint32_t index, const tl_compiled *compiled) {
+  TL_TRY(create(kernel, index, compiled->backend, kernel->device->emu.checks, &kernel->emu_kernels[index]));
+  return load_marked(kernel, index, compiled);
 }
 
 // The kernels of a chain come from their own backends: those know the sources for messages.
 static tl_status emu_load(tl_run_kernel *kernel, const tl_compiled *compiled) {
   kernel->emu_kernels = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_kernels);
-  if (!kernel->chain) return load_one(kernel, 0, compiled->backend);
-  for (uint32_t i = 0; i < compiled->num_parts; i++) TL_TRY(load_one(kernel, i, compiled->parts[i].backend));
+  kernel->emu_elements = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_elements);
+  if (!kernel->chain) return load_one(kernel, 0, compiled);
+  for (uint32_t i = 0; i < compiled->num_parts; i++) TL_TRY(load_one(kernel, i, &compiled->parts[i]));
   return TL_OK;
 }
 
@@ -60,8 +83,10 @@ static tl_status emu_load_ptx(tl_run_kernel *kernel, tl_str ptx, const char *nam
 static void emu_unload(tl_run_kernel *kernel) {
   for (uint32_t i = 0; kernel->emu_kernels && i < kernel->manifest.num_kernels; i++) {
     if (kernel->emu_kernels[i]) tl_emu_kernel_destroy(kernel->emu_kernels[i]);
+    if (kernel->emu_elements && kernel->emu_elements[i]) tl_emu_kernel_destroy(kernel->emu_elements[i]);
   }
   free(kernel->emu_kernels);
+  free(kernel->emu_elements);
 }
 
 // What the harness put into outputs is nothing that a kernel may read.
@@ -80,6 +105,42 @@ static tl_emu_options options_of(const tl_run_kernel *kernel, const tl_manifest_
   return options;
 }
 
+// What a launch may write, as it is now: a second launch begins with the same.
+typedef struct saved_tensor {
+  uint32_t param;
+  void *original, *copy;
+} saved_tensor;
+typedef struct saved_tensors {
+  TL_VEC(saved_tensor) items;
+} saved_tensors;
+
+static void save_tensors(const tl_manifest_kernel *info, const tl_launch_plan *plan, saved_tensors *saved) {
+  for (uint32_t i = 0; i < info->num_params; i++) {
+    const tl_manifest_param *param = &info->params[i];
+    bool is_memory = param->kind == TL_MPARAM_TENSOR || plan->workspace_bytes[i] >= 0;
+    if (!is_memory || (param->kind == TL_MPARAM_TENSOR && param->access == TL_ACCESS_IN)) continue;
+    saved_tensor one = {.param = i, .original = *(void **)plan->params[i]};
+    size_t bytes = one.original ? tl_emu_size(one.original) : 0;
+    if (!bytes) continue;
+    one.copy = tl_emu_alloc(bytes, 256);
+    memcpy(one.copy, one.original, bytes);
+    tl_vec_push(&saved->items, one);
+  }
+}
+
+// Elements of one parallel that meet, on the saved copies.
+static tl_status run_marked(tl_emu_kernel *marked, tl_launch_plan *plan, tl_emu_options options,
+                            const saved_tensors *saved) {
+  for (size_t i = 0; i < saved->items.len; i++)
+    *(void **)plan->params[saved->items.items[i].param] = saved->items.items[i].copy;
+  options.checks = TL_EMU_CHECK_ELEMENTS;
+  tl_emu_stats stats = {0};
+  tl_status status = tl_emu_launch(marked, plan->grid, plan->params, &options, &stats);
+  for (size_t i = 0; i < saved->items.len; i++)
+    *(void **)plan->params[saved->items.items[i].param] = saved->items.items[i].original;
+  return status;
+}
+
 static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan *plan) {
   const tl_manifest_kernel *info = &kernel->manifest.kernels[index];
   const tl_emu_options options = options_of(kernel, info);
@@ -94,7 +155,13 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
   }
   tl_emu_stats stats = {0};
   tl_status status = TL_OK;
+  tl_emu_kernel *marked = plan->is_empty ? NULL : kernel->emu_elements[index];
+  saved_tensors saved = {0};
+  if (marked) save_tensors(info, plan, &saved);
   if (!plan->is_empty) status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
+  if (!status && marked) status = run_marked(marked, plan, options, &saved);
+  for (size_t i = 0; i < saved.items.len; i++) tl_emu_free(saved.items.items[i].copy);
+  tl_vec_fini(&saved.items);
   for (size_t i = 0; i < workspaces.len; i++) tl_emu_free(workspaces.items[i]);
   tl_vec_fini(&workspaces);
   return status;

@@ -36,6 +36,7 @@ struct tl_run_kernel {
   tl_kernel *gpu_kernel;           // GPU. Borrowed from the program. NULL: a chain
   tl_chain *gpu_chain;             // GPU. Borrowed from the program. NULL: a kernel
   tl_emu_kernel **emu_kernels;     // Emulator. Owned, as each of them: one for each kernel of the manifest
+  tl_emu_kernel **emu_elements;    // The same with marks; NULL where elements of a parallel cannot meet
 };
 
 extern const tl_run_device_ops tl_run_cuda_ops, tl_run_emu_ops;

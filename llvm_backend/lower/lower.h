@@ -80,6 +80,7 @@ typedef struct tl_parallel {
   int32_t vec_dim;         // loop dim along which a group runs
   int32_t first_register;  // of the group in the loop's layout
   bool cp_async;
+  bool marks;  // its accesses are marked (lower_elements.c)
   TL_VEC(tl_mem_access *) accesses;
   TL_VEC(const tl_value *) arrays;  // local, that it uses
 } tl_parallel;
@@ -94,6 +95,7 @@ typedef struct tl_lower {
   bool reported;     // diagnostics were reported
   bool persistent;
   bool fast_math;
+  bool marks_elements;  // tl_backend_options
   int32_t threads;
   LLVMValueRef function;
   LLVMValueRef shared_base;  // the block's dynamic shared memory

@@ -132,6 +132,7 @@ void tl_lower_op_ATOMIC(tl_lower *l, tl_op *op) {
     tl_lower_unsupported(l, op, "the previous value of an atomic outside `parallel` has no lowering");
     return;
   }
+  tl_lower_mark_element(l, op);
   int32_t width = l->parallel ? l->parallel->width : 1, wide = reduction_width(l, op, buffer);
   LLVMValueRef condition = l->parallel ? l->parallel->place.owner : tl_lower_is_first_thread(l), out[TL_MAX_GROUP];
   for (int32_t e = 0; e < width; e += wide ? wide : 1) {

@@ -121,7 +121,9 @@ void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
     return;
   }
   tl_value *result = tl_op_result(op, 0);
-  if (!known_element(l, op, result->type->dtype) || is_deferred(l, op)) return;
+  if (!known_element(l, op, result->type->dtype)) return;
+  tl_lower_mark_element(l, op);
+  if (is_deferred(l, op)) return;
   bool uniform = tl_lower_is_uniform(l, op, TL_GROUP_LOAD_index);
   int32_t width = l->parallel && !uniform ? l->parallel->width : 1;
   LLVMValueRef out[TL_MAX_GROUP];
@@ -214,6 +216,7 @@ void tl_lower_op_STORE(tl_lower *l, tl_op *op) {
   }
   tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
   if (!known_element(l, op, value->type->dtype)) return;
+  tl_lower_mark_element(l, op);
   if (tl_lower_is_async_store(l, op)) {
     async_store(l, op);
     return;

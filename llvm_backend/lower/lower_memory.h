@@ -12,6 +12,10 @@ bool tl_lower_is_uniform(tl_lower *l, const tl_op *op, int index_group);
 tl_mem_access *tl_lower_element_access(tl_lower *l, const tl_op *op, int buffer_group, int index_group, int32_t e);
 // The current group's place moved to element e.
 tl_place tl_lower_element_place(const tl_lower *l, int32_t e);
+// Inside a parallel whose elements may meet, and in modules that mark that: the thread begins it; the current element
+// makes the access of `op`, which is a load, store or atomic.
+void tl_lower_mark_parallel(tl_lower *l);
+void tl_lower_mark_element(tl_lower *l, const tl_op *op);
 // Whether the store of a loaded value becomes a cp.async.
 bool tl_lower_is_async_store(tl_lower *l, const tl_op *op);
 // cp.async of 4, 8 or 16 bytes where `active` (NULL: always) holds; zeros when `inside` (NULL: always) is false.

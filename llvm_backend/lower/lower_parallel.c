@@ -4,7 +4,9 @@
 // registers.
 #include <string.h>
 
+#include "ir/index/elements.h"
 #include "llvm_backend/lower/lower.h"
+#include "llvm_backend/lower/lower_memory.h"
 
 #define TL_UNROLL_BUDGET 3000  // body ops times elements that are unrolled when a loop would do
 
@@ -157,11 +159,13 @@ void tl_lower_op_PARALLEL(tl_lower *l, tl_op *op) {
   tl_walk(op, look_at, &facts);
   int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
   if (facts.narrows && vec == 1) vec = 2;
-  parallel.width = tl_lower_group_width(layout, facts.nested ? 1 : vec, &parallel.vec_dim);
+  parallel.marks = l->marks_elements && tl_elements_may_meet(op);
+  parallel.width = tl_lower_group_width(layout, facts.nested || parallel.marks ? 1 : vec, &parallel.vec_dim);
   parallel.cp_async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC;
   tl_results results = {0};
   init_results(l, op, &results);
   l->parallel = &parallel;
+  if (parallel.marks) tl_lower_mark_parallel(l);
   int32_t registers = tl_layout_num_registers(layout);
   bool loop = op->num_results == 0 && !facts.extracts && registers / parallel.width > 4 &&
               (int64_t)facts.ops * registers > TL_UNROLL_BUDGET;

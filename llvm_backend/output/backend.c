@@ -12,8 +12,13 @@ const char *tl_backend_llvm_version(void) {
   return TL_LLVM_VERSION;
 }
 
-static tl_status lower_module(tl_backend *backend, const tl_module *module, tl_diags *diags) {
-  tl_lower l = {.session = &backend->session, .module = module, .kernel = tl_module_kernel(module), .diags = diags};
+static tl_status lower_module(tl_backend *backend, const tl_module *module, const tl_backend_options *options,
+                              tl_diags *diags) {
+  tl_lower l = {.session = &backend->session,
+                .module = module,
+                .kernel = tl_module_kernel(module),
+                .diags = diags,
+                .marks_elements = options->marks_elements};
   if (!l.kernel) return tl_status_make(TL_STATUS_INTERNAL, "lower: the module has no kernel");
   tl_arena_init(&l.arena);
   tl_lower_kernel(&l);
@@ -55,7 +60,7 @@ tl_status tl_backend_create(const tl_module *module, const tl_target *target, co
   tl_arena_init(&backend->arena);
   tl_status status = tl_session_init(&backend->session, target, options->opt_level);
   if (!status) status = tl_session_begin_module(&backend->session, "kernel");
-  if (!status) status = lower_module(backend, module, diags);
+  if (!status) status = lower_module(backend, module, options, diags);
   if (!status) status = tl_session_verify(&backend->session, backend->session.module, "lower");
   if (!status) status = choose_ptx(backend, options);
   if (!status && options->doc.len > 0)

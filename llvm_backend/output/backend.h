@@ -19,6 +19,9 @@ typedef struct tl_backend_options {
   int ptx_version;  // 0: the larger of the target's floor and what the used ops need
   int opt_level;    // 0 to 3; 3 is the default of the tools
   tl_str doc;       // the kernel's documentation, for the manifest. Copied
+  // For the emulator only: where elements of a parallel may meet in memory, each access says whose it is, and elements
+  // are lowered one by one.
+  bool marks_elements;
 } tl_backend_options;
 
 // Lowers the module's kernel. `module` must be at scheduled level after the whole pipeline. Owned by the caller.
