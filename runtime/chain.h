@@ -11,7 +11,7 @@
 
 typedef struct tl_chain_launch_plan {
   const tl_manifest_chain *chain;  // Borrowed.
-  tl_launch_plan face;             // the chain's arguments
+  tl_launch_plan signature;        // the chain's arguments
   int64_t *buffer_bytes;           // one a buffer
   int64_t *buffer_offsets;         // one a buffer: its place in a workspace
   int64_t workspace_bytes;         // of all buffers together

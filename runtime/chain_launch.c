@@ -96,7 +96,7 @@ tl_status tl_chain_launch(tl_chain *chain, const tl_argument *arguments, size_t 
     tl_chain_launch_plan_fini(&plan);
   }
   tl_device_leave(chain->program->device);
-  return tl_status_annotate(status, "launching '%s'", chain->manifest->face.name);
+  return tl_status_annotate(status, "launching '%s'", chain->manifest->signature.name);
 }
 
 tl_status tl_chain_check(tl_chain *chain, const tl_argument *arguments, size_t num_arguments) {
@@ -146,7 +146,7 @@ tl_status tl_program_chain(tl_program *program, const char *name, tl_chain **out
   *out_chain = !name && count == 1 ? &program->chains[0] : NULL;
   tl_strbuf list = {0};
   for (uint32_t i = 0; i < count; i++) {
-    const char *have = program->manifest.chains[i].face.name;
+    const char *have = program->manifest.chains[i].signature.name;
     if (name && strcmp(have, name) == 0) *out_chain = &program->chains[i];
     tl_strbuf_appendf(&list, "%s%s", i ? ", " : "", have);
   }
@@ -160,7 +160,7 @@ tl_status tl_program_chain(tl_program *program, const char *name, tl_chain **out
 }
 
 const char *tl_chain_name(const tl_chain *chain) {
-  return chain->manifest->face.name;
+  return chain->manifest->signature.name;
 }
 size_t tl_chain_num_steps(const tl_chain *chain) {
   return chain->manifest->num_steps;

@@ -6,7 +6,7 @@
 #include "support/status.h"
 
 static tl_status eval(const tl_chain_launch_plan *plan, const tl_mexpr *expr, int64_t *out) {
-  return tl_mexpr_eval(expr, plan->face.bindings, plan->face.num_bindings, out);
+  return tl_mexpr_eval(expr, plan->signature.bindings, plan->signature.num_bindings, out);
 }
 
 static tl_status size_buffers(tl_chain_launch_plan *plan) {
@@ -30,7 +30,7 @@ tl_status tl_chain_launch_plan_create(const tl_manifest_chain *chain, const tl_a
                                       size_t num_arguments, const tl_launch_facts *facts,
                                       tl_chain_launch_plan *out_plan) {
   *out_plan = (tl_chain_launch_plan){.chain = chain};
-  TL_TRY(tl_launch_plan_create(&chain->face, arguments, num_arguments, facts, &out_plan->face));
+  TL_TRY(tl_launch_plan_create(&chain->signature, arguments, num_arguments, facts, &out_plan->signature));
   tl_arena_init(&out_plan->step);
   tl_status status = size_buffers(out_plan);
   if (status) tl_chain_launch_plan_fini(out_plan);
@@ -38,7 +38,7 @@ tl_status tl_chain_launch_plan_create(const tl_manifest_chain *chain, const tl_a
 }
 
 void tl_chain_launch_plan_fini(tl_chain_launch_plan *plan) {
-  tl_launch_plan_fini(&plan->face);
+  tl_launch_plan_fini(&plan->signature);
   tl_arena_fini(&plan->step);
   free(plan->buffer_bytes);
   free(plan->buffer_offsets);
@@ -53,7 +53,8 @@ static tl_status make_memory(tl_chain_launch_plan *plan, const tl_manifest_given
     TL_TRY(eval(plan, given->dims[i], &dims[i]));
     TL_TRY(eval(plan, given->strides[i], &strides[i]));
   }
-  void *memory = given->kind == TL_MGIVEN_BUFFER ? buffers[given->index] : *(void **)plan->face.params[given->index];
+  void *memory =
+      given->kind == TL_MGIVEN_BUFFER ? buffers[given->index] : *(void **)plan->signature.params[given->index];
   *out = tl_argument_tensor(given->name, memory, tl_dtype_name(given->dtype), given->rank, dims);
   out->tensor.strides = strides;
   return TL_OK;
@@ -61,8 +62,8 @@ static tl_status make_memory(tl_chain_launch_plan *plan, const tl_manifest_given
 
 static tl_status make_argument(tl_chain_launch_plan *plan, const tl_manifest_given *given, void *const *buffers,
                                tl_argument *out) {
-  const tl_manifest_param *param = &plan->chain->face.params[given->index];
-  const void *value = plan->face.params[given->index];
+  const tl_manifest_param *param = &plan->chain->signature.params[given->index];
+  const void *value = plan->signature.params[given->index];
   int64_t number = 0;
   switch (given->kind) {
     case TL_MGIVEN_ARGUMENT:

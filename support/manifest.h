@@ -94,7 +94,7 @@ typedef struct tl_manifest_buffer {
 
 // Kernels launched in order on one stream.
 typedef struct tl_manifest_chain {
-  tl_manifest_kernel face;  // name, doc, params and requires as of a kernel; the rest says nothing
+  tl_manifest_kernel signature;  // name, doc, params and requires as of a kernel; the rest says nothing
   tl_manifest_buffer *buffers;
   uint32_t num_buffers;
   tl_manifest_step *steps;

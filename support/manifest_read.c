@@ -173,7 +173,7 @@ static tl_status read_requires(tl_arena *arena, json_t *list, const char *where,
 }
 
 // name, doc, params and requires: what kernels and chains have in common.
-static tl_status read_face(tl_arena *arena, json_t *object, tl_manifest_kernel *kernel) {
+static tl_status read_signature(tl_arena *arena, json_t *object, tl_manifest_kernel *kernel) {
   TL_TRY(read_text(arena, object, "kernel", "name", &kernel->name));
   const char *where = kernel->name;
   kernel->doc = "";
@@ -201,7 +201,7 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
                                    {"static_shared_bytes", true},
                                    {"dynamic_shared_bytes", true}};
   TL_TRY(check_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
-  TL_TRY(read_face(arena, object, kernel));
+  TL_TRY(read_signature(arena, object, kernel));
   const char *where = kernel->name;
   TL_TRY(read_exprs(arena, json_object_get(object, "grid"), where, kernel->grid, 3));
   json_t *persistent = json_object_get(object, "persistent");
@@ -230,7 +230,7 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
 
 static tl_status read_buffers(tl_arena *arena, json_t *list, tl_manifest_chain *chain) {
   static const key_rule rules[] = {{"name", true}, {"bytes", true}};
-  const char *where = chain->face.name;
+  const char *where = chain->signature.name;
   if (!json_is_array(list) || json_array_size(list) > MAX_PARAMS) return bad(where, "buffers must be a list");
   chain->num_buffers = (uint32_t)json_array_size(list);
   chain->buffers = TL_NEW_ARRAY(arena, tl_manifest_buffer, chain->num_buffers + 1);
@@ -253,9 +253,9 @@ static tl_status find_given(tl_arena *arena, json_t *object, const char *key, co
     if (strcmp(chain->buffers[i].name, name) == 0) return TL_OK;
   }
   tl_manifest_param_kind wanted = out->kind == TL_MGIVEN_SCALAR ? TL_MPARAM_SCALAR : TL_MPARAM_TENSOR;
-  for (uint32_t i = 0; out->kind != TL_MGIVEN_BUFFER && i < chain->face.num_params; i++) {
+  for (uint32_t i = 0; out->kind != TL_MGIVEN_BUFFER && i < chain->signature.num_params; i++) {
     out->index = i;
-    if (chain->face.params[i].kind == wanted && strcmp(chain->face.params[i].name, name) == 0) return TL_OK;
+    if (chain->signature.params[i].kind == wanted && strcmp(chain->signature.params[i].name, name) == 0) return TL_OK;
   }
   return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: the chain has no %s '%s'", out->name, key, name);
 }
@@ -282,8 +282,8 @@ static tl_status read_given(tl_arena *arena, json_t *object, const tl_manifest_c
                {"scalar", TL_MGIVEN_SCALAR},
                {"int", TL_MGIVEN_INT},
                {"float", TL_MGIVEN_FLOAT}};
-  if (!json_is_object(object)) return bad(chain->face.name, "given must be a list of objects");
-  TL_TRY(read_text(arena, object, chain->face.name, "name", &out->name));
+  if (!json_is_object(object)) return bad(chain->signature.name, "given must be a list of objects");
+  TL_TRY(read_text(arena, object, chain->signature.name, "name", &out->name));
   size_t at = 0;
   while (at < sizeof kinds / sizeof kinds[0] && !json_object_get(object, kinds[at].key)) at++;
   if (at == sizeof kinds / sizeof kinds[0])
@@ -305,7 +305,7 @@ static tl_status read_given(tl_arena *arena, json_t *object, const tl_manifest_c
 
 static tl_status read_steps(tl_arena *arena, json_t *list, const tl_manifest *manifest, tl_manifest_chain *chain) {
   static const key_rule rules[] = {{"kernel", true}, {"given", true}};
-  const char *where = chain->face.name;
+  const char *where = chain->signature.name;
   if (!json_is_array(list) || json_array_size(list) > MAX_STEPS) return bad(where, "steps must be a list");
   chain->num_steps = (uint32_t)json_array_size(list);
   chain->steps = TL_NEW_ARRAY(arena, tl_manifest_step, chain->num_steps + 1);
@@ -332,8 +332,8 @@ static tl_status read_chain(tl_arena *arena, json_t *object, const tl_manifest *
   static const key_rule rules[] = {{"name", true},     {"doc", false},    {"params", true},
                                    {"requires", true}, {"buffers", true}, {"steps", true}};
   TL_TRY(check_keys(object, "chain", rules, sizeof rules / sizeof rules[0]));
-  TL_TRY(read_face(arena, object, &chain->face));
-  for (int i = 0; i < 3; i++) chain->face.grid[i] = tl_mexpr_int(arena, 1);
+  TL_TRY(read_signature(arena, object, &chain->signature));
+  for (int i = 0; i < 3; i++) chain->signature.grid[i] = tl_mexpr_int(arena, 1);
   TL_TRY(read_buffers(arena, json_object_get(object, "buffers"), chain));
   return read_steps(arena, json_object_get(object, "steps"), manifest, chain);
 }

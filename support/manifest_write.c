@@ -125,7 +125,7 @@ static void write_int(writer *w, int depth, const char *name, int64_t value) {
 }
 
 // name, doc, params and requires: what kernels and chains have in common.
-static void write_face(writer *w, const tl_manifest_kernel *kernel) {
+static void write_signature(writer *w, const tl_manifest_kernel *kernel) {
   tl_strbuf *out = w->out;
   line(w, 2);
   tl_strbuf_append_char(out, '{');
@@ -160,7 +160,7 @@ static void write_face(writer *w, const tl_manifest_kernel *kernel) {
 
 static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
   tl_strbuf *out = w->out;
-  write_face(w, kernel);
+  write_signature(w, kernel);
   key(w, 3, "grid");
   tl_strbuf_append_char(out, '[');
   for (int i = 0; i < 3; i++) {
@@ -190,14 +190,14 @@ static void write_given(writer *w, const tl_manifest_chain *chain, const tl_mani
     case TL_MGIVEN_BUFFER:
       tl_strbuf_append_c(w->out, given->kind == TL_MGIVEN_BUFFER ? ", \"buffer\": " : ", \"argument\": ");
       write_text(w, given->kind == TL_MGIVEN_BUFFER ? chain->buffers[given->index].name
-                                                    : chain->face.params[given->index].name);
+                                                    : chain->signature.params[given->index].name);
       tl_strbuf_appendf(w->out, ", \"dtype\": \"%s\"", tl_dtype_name(given->dtype));
       write_exprs(w, "dims", given->dims, given->rank);
       write_exprs(w, "strides", given->strides, given->rank);
       break;
     case TL_MGIVEN_SCALAR:
       tl_strbuf_append_c(w->out, ", \"scalar\": ");
-      write_text(w, chain->face.params[given->index].name);
+      write_text(w, chain->signature.params[given->index].name);
       break;
     case TL_MGIVEN_INT:
       tl_strbuf_append_c(w->out, ", \"int\": ");
@@ -214,7 +214,7 @@ static void write_given(writer *w, const tl_manifest_chain *chain, const tl_mani
 }
 
 static void write_chain(writer *w, const tl_manifest *manifest, const tl_manifest_chain *chain) {
-  write_face(w, &chain->face);
+  write_signature(w, &chain->signature);
   key(w, 3, "buffers");
   tl_strbuf_append_char(w->out, '[');
   for (uint32_t i = 0; i < chain->num_buffers; i++) {

@@ -107,14 +107,14 @@ static bool define_view(names *n, const tl_view *view) {
   return true;
 }
 
-// ---- the face of the outermost chain
+// ---- the signature of the outermost chain
 
-static void make_dynamics(tl_chain_planner *p, tl_chain_scope *scope, tl_manifest_kernel *face) {
+static void make_dynamics(tl_chain_planner *p, tl_chain_scope *scope, tl_manifest_kernel *signature) {
   scope->dynamics = TL_NEW_ARRAY(p->arena, const tl_mexpr *, scope->env.len + 1);
   for (uint32_t i = 0; i < scope->unit->num_params; i++) {
     const tl_param *param = &scope->unit->params[i];
     if (param->kind != TL_PARAM_DYNAMIC) continue;
-    tl_manifest_param *out = &face->params[face->num_params++];
+    tl_manifest_param *out = &signature->params[signature->num_params++];
     *out = (tl_manifest_param){.kind = TL_MPARAM_DYNAMIC, .dtype = TL_DTYPE_I32, .divisor = 1};
     out->name = copied(p, param->name);
     tl_const divisor;
@@ -124,10 +124,10 @@ static void make_dynamics(tl_chain_planner *p, tl_chain_scope *scope, tl_manifes
   }
 }
 
-static bool define_argument(names *n, const tl_arg *arg, tl_manifest_kernel *face) {
+static bool define_argument(names *n, const tl_arg *arg, tl_manifest_kernel *signature) {
   tl_chain_planner *p = n->planner;
-  uint32_t index = face->num_params++;
-  tl_manifest_param *param = &face->params[index];
+  uint32_t index = signature->num_params++;
+  tl_manifest_param *param = &signature->params[index];
   *param = (tl_manifest_param){.kind = arg->is_tensor ? TL_MPARAM_TENSOR : TL_MPARAM_SCALAR, .divisor = 1};
   param->name = copied(p, arg->name);
   tl_chain_symbol symbol = {.name = arg->name, .loc = arg->loc, .is_written = arg->access != TL_ARG_IN};
@@ -316,22 +316,22 @@ static bool plan_steps(tl_chain_planner *p, const tl_chain_scope *scope, tl_chai
   return ok;
 }
 
-static bool plan_chain(tl_chain_planner *p, tl_bindings bindings, tl_manifest_kernel *face) {
+static bool plan_chain(tl_chain_planner *p, tl_bindings bindings, tl_manifest_kernel *signature) {
   const tl_kernel_spec *unit = p->unit;
   tl_chain_scope scope = {.unit = unit};
   tl_chain_symbols symbols = {0};
   if (!tl_env_create(p->arena, unit, bindings, false, p->diags, &scope.env)) return false;
-  face->name = copied(p, unit->name);
-  face->doc = copied(p, unit->doc);
-  face->params = TL_NEW_ARRAY(p->arena, tl_manifest_param, unit->num_args + unit->num_params + 1);
-  for (int i = 0; i < 3; i++) face->grid[i] = tl_mexpr_int(p->arena, 1);
+  signature->name = copied(p, unit->name);
+  signature->doc = copied(p, unit->doc);
+  signature->params = TL_NEW_ARRAY(p->arena, tl_manifest_param, unit->num_args + unit->num_params + 1);
+  for (int i = 0; i < 3; i++) signature->grid[i] = tl_mexpr_int(p->arena, 1);
   // Arguments come first, dynamic names behind them; the shapes need the names.
   tl_manifest_kernel dynamics = {.params = TL_NEW_ARRAY(p->arena, tl_manifest_param, unit->num_params + 1)};
   make_dynamics(p, &scope, &dynamics);
   names n = {p, &scope, &symbols};
   bool ok = true;
-  for (uint32_t i = 0; i < unit->num_args; i++) ok = define_argument(&n, &unit->args[i], face) && ok;
-  for (uint32_t i = 0; i < dynamics.num_params; i++) face->params[face->num_params++] = dynamics.params[i];
+  for (uint32_t i = 0; i < unit->num_args; i++) ok = define_argument(&n, &unit->args[i], signature) && ok;
+  for (uint32_t i = 0; i < dynamics.num_params; i++) signature->params[signature->num_params++] = dynamics.params[i];
   ok = make_requires(p, &scope) && ok;
   uint32_t num_arguments = (uint32_t)p->memories.len;
   ok = ok && plan_steps(p, &scope, &symbols, "");
@@ -351,12 +351,12 @@ bool tl_chain_plan_create(tl_arena *arena, const tl_kernel_spec *unit, tl_bindin
   *out = (tl_chain_plan){0};
   tl_chain_planner p = {.arena = arena, .diags = diags, .unit = unit};
   size_t errors_before = diags->num_errors;
-  bool ok = plan_chain(&p, bindings, &out->chain.face) && diags->num_errors == errors_before;
+  bool ok = plan_chain(&p, bindings, &out->chain.signature) && diags->num_errors == errors_before;
   out->instances = tl_expr_copy_items(arena, p.instances.items, p.instances.len, sizeof *p.instances.items);
   out->num_instances = (uint32_t)p.instances.len;
-  out->chain.face.requires_ =
+  out->chain.signature.requires_ =
       tl_expr_copy_items(arena, p.requirements.items, p.requirements.len, sizeof *p.requirements.items);
-  out->chain.face.num_requires = (uint32_t)p.requirements.len;
+  out->chain.signature.num_requires = (uint32_t)p.requirements.len;
   out->chain.buffers = tl_expr_copy_items(arena, p.buffers.items, p.buffers.len, sizeof *p.buffers.items);
   out->chain.num_buffers = (uint32_t)p.buffers.len;
   out->chain.steps = tl_expr_copy_items(arena, p.steps.items, p.steps.len, sizeof *p.steps.items);

@@ -2,11 +2,12 @@
 // while, break, continue and exit. The tile IR is structured, so leaving is a matter of flags: bools of the block (or,
 // inside `parallel`, of the element) that promote-locals turns into values.
 //
-//   for: k in n                        live = true; for k … while live { turn = true
-//     do: - if: c  then: [break: ]  ⇒    if c { turn = false; live = false }
-//         - rest                         if turn { rest } }
+//   for: k in n                        live = true; for k … while live { iteration = true
+//     do: - if: c  then: [break: ]  ⇒    if c { iteration = false; live = false }
+//         - rest                         if iteration { rest } }
 //
-// `turn` says that the rest of this turn runs, `live` that another turn follows; `alive` is the kernel's own.
+// `iteration` says that the rest of this iteration runs, `live` that another iteration follows; `alive` is the kernel's
+// own.
 #include "frontend/elaborate/instantiate_internal.h"
 
 typedef enum leave_kind { LEAVE_BREAK = 1, LEAVE_CONTINUE = 2, LEAVE_EXIT = 4 } leave_kind;
@@ -73,7 +74,7 @@ bool tl_instantiate_begin_rest(tl_sema *sema, const tl_stmt *stmt, tl_builder *o
   tl_stmt_list one = {(tl_stmt **)&stmt, 1};
   if (!leaves_of(&one)) return false;
   bool own_loop = sema->flow && sema->flow->in_parallel == sema->in_parallel;
-  tl_value *flag = own_loop ? sema->flow->turn : sema->in_parallel ? NULL : sema->alive;
+  tl_value *flag = own_loop ? sema->flow->iteration : sema->in_parallel ? NULL : sema->alive;
   if (!flag) return false;
   sema->builder.loc = stmt->loc;
   tl_group group = TL_GROUP_OF(get_flag(sema, flag));
@@ -87,7 +88,7 @@ bool tl_instantiate_begin_rest(tl_sema *sema, const tl_stmt *stmt, tl_builder *o
 tl_op *tl_instantiate_begin_loop(tl_sema *sema, const tl_stmt *stmt, tl_value *const *range, tl_flow *flow) {
   int leaves = leaves_of(&stmt->body);
   *flow = (tl_flow){.outer = sema->flow, .in_parallel = sema->in_parallel};
-  if (leaves) flow->turn = new_flag(sema, "turn");
+  if (leaves) flow->iteration = new_flag(sema, "iteration");
   if (stmt->kind == TL_STMT_WHILE || (leaves & (LEAVE_BREAK | LEAVE_EXIT))) flow->live = new_flag(sema, "live");
   sema->flow = flow;
   sema->builder.loc = stmt->loc;
@@ -102,7 +103,7 @@ tl_op *tl_instantiate_begin_loop(tl_sema *sema, const tl_stmt *stmt, tl_value *c
     tl_op_set_unit(sema->module, op, TL_ATTR_WHILE);
   }
   flow->before = tl_instantiate_enter(sema, op, 0);
-  set_flag_to(sema, flow->turn, true);
+  set_flag_to(sema, flow->iteration, true);
   return op;
 }
 
@@ -157,7 +158,7 @@ void tl_instantiate_break(tl_sema *sema, const tl_stmt *stmt) {
   tl_flow *flow = innermost_loop(sema, stmt, "break");
   if (!flow) return;
   sema->builder.loc = stmt->loc;
-  set_flag_to(sema, flow->turn, false);
+  set_flag_to(sema, flow->iteration, false);
   set_flag_to(sema, flow->live, false);
 }
 
@@ -165,7 +166,7 @@ void tl_instantiate_continue(tl_sema *sema, const tl_stmt *stmt) {
   tl_flow *flow = innermost_loop(sema, stmt, "continue");
   if (!flow) return;
   sema->builder.loc = stmt->loc;
-  set_flag_to(sema, flow->turn, false);
+  set_flag_to(sema, flow->iteration, false);
 }
 
 void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt) {
@@ -187,7 +188,7 @@ void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt) {
   }
   set_flag_to(sema, sema->alive, false);
   for (tl_flow *flow = sema->flow; flow; flow = flow->outer) {
-    set_flag_to(sema, flow->turn, false);
+    set_flag_to(sema, flow->iteration, false);
     set_flag_to(sema, flow->live, false);
   }
   if (condition.kind == TL_SEMA_VALUE) tl_instantiate_leave(sema, outer);

@@ -133,16 +133,16 @@ static int64_t unroll_factor(tl_sema *sema, const tl_stmt *stmt) {
 }
 
 static void check_unroll_bounds(tl_sema *sema, const tl_stmt *stmt, const loop_range *range) {
-  int64_t lower, upper, step, turns;
+  int64_t lower, upper, step, iterations;
   if (!tl_value_const_int(range->lower, &lower) || !tl_value_const_int(range->upper, &upper) ||
       !tl_value_const_int(range->step, &step)) {
     tl_diag_report(sema->diags, TL_DIAG_LOOP_RANGE, stmt->in.extents[0]->loc,
                    "a completely unrolled loop needs bounds known at compile time");
     return;
   }
-  if (__builtin_sub_overflow(upper, lower, &turns) || turns / step > 4096) {
+  if (__builtin_sub_overflow(upper, lower, &iterations) || iterations / step > 4096) {
     tl_diag_report(sema->diags, TL_DIAG_LOOP_RANGE, stmt->in.extents[0]->loc,
-                   "more than 4096 turns cannot be unrolled");
+                   "more than 4096 iterations cannot be unrolled");
   }
 }
 

@@ -59,10 +59,10 @@ typedef struct tl_tile_context {
 // A loop around the current statement, and the flags by which statements leave it (instantiate_flow.c).
 typedef struct tl_flow {
   struct tl_flow *outer;
-  tl_value *live;     // local bool: another turn follows; NULL when only the range ends the loop
-  tl_value *turn;     // local bool: the rest of this turn runs; NULL when nothing skips it
-  bool in_parallel;   // the loop stands inside `parallel`
-  tl_builder before;  // where the statements around the loop go on
+  tl_value *live;       // local bool: another iteration follows; NULL when only the range ends the loop
+  tl_value *iteration;  // local bool: the rest of this iteration runs; NULL when nothing skips it
+  bool in_parallel;     // the loop stands inside `parallel`
+  tl_builder before;    // where the statements around the loop go on
 } tl_flow;
 
 // A reduction of the current statement: what the call `expr` stands for.

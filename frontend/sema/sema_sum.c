@@ -89,7 +89,7 @@ static bool range_of(tl_sema *sema, const tl_expr *expr, const tl_reduction_inde
 static bool open_loops(tl_sema *sema, sum_state *state) {
   const tl_expr *expr = state->expr;
   bool ok = true;
-  int64_t turns = 1;
+  int64_t iterations = 1;
   for (uint32_t i = 0; i < expr->num_indices; ++i) {
     const tl_reduction_index *index = &expr->indices[i];
     tl_value *lower = NULL, *upper = NULL;
@@ -109,9 +109,9 @@ static bool open_loops(tl_sema *sema, sum_state *state) {
     tl_builder_at_end(&sema->builder, sema->module, loop->regions[0]);
     int64_t lo, hi;
     bool known = tl_value_const_int(lower, &lo) && tl_value_const_int(upper, &hi) && hi - lo <= MAX_WRITTEN_OUT;
-    turns = known && turns > 0 ? turns * (hi > lo ? hi - lo : 1) : 0;
+    iterations = known && iterations > 0 ? iterations * (hi > lo ? hi - lo : 1) : 0;
   }
-  for (uint32_t i = 0; ok && turns > 0 && turns <= MAX_WRITTEN_OUT && i < state->num_loops; ++i) {
+  for (uint32_t i = 0; ok && iterations > 0 && iterations <= MAX_WRITTEN_OUT && i < state->num_loops; ++i) {
     tl_op_set_int(sema->module, state->loops[i], TL_ATTR_UNROLL, -1);
   }
   return ok;

@@ -137,7 +137,7 @@ static tl_status finish_load(tl_run_kernel *kernel, tl_status status, tl_run_ker
 
 static void set_chain(tl_run_kernel *kernel, const tl_manifest_chain *chain) {
   kernel->chain = chain;
-  kernel->info = &chain->face;
+  kernel->info = &chain->signature;
 }
 
 // The kernel outlives its backend: it keeps the manifest as text read back.
@@ -169,7 +169,8 @@ static void find_info(tl_run_kernel *kernel, const char *name) {
   const tl_manifest *manifest = &kernel->manifest;
   for (uint32_t i = 0; i < manifest->num_chains; i++) {
     bool is_only = !name && manifest->num_chains == 1;
-    if (is_only || (name && strcmp(manifest->chains[i].face.name, name) == 0)) set_chain(kernel, &manifest->chains[i]);
+    if (is_only || (name && strcmp(manifest->chains[i].signature.name, name) == 0))
+      set_chain(kernel, &manifest->chains[i]);
   }
   for (uint32_t i = 0; !kernel->info && i < manifest->num_kernels; i++) {
     bool is_only = !name && manifest->num_kernels == 1;

@@ -187,7 +187,7 @@ static tl_status launch_chain(tl_run_kernel *kernel, const tl_argument *argument
   tl_chain_launch_plan plan;
   TL_TRY(tl_chain_launch_plan_create(kernel->chain, arguments, num_arguments, facts, &plan));
   bool checks_init = kernel->device->emu.checks & TL_EMU_CHECK_INIT;
-  if (checks_init) mark_outputs(kernel->info, &plan.face);
+  if (checks_init) mark_outputs(kernel->info, &plan.signature);
   void **buffers = tl_xcalloc(kernel->chain->num_buffers + 1, sizeof *buffers);
   for (uint32_t i = 0; i < kernel->chain->num_buffers; i++) {
     size_t bytes = (size_t)plan.buffer_bytes[i];

@@ -30,7 +30,7 @@ struct tl_run_kernel {
   tl_run_device *device;  // Borrowed.
   tl_arena arena;
   tl_manifest manifest;            // the kernel's own copy
-  const tl_manifest_kernel *info;  // of a chain its face
+  const tl_manifest_kernel *info;  // of a chain its signature
   const tl_manifest_chain *chain;  // NULL: a kernel
   tl_program *program;             // GPU. Owned.
   tl_kernel *gpu_kernel;           // GPU. Borrowed from the program. NULL: a chain

@@ -47,19 +47,21 @@ static factor_list thread_factors(int32_t threads) {
 }
 
 // How the factors are dealt out: dim number i of the order gets `taken[i]` of them, in the list's order.
-typedef struct deal {
+typedef struct distribution {
   int64_t registers;
   int32_t taken[TL_MAX_RANK];
-} deal;
+} distribution;
 
-// The deal with the fewest registers from dim `i` on; among equals the one with most threads along the earlier dims.
-static deal best_deal(const factor_list *list, int32_t first, const int32_t *chunks, int32_t i, int32_t rank) {
-  deal best = {.registers = 1};
+// The distribution with the fewest registers from dim `i` on; among equals the one with most threads along the earlier
+// dims.
+static distribution best_distribution(const factor_list *list, int32_t first, const int32_t *chunks, int32_t i,
+                                      int32_t rank) {
+  distribution best = {.registers = 1};
   if (i == rank) return best;
   best.registers = INT64_MAX;
   int32_t product = 1;
   for (int32_t taken = 0;; taken++) {
-    deal rest = best_deal(list, first + taken, chunks, i + 1, rank);
+    distribution rest = best_distribution(list, first + taken, chunks, i + 1, rank);
     int64_t registers = rest.registers * ceil_div(chunks[i], product);
     if (registers <= best.registers) {
       best = rest;
@@ -80,7 +82,7 @@ tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *o
     stride[i] = i == 0 ? vec : 1;
     chunks[i] = ceil_div(shape[order[i]], stride[i]);
   }
-  deal plan = best_deal(&list, 0, chunks, 0, rank);
+  distribution plan = best_distribution(&list, 0, chunks, 0, rank);
   if (rank > 0) add_mode(&layout, TL_AXIS_REGISTER, vec, order[0], 1);
   int32_t at = 0;
   for (int32_t i = 0; i < rank; i++) {

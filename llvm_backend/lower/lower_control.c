@@ -150,7 +150,8 @@ static bool fits_i32(tl_range range) {
 }
 
 // Whether the loop goes on, asked at its head.
-static LLVMValueRef another_turn(tl_lower *l, const tl_op *op, const tl_loop *loop, bool ascends, LLVMValueRef end) {
+static LLVMValueRef another_iteration(tl_lower *l, const tl_op *op, const tl_loop *loop, bool ascends,
+                                      LLVMValueRef end) {
   int64_t bound;
   bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
   bool endless = tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_upper), &bound) && bound == TL_FOR_ENDLESS;
@@ -182,7 +183,7 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   LLVMAddIncoming(loop.induction, &start, &entry, 1);
   add_phis(l, op, &loop, entry);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);
-  LLVMValueRef more = another_turn(l, op, &loop, steps.lo > 0, end);
+  LLVMValueRef more = another_iteration(l, op, &loop, steps.lo > 0, end);
   LLVMBuildCondBr(l->builder, more, loop.body, loop.after);
   LLVMPositionBuilderAtEnd(l->builder, loop.body);
   tl_lower_set_one(l, index, tl_lower_index_as(l, l->builder, loop.induction, tl_lower_value_type(l, index)));

@@ -24,7 +24,7 @@ static bool loop_term_of(const tl_op *loop, int64_t coefficient, loop_term *out)
   return coefficient > 0;
 }
 
-// ---- conditions: an access behind one that changes with the loop's turns need not happen in all of them
+// ---- conditions: an access behind one that changes with the loop's iterations need not happen in all of them
 
 // Only so many values of a condition's computation are followed; what is not may change.
 enum { CONDITION_VISITS = 200, MAX_USES_DEPTH = 8 };

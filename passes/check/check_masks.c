@@ -4,8 +4,8 @@
 //   m = -inf;  for … { s = select(k < n, s, -inf);  m max= max(s, axis=1);  p = exp(s - m) }
 //
 // As long as all a row has seen is masked, m is -inf and s - m is -inf - -inf: NaN, which stays in the sums. A kernel
-// is told unless the first turn of the loop provably leaves an element of each row (a causal mask leaves the first),
-// the exponential stands under a condition on m, or m is not what is subtracted. Changes nothing.
+// is told unless the first iteration of the loop provably leaves an element of each row (a causal mask leaves the
+// first), the exponential stands under a condition on m, or m is not what is subtracted. Changes nothing.
 #include "passes/check/check_masks.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static void collect_op(tl_op *op, void *user) {
 
 // ---- the running maximum
 
-// A maximum that a loop carries from turn to turn.
+// A maximum that a loop carries from iteration to iteration.
 typedef struct running {
   const tl_op *loop;
   const tl_op *reduce;     // its other operand
@@ -199,7 +199,7 @@ static bool is_guarded(const tl_op *op, const running *max) {
   return false;
 }
 
-// Whether the left side may be -inf too: the masked tile, or the maximum of the turn before.
+// Whether the left side may be -inf too: the masked tile, or the maximum of the iteration before.
 static bool may_be_minus_inf(const tl_mask_ops *ops, tl_value *value, const running *max) {
   value = stripped(value);
   const tl_op *tile = loaded_tile(value);

@@ -17,8 +17,8 @@ typedef struct tl_mask_ops {
 
 // Whether the value is the constant -inf, of any dtype.
 bool tl_is_minus_inf(const tl_value *value);
-// Where elements of the tile that `reduce` reads become -inf inside `loop`, so that in the loop's first turn all that
-// are combined may be; NULL when there is no such place, or an element provably stays.
+// Where elements of the tile that `reduce` reads become -inf inside `loop`, so that in the loop's first iteration all
+// that are combined may be; NULL when there is no such place, or an element provably stays.
 const tl_op *tl_find_whole_mask(const tl_mask_ops *ops, const tl_op *reduce, const tl_op *loop);
 
 #endif

@@ -443,7 +443,7 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   write_types(&graph);
   tl_type_reductions(&graph);
   tl_walk(kernel, convert_uses, &graph);
-  tl_settle_replicas(context, kernel);
+  tl_unify_replicas(context, kernel);
   tl_split_reductions(context, kernel);
   tl_split_scans(context, kernel);
   tl_check_registers(&graph);

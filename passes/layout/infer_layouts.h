@@ -65,7 +65,7 @@ tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *til
 
 // Where several threads handle an element and only the first of them computes it right, hands its results on to the
 // others.
-void tl_settle_replicas(tl_pass_context *context, tl_op *kernel);
+void tl_unify_replicas(tl_pass_context *context, tl_op *kernel);
 
 // register_limit.c: an error when the tiles that must be held at once need more registers than a thread has.
 void tl_check_registers(tl_layout_graph *graph);

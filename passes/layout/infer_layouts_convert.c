@@ -230,7 +230,7 @@ typedef struct replica_state {
   tl_op *kernel;
 } replica_state;
 
-static void settle_parallel(tl_op *op, void *user) {
+static void unify_parallel(tl_op *op, void *user) {
   replica_state *state = user;
   if (op->code != TL_OP_PARALLEL || op->num_results == 0) return;
   if (!has_replicas(tl_op_layout(op, TL_ATTR_THREAD_LAYOUT)) || !only_first_is_right(op)) return;
@@ -248,7 +248,7 @@ static void settle_parallel(tl_op *op, void *user) {
   }
 }
 
-void tl_settle_replicas(tl_pass_context *context, tl_op *kernel) {
+void tl_unify_replicas(tl_pass_context *context, tl_op *kernel) {
   replica_state state = {context, kernel};
-  tl_walk(kernel, settle_parallel, &state);
+  tl_walk(kernel, unify_parallel, &state);
 }

@@ -103,9 +103,9 @@ static void leave_in_order(tl_op *loop) {
 static void run_loop(tl_pass_context *context, tl_op *loop) {
   int64_t stages = stages_of(loop);
   if (tl_op_has(loop, TL_ATTR_WHILE)) {
-    // Copies must not run ahead of a turn that may never come.
+    // Copies must not run ahead of an iteration that may never come.
     tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, loop->loc,
-                   "the pipelined loop runs in order: `break` or `exit` may end it before its last turn");
+                   "the pipelined loop runs in order: `break` or `exit` may end it before its last iteration");
     leave_in_order(loop);
     return;
   }

@@ -281,7 +281,7 @@ static bool holds_loop(const tl_op *op) {
   return false;
 }
 
-static void place_turns(placement *self, tl_op *op, hazard_state *state, bool may_place) {
+static void place_iterations(placement *self, tl_op *op, hazard_state *state, bool may_place) {
   // What may have happened when an iteration starts: before the loop, or since the last barrier of the iteration
   // before.
   hazard_state entry = copy_state(state);
@@ -300,18 +300,18 @@ static void place_turns(placement *self, tl_op *op, hazard_state *state, bool ma
   fini_state(&entry);
 }
 
-// A barrier in the loop that only what came before it needs is made in every turn: one before the loop does. Asked of
-// loops without loops inside, which run often and are cheap to walk again.
+// A barrier in the loop that only what came before it needs is made in every iteration: one before the loop does. Asked
+// of loops without loops inside, which run often and are cheap to walk again.
 static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_place) {
   size_t mark = self->placed.len;
   hazard_state before = copy_state(state);
-  place_turns(self, op, state, may_place);
+  place_iterations(self, op, state, may_place);
   size_t placed = self->placed.len - mark;
   if (may_place && placed > 0 && !self->status && !holds_loop(op)) {
     take_back(self, mark);
     hazard_state cleared = copy_state(&before);
     apply_barrier(&cleared);
-    place_turns(self, op, &cleared, may_place);
+    place_iterations(self, op, &cleared, may_place);
     bool is_better = self->placed.len - mark < placed;
     fini_state(state);
     if (is_better) {
@@ -321,7 +321,7 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
       take_back(self, mark);
       fini_state(&cleared);
       *state = copy_state(&before);
-      place_turns(self, op, state, may_place);
+      place_iterations(self, op, state, may_place);
     }
   }
   fini_state(&before);

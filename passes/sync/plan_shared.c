@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // plan-shared: where every shared tile lies in the block's shared memory.
 //
-// Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping life
-// occupies. A life is counted in statements of the kernel's body (of its loop over tiles when it is persistent), a loop
-// being one statement; two tiles may share memory when one's last statement comes before the other's first with a
-// barrier between them. When the block does not fit otherwise, barriers are added where a tile's life begins after
-// another's end. A staged tile takes one copy per stage.
+// Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping live range
+// occupies. A live range is counted in statements of the kernel's body (of its loop over tiles when it is persistent),
+// a loop being one statement; two tiles may share memory when one's last statement comes before the other's first with
+// a barrier between them. When the block does not fit otherwise, barriers are added where a tile's live range begins
+// after another's end. A staged tile takes one copy per stage.
 //
-// In a loop over tiles the tile whose life comes first is used again after the other's end, in the next turn. Nothing
-// is kept from turn to turn, so that only a barrier is needed: the loop begins with one when memory is shared and none
-// stands after the last life and before the first of the next turn.
+// In a loop over tiles the tile whose live range comes first is used again after the other's end, in the next
+// iteration. Nothing is kept from iteration to iteration, so that only a barrier is needed: the loop begins with one
+// when memory is shared and none stands after the last live range and before the first of the next iteration.
 //
 // Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the
 // tiles.
@@ -36,7 +36,7 @@ typedef struct shared_tile {
 typedef struct shared_plan {
   tl_pass_context *context;
   tl_op *kernel;
-  tl_block *body;              // the statements by which lives are counted
+  tl_block *body;              // the statements by which live ranges are counted
   bool is_loop;                // whether they run again and again
   TL_VEC(shared_tile) tiles;   // order of declaration
   TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
@@ -94,7 +94,7 @@ typedef TL_VEC(shared_tile *) tile_list;
 
 // Lives, and where barriers stand. A copy in flight keeps its tile until the next wait of the body; one by hand until
 // the next that waits for all groups, else to the end.
-static void find_lives(shared_plan *plan) {
+static void find_live_ranges(shared_plan *plan) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
     plan->tiles.items[i].first = INT32_MAX;
     plan->tiles.items[i].last = -1;
@@ -188,7 +188,7 @@ static void place_tiles(shared_plan *plan) {
   }
 }
 
-// A barrier before every statement of the body where a tile's life begins after another's has ended.
+// A barrier before every statement of the body where a tile's live range begins after another's has ended.
 static bool add_barriers(shared_plan *plan) {
   bool changed = false;
   int32_t position = 0;
@@ -215,8 +215,8 @@ static bool overlaps(const shared_tile *a, const shared_tile *b) {
   return a->is_placed && b->is_placed && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-// Whether two tiles share memory, and no barrier ends the turn of the one before the next turn of the other.
-static bool needs_barrier_between_turns(const shared_plan *plan) {
+// Whether two tiles share memory, and no barrier ends the iteration of the one before the next iteration of the other.
+static bool needs_barrier_between_iterations(const shared_plan *plan) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
     for (size_t j = 0; j < plan->tiles.len; j++) {
       const shared_tile *early = &plan->tiles.items[i], *late = &plan->tiles.items[j];
@@ -287,14 +287,14 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
     if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
     tl_vec_push(&plan.tiles, measure(op));
   }
-  find_lives(&plan);
+  find_live_ranges(&plan);
   place_tiles(&plan);
   const tl_target *target = context->target;
   if (target && plan.total > target->shared_max_bytes && add_barriers(&plan)) {
-    find_lives(&plan);
+    find_live_ranges(&plan);
     place_tiles(&plan);
   }
-  if (plan.is_loop && needs_barrier_between_turns(&plan)) begin_with_barrier(&plan);
+  if (plan.is_loop && needs_barrier_between_iterations(&plan)) begin_with_barrier(&plan);
   finish(&plan);
   if (target && plan.total > target->shared_max_bytes) report_limit(&plan, target);
   tl_vec_fini(&plan.tiles);

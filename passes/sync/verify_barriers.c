@@ -400,7 +400,7 @@ static void run_for(verifier *self, const tl_op *op) {
   int64_t jump_at = trips > WHOLE_LOOP_TRIPS + 4 * self->period ? 2 * self->period + 8 : -1;
   bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
   if (ends_itself) {
-    // A few turns show every pair of neighbours.
+    // A few iterations show every pair of neighbours.
     jump_at = -1;
     if (trips > WHOLE_LOOP_TRIPS) trips = WHOLE_LOOP_TRIPS;
   }

@@ -58,7 +58,7 @@ static int64_t share_of_thread(const tl_op *op, int64_t threads) {
   return share > 1 ? share : 1;
 }
 
-// Operations that one thread does in a block, about: what is expanded once a turn becomes as much code.
+// Operations that one thread does in a block, about: what is expanded once an iteration becomes as much code.
 static int64_t count_code(const tl_block *block, int64_t threads) {
   int64_t count = 0;
   for (const tl_op *op = block ? block->first : NULL; op; op = op->next) {
@@ -79,26 +79,26 @@ static void replace_by_inits(tl_op *op) {
   tl_op_erase(op);
 }
 
-// One turn of a loop that may end itself: `if` it still runs, the body; else what was carried stays.
-static void expand_turn(tl_builder *builder, const tl_op *op, tl_value_map *map, tl_value **carried) {
+// One iteration of a loop that may end itself: `if` it still runs, the body; else what was carried stays.
+static void expand_iteration(tl_builder *builder, const tl_op *op, tl_value_map *map, tl_value **carried) {
   enum { MAX_CARRIED = 64 };
   const tl_type *types[MAX_CARRIED];
   const tl_op *yield = tl_block_terminator(op->regions[0]);
   for (uint32_t i = 0; i < op->num_results; i++) types[i] = tl_op_result(op, i)->type;
   tl_group group = TL_GROUP_OF(carried[0]);
-  tl_op *turn = tl_build(builder, TL_OP_IF, &group, types, op->num_results);
+  tl_op *iteration = tl_build(builder, TL_OP_IF, &group, types, op->num_results);
   tl_builder inside;
-  tl_builder_at_end(&inside, builder->module, turn->regions[0]);
+  tl_builder_at_end(&inside, builder->module, iteration->regions[0]);
   for (const tl_op *inner = op->regions[0]->first; inner != yield; inner = inner->next)
     tl_op_clone(&inside, inner, map);
   tl_value *next[MAX_CARRIED];
   for (uint32_t i = 0; i < op->num_results; i++) next[i] = tl_value_map_get(map, tl_op_operand(yield, i));
   inside.loc = op->loc;
   tl_build_yield(&inside, next, op->num_results);
-  tl_builder_at_end(&inside, builder->module, turn->regions[1]);
+  tl_builder_at_end(&inside, builder->module, iteration->regions[1]);
   inside.loc = op->loc;
   tl_build_yield(&inside, carried, op->num_results);
-  for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_op_result(turn, i);
+  for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_op_result(iteration, i);
 }
 
 // Writes the body out once for every iteration before the loop, then removes the loop.
@@ -116,7 +116,7 @@ static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop
     tl_value_map_set(&map, body->args[0], tl_build_index(&builder, loop->lower + trip * loop->step));
     for (uint32_t i = 0; i < op->num_results; i++) tl_value_map_set(&map, body->args[i + 1], carried[i]);
     if (tl_op_has(op, TL_ATTR_WHILE)) {
-      expand_turn(&builder, op, &map, carried);
+      expand_iteration(&builder, op, &map, carried);
     } else {
       for (const tl_op *inner = body->first; inner != yield; inner = inner->next) tl_op_clone(&builder, inner, &map);
       for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_value_map_get(&map, tl_op_operand(yield, i));

@@ -90,8 +90,8 @@ static bool sets_first(const tl_block *block, const tl_value *scalar, bool is_to
   return !*out_found;
 }
 
-// Whether what `op` leaves in `scalar` is read nowhere: every read is inside, after a write of the same turn. So are
-// the flags of inner loops.
+// Whether what `op` leaves in `scalar` is read nowhere: every read is inside, after a write of the same iteration. So
+// are the flags of inner loops.
 static bool is_contained(const tl_op *op, const tl_value *scalar) {
   for (const tl_use *use = scalar->uses; use; use = use->next) {
     if (use->owner->code == TL_OP_LOAD && !tl_op_is_inside(use->owner, op)) return false;
