@@ -25,61 +25,6 @@ bool tl_instantiate_has_reduction(const tl_expr *expr) {
   return false;
 }
 
-// ---- shapes of operands
-
-static void report_shapes(tl_sema *sema, const tl_tile_context *tile, const int64_t *dims, int32_t rank, tl_loc loc) {
-  tl_diag_report(sema->diags, TL_DIAG_BROADCAST, loc, "shape %s does not broadcast with %s",
-                 tl_sema_shape_text(sema->arena, dims, rank),
-                 tl_sema_shape_text(sema->arena, tile->extents, tile->rank));
-}
-
-// Widens the shape by one operand, aligned at the right.
-static bool merge_shape(tl_sema *sema, tl_tile_context *tile, const int64_t *dims, int32_t rank, tl_loc loc) {
-  int64_t merged[TL_MAX_RANK];
-  int32_t merged_rank = rank > tile->rank ? rank : tile->rank;
-  for (int32_t i = 0; i < merged_rank; ++i) {
-    int32_t own = i - (merged_rank - tile->rank), other = i - (merged_rank - rank);
-    int64_t x = own >= 0 ? tile->extents[own] : 1, y = other >= 0 ? dims[other] : 1;
-    if (x != y && x != 1 && y != 1) {
-      report_shapes(sema, tile, dims, rank, loc);
-      return false;
-    }
-    merged[i] = x == 1 ? y : x;
-  }
-  tile->rank = merged_rank;
-  for (int32_t i = 0; i < merged_rank; ++i) tile->extents[i] = merged[i];
-  return true;
-}
-
-// Widens the shape by every whole tile and slice in the expression. False after a report.
-static bool add_shape(tl_sema *sema, const tl_expr *expr, tl_tile_context *tile) {
-  bool is_buffer = tl_sema_find_reduction(sema, expr) != NULL || expr->kind == TL_EXPR_TRANSPOSE ||
-                   (expr->kind == TL_EXPR_INDEX && !tl_sema_is_element(expr)) ||
-                   (expr->kind == TL_EXPR_NAME && tl_sema_has_tile(sema, expr));
-  if (!is_buffer) {
-    if (expr->kind == TL_EXPR_INDEX) return true;
-    for (uint32_t i = 0; i < expr->num_operands; ++i) {
-      if (!add_shape(sema, expr->operands[i], tile)) return false;
-    }
-    return true;
-  }
-  tl_sema_region region;
-  const tl_tile_context *outer = sema->tile;
-  sema->tile = tile;  // `None` may stand in subscripts
-  bool ok = tl_sema_parse_region(sema, expr, &region);
-  sema->tile = outer;
-  if (!ok) return false;
-  int64_t dims[TL_MAX_RANK];
-  for (int32_t i = 0; i < region.num_axes; ++i) {
-    dims[i] = region.axes[i].extent;
-    if (dims[i] >= 1) continue;
-    tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, expr->loc,
-                   "a slice in a reduction must have a length known at compile time");
-    return false;
-  }
-  return merge_shape(sema, tile, dims, region.num_axes, expr->loc);
-}
-
 // ---- tiles of our own
 
 // A fragment declared at the head of the kernel.
@@ -120,7 +65,7 @@ tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
     if (symbol->value->type->scope == TL_SCOPE_FRAGMENT) return symbol->value;
   }
   tl_tile_context tile = {0};
-  if (!add_shape(sema, operand, &tile)) return NULL;
+  if (!tl_sema_add_shape(sema, operand, &tile)) return NULL;
   if (tile.rank == 0) {
     if (tl_sema_expr(sema, operand).kind == TL_SEMA_POISON) return NULL;
     tl_diag_report(sema->diags, TL_DIAG_REDUCTION, operand->loc, "a tile is needed here, `%s` is a single value",

@@ -49,6 +49,7 @@ typedef struct tl_sema_value {
 
 // Set while the right side of a tile assignment is translated: whole tiles then stand for their element at `indices`.
 typedef struct tl_tile_context {
+  const struct tl_tile_context *outer;  // of `(a * b)[:, None]`: the context around the value; else NULL
   int32_t rank;
   int64_t extents[TL_MAX_RANK];
   tl_value *indices[TL_MAX_RANK];
@@ -184,6 +185,14 @@ bool tl_sema_dtype(tl_sema *sema, const tl_expr *expr, tl_dtype *out);
 
 // sema_sum.c: `sum[k in 0:n](…)` and its relatives.
 tl_sema_value tl_sema_sum(tl_sema *sema, const tl_expr *expr);
+
+// sema_shape.c
+// Widens the shape by every whole tile and slice in the expression (NumPy broadcasting). False after a report.
+bool tl_sema_add_shape(tl_sema *sema, const tl_expr *expr, tl_tile_context *tile);
+// Whether slices or `None` are applied to a value that is no tile: `(a * b)[:, None]`.
+bool tl_sema_is_reshaped(const tl_sema *sema, const tl_expr *expr);
+// Such a value as the element of the current tile context.
+tl_sema_value tl_sema_reshaped(tl_sema *sema, const tl_expr *expr);
 
 // sema_access.c
 // All subscripts name one element: `X[i, j]`.

@@ -71,7 +71,9 @@ static bool is_comparable(const tl_tile_context *tile, tl_value *a, tl_value *b)
   if (!x.valid || !y.valid || !difference.valid) return false;
   for (int32_t i = 0; i < difference.num_terms; ++i) {
     bool is_own = false;
-    for (int32_t k = 0; k < tile->rank; ++k) is_own = is_own || difference.terms[i].symbol == tile->indices[k];
+    for (const tl_tile_context *around = tile; around && !is_own; around = around->outer) {
+      for (int32_t k = 0; k < around->rank; ++k) is_own = is_own || difference.terms[i].symbol == around->indices[k];
+    }
     if (!is_own) return false;
   }
   return true;

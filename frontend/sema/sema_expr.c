@@ -88,6 +88,7 @@ static tl_sema_value conditional(tl_sema *sema, const tl_expr *expr) {
 
 static tl_sema_value subscripted(tl_sema *sema, const tl_expr *expr) {
   if (tl_sema_is_element(expr)) return leaf(sema, tl_sema_load_element(sema, expr, NULL), expr->loc);
+  if (sema->tile && tl_sema_is_reshaped(sema, expr)) return tl_sema_reshaped(sema, expr);
   if (sema->tile) return leaf(sema, tl_sema_broadcast(sema, expr), expr->loc);
   return misused(sema, expr, "a single value is needed, this is a slice");
 }

@@ -220,8 +220,17 @@ static tl_sema_value power(tl_sema *sema, tl_sema_value a, const tl_sema_value *
     return tl_sema_float_op(sema, TL_OP_POW, &a, b, loc);
   }
   int n = (int)exponent;
-  if (n == 0) return tl_sema_of_const(is_integer ? tl_const_int(1) : tl_const_float(1));
-  if (is_integer) return product_power(sema, a, n, loc);
+  if (is_integer) {
+    // In the type of the product, also where that is the base itself or an empty one.
+    a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
+    if (n > 0 || a.kind != TL_SEMA_VALUE) return product_power(sema, a, n, loc);
+    tl_sema_value one = tl_sema_of_const(tl_const_int(1));
+    return tl_sema_of_value(tl_sema_convert(sema, &one, a.value->type, loc));
+  }
+  if (n == 0) {
+    tl_sema_value one = tl_sema_of_const(tl_const_float(1));
+    return tl_sema_of_value(tl_sema_convert(sema, &one, type, loc));
+  }
   // A square is one product, which rounds once in any case.
   tl_dtype wide = is_narrow && n > 2 ? TL_DTYPE_F32 : type->dtype;
   tl_sema_value base = tl_sema_of_value(tl_sema_convert(sema, &a, type, loc));
@@ -259,7 +268,10 @@ tl_sema_value tl_sema_binary(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_s
   if (a.kind == TL_SEMA_CONST && b.kind == TL_SEMA_CONST) return fold_binary(sema, op, &a, &b, loc);
   if (is_dtype_const(&a) || is_dtype_const(&b)) return report_operands(sema, op, &a, &b, "numbers", loc);
   int64_t divisor;
-  if ((op == TL_EXPR_OP_FLOORDIV || op == TL_EXPR_OP_MOD) && const_int(&b, &divisor) && divisor == 0) {
+  // Of floats the quotient by 0 is infinite or NaN, as that by 0.0 is.
+  bool is_integer = tl_sema_is_integer(&a) && tl_sema_is_integer(&b);
+  bool floors = op == TL_EXPR_OP_FLOORDIV || op == TL_EXPR_OP_MOD;
+  if (floors && is_integer && const_int(&b, &divisor) && divisor == 0) {
     tl_sema_report_fold(sema->diags, TL_FOLD_DIV_ZERO, loc, "");
     return tl_sema_poison();
   }

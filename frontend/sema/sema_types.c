@@ -75,8 +75,8 @@ static const tl_type *adopted_type(tl_sema *sema, const tl_const *constant, cons
   bool is_float = constant->kind == TL_CONST_FLOAT;
   if (other->kind == TL_TYPE_INDEX) return is_float ? tl_type_scalar(sema->module, TL_DTYPE_F32) : other;
   tl_dtype dtype = tl_sema_arithmetic_dtype(other->dtype);
-  // A float constant beside an integer makes f32; `inf` alone means the integer's largest value.
-  if (is_float && !tl_dtype_is_float(dtype) && !isinf(constant->f)) dtype = TL_DTYPE_F32;
+  // A float constant beside an integer makes f32, `inf` and `nan` too.
+  if (is_float && !tl_dtype_is_float(dtype)) dtype = TL_DTYPE_F32;
   return tl_type_scalar(sema->module, dtype);
 }
 

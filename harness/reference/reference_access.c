@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Elements of the reference's buffers: bounds, addresses, loads and stores.
+#include "harness/reference/reference_calls.h"
 #include "harness/reference/reference_internal.h"
 
 int tl_ref_buffer_number(const tl_ref_code *code, tl_str name) {
@@ -94,6 +95,9 @@ bool tl_ref_emit_load(tl_ref_code *code, const tl_expr *access, const tl_expr *o
 }
 
 void tl_ref_emit_store(tl_ref_code *code, const tl_ref_address *address, tl_ref_value value) {
+  // A float stored to an integer saturates.
+  bool narrows = !address->info->is_float && value.kind == TL_REF_FLOAT;
+  if (narrows) value = tl_ref_cast(code, value, address->info->dtype);
   value = address->info->is_float ? tl_ref_to_float(code, value) : tl_ref_to_int(code, value);
   const char *type = element_type(address->info);
   int label = code->next_label++;

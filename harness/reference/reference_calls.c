@@ -90,6 +90,7 @@ tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_r
     tl_ref_value take_a = tl_ref_op(code, TL_REF_BOOL, "or i1 %s, %s", wins.text, is_nan.text);
     return tl_ref_select(code, take_a, a, b);
   }
+  tl_dtype dtype = tl_ref_common_dtype(&a, &b);
   a = tl_ref_to_int(code, a);
   b = tl_ref_to_int(code, b);
   tl_ref_value wins = tl_ref_op(code, TL_REF_BOOL, "icmp %s i64 %s, %s", is_max ? "sgt" : "slt", a.text, b.text);
@@ -98,6 +99,7 @@ tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_r
     out.lo = is_max == (a.lo > b.lo) ? a.lo : b.lo;
     out.hi = is_max == (a.hi > b.hi) ? a.hi : b.hi;
   }
+  out.dtype = dtype;
   return out;
 }
 
@@ -244,7 +246,7 @@ static bool dtype_of(tl_ref_code *code, const tl_expr *expr, tl_dtype *out) {
   return true;
 }
 
-static tl_ref_value cast_to(tl_ref_code *code, tl_ref_value x, tl_dtype dtype) {
+tl_ref_value tl_ref_cast(tl_ref_code *code, tl_ref_value x, tl_dtype dtype) {
   tl_ref_value out;
   if (dtype == TL_DTYPE_BOOL) {
     out = tl_ref_to_bool(code, x);
@@ -309,7 +311,7 @@ static int type_function(tl_ref_code *code, const tl_expr *expr, tl_ref_value *o
     }
     if (!tl_ref_emit(code, expr->operands[0], &x) || !dtype_of(code, expr->operands[1], &dtype)) return 0;
     if (is_bitcast) return bitcast_to(code, expr, x, dtype, out);
-    *out = cast_to(code, x, dtype);
+    *out = tl_ref_cast(code, x, dtype);
     return 1;
   }
   bool is_inf = tl_str_is(name, "inf");
@@ -419,6 +421,7 @@ bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out)
   }
   if (tl_str_is(name, "select") || tl_str_is(name, "if_then_else")) {
     *out = tl_ref_select(code, args[0], args[1], args[2]);
+    if (out->kind == TL_REF_INT) out->dtype = tl_ref_common_dtype(&args[1], &args[2]);
     return true;
   }
   if (tl_str_is(name, "dp4a")) {

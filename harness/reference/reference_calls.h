@@ -11,6 +11,9 @@ void tl_ref_declare_functions(tl_strbuf *out);
 // The larger (or smaller) of two values; of a NaN and a number the number.
 tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_ref_value b);
 
+// Conversion to a dtype as the kernel's `cast` does it: floats round, or truncate and saturate to an integer.
+tl_ref_value tl_ref_cast(tl_ref_code *code, tl_ref_value x, tl_dtype dtype);
+
 // ---- from reference_expr.c
 tl_ref_value tl_ref_select(tl_ref_code *code, tl_ref_value condition, tl_ref_value a, tl_ref_value b);
 tl_ref_value tl_ref_int_add(tl_ref_code *code, tl_ref_value a, tl_ref_value b, bool subtract);

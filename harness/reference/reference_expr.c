@@ -87,6 +87,23 @@ tl_ref_value tl_ref_to_bool(tl_ref_code *code, tl_ref_value value) {
   return value;
 }
 
+tl_dtype tl_ref_common_dtype(const tl_ref_value *a, const tl_ref_value *b) {
+  tl_dtype dtypes[2] = {a->dtype, b->dtype};
+  const tl_ref_value *values[2] = {a, b};
+  bool is_const[2];
+  for (int i = 0; i < 2; i++) {
+    bool narrow = values[i]->kind == TL_REF_BOOL || (dtypes[i] != TL_DTYPE_NONE && tl_dtype_bits(dtypes[i]) < 32);
+    if (narrow) dtypes[i] = TL_DTYPE_I32;
+    is_const[i] = dtypes[i] == TL_DTYPE_NONE && values[i]->has_range && values[i]->lo == values[i]->hi;
+  }
+  if (is_const[0] || is_const[1]) return dtypes[is_const[0] ? 1 : 0];
+  if (dtypes[0] == dtypes[1]) return dtypes[0];
+  if (dtypes[0] == TL_DTYPE_NONE || dtypes[1] == TL_DTYPE_NONE) return TL_DTYPE_NONE;
+  bool has_u64 = dtypes[0] == TL_DTYPE_U64 || dtypes[1] == TL_DTYPE_U64;
+  bool has_u32 = dtypes[0] == TL_DTYPE_U32 || dtypes[1] == TL_DTYPE_U32;
+  return has_u64 && has_u32 ? TL_DTYPE_U64 : TL_DTYPE_I64;
+}
+
 bool tl_ref_emit_int(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
   if (!tl_ref_emit(code, expr, out)) return false;
   if (out->kind == TL_REF_FLOAT) {
@@ -243,32 +260,7 @@ static tl_ref_value bit_and(tl_ref_code *code, tl_ref_value a, tl_ref_value b) {
   return out;
 }
 
-static bool emit_binary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
-  if (expr->op == TL_EXPR_OP_MATMUL) {
-    tl_ref_error(code, expr->loc, "`@` is no operation of index notation: write sum[k](A[m, k] * B[k, n])");
-    return false;
-  }
-  tl_ref_value a, b;
-  if (!tl_ref_emit(code, expr->operands[0], &a) || !tl_ref_emit(code, expr->operands[1], &b)) return false;
-  if (expr->op == TL_EXPR_OP_AND || expr->op == TL_EXPR_OP_OR) {
-    a = tl_ref_to_bool(code, a);
-    b = tl_ref_to_bool(code, b);
-    *out = tl_ref_op(code, TL_REF_BOOL, "%s i1 %s, %s", expr->op == TL_EXPR_OP_AND ? "and" : "or", a.text, b.text);
-    return true;
-  }
-  bool any_float = a.kind == TL_REF_FLOAT || b.kind == TL_REF_FLOAT;
-  bool is_bits = expr->op == TL_EXPR_OP_BITAND || expr->op == TL_EXPR_OP_BITOR || expr->op == TL_EXPR_OP_BITXOR ||
-                 expr->op == TL_EXPR_OP_SHL || expr->op == TL_EXPR_OP_SHR;
-  if (is_bits && any_float) {
-    tl_ref_error(code, expr->loc, "bit operations take integers");
-    return false;
-  }
-  if (any_float || expr->op == TL_EXPR_OP_DIV) {
-    *out = float_binary(code, expr->op, a, b);
-    return true;
-  }
-  a = tl_ref_to_int(code, a);
-  b = tl_ref_to_int(code, b);
+static bool emit_int_binary(tl_ref_code *code, const tl_expr *expr, tl_ref_value a, tl_ref_value b, tl_ref_value *out) {
   switch (expr->op) {
     case TL_EXPR_OP_ADD:
       *out = tl_ref_int_add(code, a, b, false);
@@ -310,18 +302,60 @@ static bool emit_binary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *ou
   return true;
 }
 
+static bool is_bool_logic(tl_expr_op op) {
+  return op == TL_EXPR_OP_BITAND || op == TL_EXPR_OP_BITOR || op == TL_EXPR_OP_BITXOR;
+}
+
+static bool emit_binary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
+  if (expr->op == TL_EXPR_OP_MATMUL) {
+    tl_ref_error(code, expr->loc, "`@` is no operation of index notation: write sum[k](A[m, k] * B[k, n])");
+    return false;
+  }
+  tl_ref_value a, b;
+  if (!tl_ref_emit(code, expr->operands[0], &a) || !tl_ref_emit(code, expr->operands[1], &b)) return false;
+  if (expr->op == TL_EXPR_OP_AND || expr->op == TL_EXPR_OP_OR) {
+    a = tl_ref_to_bool(code, a);
+    b = tl_ref_to_bool(code, b);
+    *out = tl_ref_op(code, TL_REF_BOOL, "%s i1 %s, %s", expr->op == TL_EXPR_OP_AND ? "and" : "or", a.text, b.text);
+    return true;
+  }
+  bool any_float = a.kind == TL_REF_FLOAT || b.kind == TL_REF_FLOAT;
+  bool is_bits = expr->op == TL_EXPR_OP_BITAND || expr->op == TL_EXPR_OP_BITOR || expr->op == TL_EXPR_OP_BITXOR ||
+                 expr->op == TL_EXPR_OP_SHL || expr->op == TL_EXPR_OP_SHR;
+  if (is_bits && any_float) {
+    tl_ref_error(code, expr->loc, "bit operations take integers");
+    return false;
+  }
+  if (any_float || expr->op == TL_EXPR_OP_DIV) {
+    *out = float_binary(code, expr->op, a, b);
+    return true;
+  }
+  if (is_bool_logic(expr->op) && a.kind == TL_REF_BOOL && b.kind == TL_REF_BOOL) {
+    const char *name = expr->op == TL_EXPR_OP_BITAND ? "and" : expr->op == TL_EXPR_OP_BITOR ? "or" : "xor";
+    *out = tl_ref_op(code, TL_REF_BOOL, "%s i1 %s, %s", name, a.text, b.text);
+    return true;
+  }
+  bool is_shift = expr->op == TL_EXPR_OP_SHL || expr->op == TL_EXPR_OP_SHR;
+  tl_dtype dtype = tl_ref_common_dtype(&a, is_shift && a.dtype != TL_DTYPE_NONE ? &a : &b);
+  if (!emit_int_binary(code, expr, tl_ref_to_int(code, a), tl_ref_to_int(code, b), out)) return false;
+  if (out->kind == TL_REF_INT) out->dtype = dtype;
+  return true;
+}
+
 static bool emit_unary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
   tl_ref_value a;
   if (!tl_ref_emit(code, expr->operands[0], &a)) return false;
   switch (expr->op) {
     case TL_EXPR_OP_POS:
       *out = a.kind == TL_REF_BOOL ? tl_ref_to_int(code, a) : a;
+      if (out->kind == TL_REF_INT) out->dtype = tl_ref_common_dtype(&a, &a);
       return true;
     case TL_EXPR_OP_NEG:
       if (a.kind == TL_REF_FLOAT) {
         *out = tl_ref_op(code, TL_REF_FLOAT, "fneg double %s", a.text);
       } else {
         *out = tl_ref_int_add(code, tl_ref_const_int(0), tl_ref_to_int(code, a), true);
+        out->dtype = tl_ref_common_dtype(&a, &a);
       }
       return true;
     case TL_EXPR_OP_NOT:
@@ -330,8 +364,12 @@ static bool emit_unary(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out
       return true;
     case TL_EXPR_OP_INVERT:
       if (a.kind == TL_REF_FLOAT) break;
-      a = tl_ref_to_int(code, a);
+      if (a.kind == TL_REF_BOOL) {
+        *out = tl_ref_op(code, TL_REF_BOOL, "xor i1 %s, true", a.text);
+        return true;
+      }
       *out = tl_ref_op(code, TL_REF_INT, "xor i64 %s, -1", a.text);
+      out->dtype = tl_ref_common_dtype(&a, &a);
       return true;
     default:
       break;
@@ -467,6 +505,7 @@ bool tl_ref_emit(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
         return false;
       }
       *out = tl_ref_select(code, condition, a, b);
+      if (out->kind == TL_REF_INT) out->dtype = tl_ref_common_dtype(&a, &b);
       return true;
     case TL_EXPR_CALL:
       return tl_ref_emit_call(code, expr, out);

@@ -21,7 +21,7 @@ typedef TL_VEC(tl_ref_index) tl_ref_indices;
 typedef struct tl_ref_value {
   enum { TL_REF_FLOAT, TL_REF_INT, TL_REF_BOOL } kind;  // double, i64, i1
   char text[40];                                        // "%v12", "3", "0x3FF0000000000000", "true"
-  tl_dtype dtype;                                       // of a tensor's element or a cast, for bitcast; else NONE
+  tl_dtype dtype;                                       // in the kernel, where that is known; else NONE
   bool has_range;                                       // of an integer: lo <= value <= hi
   int64_t lo, hi;
 } tl_ref_value;
@@ -83,6 +83,10 @@ void tl_ref_for_children(const tl_expr *expr, tl_ref_child_fn *visit, void *user
 // Whether `expr` folds to an integer of params and lets (and literals); never reports.
 bool tl_ref_fold_int(const tl_ref_code *code, const tl_expr *expr, int64_t *out);
 
+// ---- reference_kind.c
+// Whether the value of an expression is an integer (or a bool), as the buffers it reads stand. Never reports.
+bool tl_ref_is_integer(const tl_ref_code *code, const tl_expr *expr);
+
 // ---- reference_hoist.c
 // Emits the outermost reductions of `body` that depend on none of the indices (of loops about to be opened) and do not
 // read the buffer `unwanted`, and appends them to `code->hoisted`; who closes the loops takes them from there again.
@@ -96,6 +100,9 @@ bool tl_ref_emit_int(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out);
 tl_ref_value tl_ref_to_float(tl_ref_code *code, tl_ref_value value);
 tl_ref_value tl_ref_to_int(tl_ref_code *code, tl_ref_value value);
 tl_ref_value tl_ref_to_bool(tl_ref_code *code, tl_ref_value value);
+// The dtype that the kernel computes an operation of two integers in. NONE where it is not known, and of an index,
+// whose arithmetic has no width.
+tl_dtype tl_ref_common_dtype(const tl_ref_value *a, const tl_ref_value *b);
 tl_ref_value tl_ref_const_int(int64_t value);
 tl_ref_value tl_ref_const_float(double value);
 // "%vN = <format>" appended to the body; the register as a value.

@@ -386,6 +386,13 @@ static bool emit_nest(tl_ref_code *code, assignment *a) {
   return ok;
 }
 
+// The type of a result that nothing was stored to yet. Elements of both types take eight bytes.
+static void make_float(tl_ref_code *code, int number) {
+  tl_reference_buffer *buffer = code->reference->buffers.items[number];
+  buffer->is_float = true;
+  buffer->dtype = TL_DTYPE_F64;
+}
+
 static bool emit_assignment(tl_ref_code *code, const tl_reference_stmt *stmt, bool in_recur) {
   const tl_assign *assign = &stmt->assign;
   if (assign->num_targets != 1) {
@@ -397,10 +404,11 @@ static bool emit_assignment(tl_ref_code *code, const tl_reference_stmt *stmt, bo
   bool ok = name.len > 0 && !tl_env_find(code->reference->env, name);
   if (!ok) tl_ref_error(code, a.target->loc, "the left side of a reference is a result with subscripts: `C[m, n] = …`");
   ok = ok && tl_ref_infer_left(code, stmt, a.target, &a.left);
-  // A new result that reads itself (a recurrence) exists before its first element, as floats.
+  // A new result that reads itself (a recurrence) exists before its first element.
   int number;
   if (ok && tl_ref_buffer_number(code, name) < 0 && tl_ref_reads(assign->value, name)) {
-    ok = tl_ref_declare_target(code, a.target, &a.left, true, &number);
+    ok = tl_ref_declare_target(code, a.target, &a.left, false, &number);
+    if (ok && !tl_ref_is_integer(code, assign->value)) make_float(code, number);
   }
   if (ok) {
     uint32_t axis;
@@ -412,8 +420,10 @@ static bool emit_assignment(tl_ref_code *code, const tl_reference_stmt *stmt, bo
   return ok;
 }
 
-// New results of a coupled recurrence may be read by statements before the one that assigns them.
+// New results of a coupled recurrence may be read by statements before the one that assigns them. They are of integers
+// unless one of them, or what they read, is not.
 static bool declare_all(tl_ref_code *code, const tl_reference_stmt *stmts, uint32_t num_stmts) {
+  size_t num_known = code->reference->buffers.len;
   for (uint32_t i = 0; i < num_stmts; i++) {
     if (stmts[i].is_recur || stmts[i].assign.num_targets != 1) continue;
     const tl_expr *target = stmts[i].assign.targets[0];
@@ -421,9 +431,21 @@ static bool declare_all(tl_ref_code *code, const tl_reference_stmt *stmts, uint3
     int number;
     bool ok = tl_ref_buffer_number(code, tl_ref_base_name(target)) >= 0 ||
               (tl_ref_infer_left(code, &stmts[i], target, &left) &&
-               tl_ref_declare_target(code, target, &left, true, &number));
+               tl_ref_declare_target(code, target, &left, false, &number));
     tl_vec_fini(&left);
     if (!ok) return false;
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t i = 0; i < num_stmts; i++) {
+      if (stmts[i].is_recur || stmts[i].assign.num_targets != 1) continue;
+      int number = tl_ref_buffer_number(code, tl_ref_base_name(stmts[i].assign.targets[0]));
+      bool is_new = number >= 0 && (size_t)number >= num_known;
+      if (!is_new || code->reference->buffers.items[number]->is_float) continue;
+      if (tl_ref_is_integer(code, stmts[i].assign.value)) continue;
+      make_float(code, number);
+      changed = true;
+    }
   }
   return true;
 }

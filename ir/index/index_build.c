@@ -260,6 +260,12 @@ tl_value *tl_index_ceildiv(tl_builder *builder, tl_value *a, tl_value *b) {
     if (tl_value_divisor(a) % c == 0) return tl_index_floordiv(builder, a, b);
     return tl_index_floordiv(builder, tl_index_add(builder, a, tl_build_index(builder, c - 1)), b);
   }
-  tl_value *last = tl_index_sub(builder, b, tl_build_index(builder, 1));
-  return tl_index_floordiv(builder, tl_index_add(builder, a, last), b);
+  tl_value *zero = tl_build_index(builder, 0);
+  if (tl_prove_lt(zero, b)) {
+    tl_value *last = tl_index_sub(builder, b, tl_build_index(builder, 1));
+    return tl_index_floordiv(builder, tl_index_add(builder, a, last), b);
+  }
+  // The ceiling of a / b is minus the floor of -a / b, whatever the signs.
+  tl_value *negated = tl_index_sub(builder, zero, a);
+  return tl_index_sub(builder, zero, tl_index_floordiv(builder, negated, b));
 }
