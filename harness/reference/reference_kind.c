@@ -28,7 +28,7 @@ static bool is_integer_dtype(const tl_ref_code *code, const tl_expr *expr) {
 
 static bool is_integer_call(const tl_ref_code *code, const tl_expr *expr) {
   static const char *const always[] = {"ceildiv", "popcount", "clz", "dp4a", "in_bounds", "isnan", "isinf"};
-  static const char *const as_operands[] = {"abs", "sign", "relu",  "min",  "max",   "clamp",
+  static const char *const as_operands[] = {"abs",  "sign",  "relu", "min",   "max",  "clamp",
                                             "load", "floor", "ceil", "round", "trunc"};
   tl_str name = expr->text;
   if (tl_str_is(name, "cast") || tl_str_is(name, "bitcast"))

@@ -32,6 +32,12 @@ static LLVMValueRef flagged(tl_lower *l, LLVMValueRef a) {
   return a;
 }
 
+// A sum or product of `dtype`, which may become part of a fused multiply-add. Of 16-bit floats it may not: whether LLVM
+// finds two native instructions, packed ones or an f32 detour depends on target and vector width, the result must not.
+static LLVMValueRef contractible(tl_lower *l, tl_dtype dtype, LLVMValueRef a) {
+  return is_half(dtype) ? a : flagged(l, a);
+}
+
 // a / b by the reciprocal of b, two units of f32's last place off at most, without a branch. Divisors beyond 2^100 and
 // below 2^-100 are scaled, so that neither their reciprocals nor those of denormals leave the range; what scaling the
 // dividend loses then is a quotient beyond f32's range as well. All that depends on b alone is shared by the quotients
@@ -87,13 +93,14 @@ static LLVMValueRef float_remainder(tl_lower *l, tl_op *op, LLVMValueRef a, LLVM
 
 static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef builder = l->builder;
+  tl_dtype dtype = tl_op_result(op, 0)->type->dtype;
   switch ((int)op->code) {
     case TL_OP_ADD:
-      return flagged(l, LLVMBuildFAdd(builder, a, b, ""));
+      return contractible(l, dtype, LLVMBuildFAdd(builder, a, b, ""));
     case TL_OP_SUB:
-      return flagged(l, LLVMBuildFSub(builder, a, b, ""));
+      return contractible(l, dtype, LLVMBuildFSub(builder, a, b, ""));
     case TL_OP_MUL:
-      return flagged(l, LLVMBuildFMul(builder, a, b, ""));
+      return contractible(l, dtype, LLVMBuildFMul(builder, a, b, ""));
     case TL_OP_DIV:
       return float_div(l, op, a, b);
     case TL_OP_MIN:
