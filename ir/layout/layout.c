@@ -237,19 +237,45 @@ int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *pro
 
 // ---- shared tiles
 
+int64_t tl_shared_layout_rows(const int32_t *shape, int32_t rank) {
+  int64_t rows = 1;
+  for (int32_t d = 0; d + 1 < rank; d++) rows *= shape[d];
+  return rows;
+}
+
+static int64_t positive_mod(int64_t a, int64_t b) {
+  int64_t rest = a % b;
+  return rest < 0 ? rest + b : rest;
+}
+
+tl_shared_split tl_shared_layout_split(const tl_shared_layout *layout, int64_t rows, int64_t row,
+                                       int64_t column_bytes) {
+  // Adding whole periods commutes with the XOR of the bits below them, and whole panels with the division into panels.
+  int64_t groups = layout->swizzle_mask + 1, panel = layout->panel_bytes;
+  tl_shared_split split = {0};
+  if (layout->swizzle_mask) split.row = positive_mod(row, groups << layout->swizzle_shift);
+  if (panel || layout->swizzle_mask) split.bytes = positive_mod(column_bytes, panel ? panel : groups * 16);
+  int64_t whole = column_bytes - split.bytes;
+  split.offset = row * layout->pitch_bytes + (panel ? whole / panel * rows * layout->pitch_bytes : whole);
+  return split;
+}
+
 int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits,
                                 const int32_t *coord) {
   if (rank == 0) return 0;
   int64_t row = 0;
   for (int32_t d = 0; d + 1 < rank; d++) row = row * shape[d] + coord[d];
-  int64_t column_bytes = (int64_t)coord[rank - 1] * bits / 8;
-  if (layout->swizzle_mask != 0) column_bytes ^= ((row >> layout->swizzle_shift) & layout->swizzle_mask) << 4;
-  return row * layout->pitch_bytes + column_bytes;
+  tl_shared_split split =
+      tl_shared_layout_split(layout, tl_shared_layout_rows(shape, rank), row, (int64_t)coord[rank - 1] * bits / 8);
+  int64_t turn = (split.row >> layout->swizzle_shift) & layout->swizzle_mask;
+  return split.offset + (split.bytes ^ turn << 4);
 }
 
 int64_t tl_shared_layout_bytes(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits) {
-  (void)bits;
-  int64_t rows = 1;
-  for (int32_t d = 0; d + 1 < rank; d++) rows *= shape[d];
-  return rows * layout->pitch_bytes;
+  int64_t panels = 1;
+  if (layout->panel_bytes && rank > 0) {
+    int64_t row_bytes = ((int64_t)shape[rank - 1] * bits + 7) / 8;
+    panels = (row_bytes + layout->panel_bytes - 1) / layout->panel_bytes;
+  }
+  return panels * tl_shared_layout_rows(shape, rank) * layout->pitch_bytes;
 }

@@ -37,11 +37,13 @@ typedef struct tl_layout {
 
 // A shared tile: row-major over its dims with a pitch (bytes) between rows of the last dim, and an XOR swizzle of
 // 16-byte chunks inside a row: chunk ^= (row >> swizzle_shift) & swizzle_mask, where row is the linear index over all
-// but the last dim.
+// but the last dim. With panels the rows are cut into pieces of panel_bytes, and all rows of one panel lie before those
+// of the next: what the tensor memory accelerator writes and wgmma reads, whose swizzles span 128 bytes at most.
 typedef struct tl_shared_layout {
-  int32_t pitch_bytes;    // >= the last dim's bytes; a multiple of 16 when swizzled
+  int32_t pitch_bytes;    // >= the last dim's (or a panel's) bytes; a multiple of 16 when swizzled
   int32_t swizzle_mask;   // 0: no swizzle; else 1, 3 or 7
   int32_t swizzle_shift;  // rows that share one XOR value, as a power of two
+  int32_t panel_bytes;    // 0: whole rows; else a power of two, of whole groups of swizzle_mask + 1 chunks
 } tl_shared_layout;
 
 // Registers (elements a thread holds), and the sizes of the other axes.
@@ -86,12 +88,24 @@ tl_layout tl_layout_mma_acc(const int32_t *shape, int32_t warps_m, int32_t warps
 // Register tile for FMA gemms: threads in a 2-D grid, each with reg_m by reg_n elements interleaved in groups of vec_n.
 tl_layout tl_layout_fma_acc(const int32_t *shape, int32_t threads);
 
+// The known part of an element's place, where another part is known at run time only: `row` and `bytes` join the
+// unknown row and column bytes before the swizzle and the division into panels, `offset` moves the address after them.
+// `row` joins the row for its swizzle only.
+typedef struct tl_shared_split {
+  int64_t row, bytes;  // in [0, period)
+  int64_t offset;
+} tl_shared_split;
+// `rows` of the tile in all; `row` and `column_bytes` may be negative.
+tl_shared_split tl_shared_layout_split(const tl_shared_layout *layout, int64_t rows, int64_t row, int64_t column_bytes);
+// Product of all dims but the last.
+int64_t tl_shared_layout_rows(const int32_t *shape, int32_t rank);
+
 // Byte offset of an element of a shared tile of `shape` and element size `bits`.
 int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits,
                                 const int32_t *coord);
 int64_t tl_shared_layout_bytes(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits);
 
-// Text: "#layout<128x128: r2.d1s1 l4.d1s2 l8.d0s1 r2.d0s8 … >" and "#shared<pitch 128, xor 7 shift 0>".
+// Text: "#layout<128x128: r2.d1s1 l4.d1s2 l8.d0s1 r2.d0s8 … >" and "#shared<pitch 128, panel 128, xor 7 shift 0>".
 void tl_layout_print(const tl_layout *layout, tl_strbuf *out);
 bool tl_layout_parse(tl_str text, tl_layout *out_layout);
 void tl_shared_layout_print(const tl_shared_layout *layout, tl_strbuf *out);

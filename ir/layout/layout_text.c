@@ -24,6 +24,7 @@ void tl_layout_print(const tl_layout *layout, tl_strbuf *out) {
 
 void tl_shared_layout_print(const tl_shared_layout *layout, tl_strbuf *out) {
   tl_strbuf_appendf(out, "#shared<pitch %d", layout->pitch_bytes);
+  if (layout->panel_bytes != 0) tl_strbuf_appendf(out, ", panel %d", layout->panel_bytes);
   if (layout->swizzle_mask != 0) {
     tl_strbuf_appendf(out, ", xor %d shift %d", layout->swizzle_mask, layout->swizzle_shift);
   }
@@ -101,6 +102,7 @@ bool tl_shared_layout_parse(tl_str text, tl_shared_layout *out_layout) {
   if (text.len == 0) return false;
   cursor c = {text.data, text.data + text.len};
   if (!eat(&c, "#shared<pitch ") || !eat_number(&c, &layout.pitch_bytes)) return false;
+  if (eat(&c, ", panel ") && !eat_number(&c, &layout.panel_bytes)) return false;
   if (eat(&c, ", xor ")) {
     if (!eat_number(&c, &layout.swizzle_mask) || !eat(&c, " shift ") || !eat_number(&c, &layout.swizzle_shift))
       return false;

@@ -67,10 +67,15 @@ static void verify_shared_layout(tl_verifier *verifier, const tl_op *op, const t
   if (type->scope != TL_SCOPE_SHARED) tl_verify_fail(verifier, op, "only shared tiles have a shared layout");
   int64_t row = type->rank > 0 ? type->dims[type->rank - 1] : 1;
   int64_t row_bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)row);
+  int32_t mask = layout->swizzle_mask, panel = layout->panel_bytes;
+  if (panel < 0 || (panel & (panel - 1)) != 0 || panel % 16 != 0) {
+    tl_verify_fail(verifier, op, "a panel of %d bytes is no power of two of at least 16", panel);
+    return;
+  }
+  if (panel && row_bytes > panel) row_bytes = panel;
   if (layout->pitch_bytes < row_bytes) {
     tl_verify_fail(verifier, op, "a pitch of %d bytes for rows of %lld", layout->pitch_bytes, (long long)row_bytes);
   }
-  int32_t mask = layout->swizzle_mask;
   if (mask == 0) return;
   if (mask != 1 && mask != 3 && mask != 7) {
     tl_verify_fail(verifier, op, "the swizzle mask is not 1, 3 or 7");
@@ -78,7 +83,9 @@ static void verify_shared_layout(tl_verifier *verifier, const tl_op *op, const t
   }
   if (layout->swizzle_shift < 0 || layout->swizzle_shift > 30)
     tl_verify_fail(verifier, op, "the swizzle shift is out of range");
-  // Chunks are exchanged inside groups of mask + 1: a row holds whole groups.
+  // Chunks are exchanged inside groups of mask + 1: a row and a panel hold whole groups.
+  if (panel % (16 * (mask + 1)) != 0)
+    tl_verify_fail(verifier, op, "a swizzled panel is a multiple of %d bytes", 16 * (mask + 1));
   if (layout->pitch_bytes % (16 * (mask + 1)) != 0) {
     tl_verify_fail(verifier, op, "a swizzled pitch is a multiple of %d bytes", 16 * (mask + 1));
   }

@@ -68,7 +68,7 @@ typedef struct tl_mem_access {
   LLVMValueRef base;                                       // cached pointer for constant part 0
   int32_t num_swizzled;
   struct {
-    int64_t row_class, low_bytes;
+    int64_t row, bytes;  // of the tl_shared_split
     LLVMValueRef pointer;
   } swizzled[64];
 } tl_mem_access;

@@ -218,6 +218,12 @@ static LLVMValueRef byte_pointer(tl_lower *l, LLVMBuilderRef b, LLVMValueRef bas
   return offset ? LLVMBuildGEP2(b, l->session->i8, base, &offset, 1, "") : base;
 }
 
+static int64_t rows_of(const tl_buffer *buffer) {
+  int64_t rows = 1;
+  for (int32_t d = 0; d + 1 < buffer->rank; d++) rows *= buffer->dims[d];
+  return rows;
+}
+
 // Row (linear over all dims but the last) of the variable part; NULL is 0.
 static LLVMValueRef variable_row(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access) {
   LLVMValueRef row = NULL;
@@ -231,41 +237,52 @@ static LLVMValueRef variable_row(tl_lower *l, LLVMBuilderRef b, const tl_mem_acc
   return row;
 }
 
-static int64_t positive_mod(int64_t a, int64_t b) {
-  int64_t rest = a % b;
-  return rest < 0 ? rest + b : rest;
+// Byte offset of (row, bytes) in a shared tile, either NULL for 0; `known` is the part of the place that is known and
+// whose own offset the caller adds. NULL: 0. The one place that turns a shared layout into instructions.
+static LLVMValueRef shared_offset(tl_lower *l, LLVMBuilderRef b, const tl_buffer *buffer, LLVMValueRef row,
+                                  LLVMValueRef bytes, const tl_shared_split *known) {
+  tl_session *s = l->session;
+  const tl_shared_layout *shared = &buffer->shared;
+  LLVMValueRef offset = row ? LLVMBuildNSWMul(b, row, tl_session_i32(s, shared->pitch_bytes), "") : NULL;
+  if (shared->swizzle_mask || shared->panel_bytes) {
+    bytes = bytes ? bytes : tl_session_i32(s, 0);
+    if (known->bytes) bytes = LLVMBuildNSWAdd(b, bytes, tl_session_i32(s, known->bytes), "");
+  }
+  if (shared->panel_bytes) {
+    // A power of two, so that this is floor division.
+    LLVMValueRef panel = LLVMBuildAShr(b, bytes, tl_session_i32(s, __builtin_ctz((unsigned)shared->panel_bytes)), "");
+    bytes = LLVMBuildAnd(b, bytes, tl_session_i32(s, shared->panel_bytes - 1), "");
+    int64_t distance = rows_of(buffer) * shared->pitch_bytes;
+    LLVMValueRef start = LLVMBuildNSWMul(b, panel, tl_session_i32(s, distance), "");
+    offset = offset ? LLVMBuildNSWAdd(b, offset, start, "") : start;
+  }
+  if (shared->swizzle_mask) {
+    LLVMValueRef turn = row ? row : tl_session_i32(s, 0);
+    if (known->row) turn = LLVMBuildNSWAdd(b, turn, tl_session_i32(s, known->row), "");
+    turn = LLVMBuildLShr(b, turn, tl_session_i32(s, shared->swizzle_shift), "");
+    turn = LLVMBuildAnd(b, turn, tl_session_i32(s, shared->swizzle_mask), "");
+    turn = LLVMBuildShl(b, turn, tl_session_i32(s, 4), "");
+    bytes = LLVMBuildXor(b, bytes, turn, "");
+  }
+  if (bytes) offset = offset ? LLVMBuildNSWAdd(b, offset, bytes, "") : bytes;
+  return offset;
 }
 
-// Base plus the variable part with its swizzle, for constant parts congruent to row_class and low_bytes.
-static LLVMValueRef shared_variable(tl_lower *l, const tl_mem_access *access, int64_t row_class, int64_t low_bytes) {
+// Base plus the variable part of the place, beside the known part `known`.
+static LLVMValueRef shared_variable(tl_lower *l, const tl_mem_access *access, const tl_shared_split *known) {
   LLVMBuilderRef b = access->fixed ? l->builder : tl_lower_outer(l);
   tl_session *s = l->session;
-  const tl_shared_layout *shared = &access->buffer->shared;
   int32_t size = tl_dtype_bits(access->buffer->dtype) / 8;
   LLVMValueRef row = variable_row(l, b, access), bytes = access->rank ? access->var[access->rank - 1] : NULL;
   if (bytes) {
     bytes = tl_lower_index_as(l, b, bytes, s->i32);
     if (size > 1) bytes = LLVMBuildNSWMul(b, bytes, tl_session_i32(s, size), "");
   }
-  LLVMValueRef row_bytes = row ? LLVMBuildNSWMul(b, row, tl_session_i32(s, shared->pitch_bytes), "") : NULL;
-  if (shared->swizzle_mask) {
-    bytes = bytes ? bytes : tl_session_i32(s, 0);
-    if (low_bytes) bytes = LLVMBuildNSWAdd(b, bytes, tl_session_i32(s, low_bytes), "");
-    LLVMValueRef turn = row ? row : tl_session_i32(s, 0);
-    if (row_class) turn = LLVMBuildNSWAdd(b, turn, tl_session_i32(s, row_class), "");
-    turn = LLVMBuildLShr(b, turn, tl_session_i32(s, shared->swizzle_shift), "");
-    turn = LLVMBuildAnd(b, turn, tl_session_i32(s, shared->swizzle_mask), "");
-    turn = LLVMBuildShl(b, turn, tl_session_i32(s, 4), "");
-    bytes = LLVMBuildXor(b, bytes, turn, "");
-  }
-  LLVMValueRef offset = row_bytes;
-  if (bytes) offset = offset ? LLVMBuildNSWAdd(b, offset, bytes, "") : bytes;
-  return byte_pointer(l, b, access->buffer->base, offset);
+  return byte_pointer(l, b, access->buffer->base, shared_offset(l, b, access->buffer, row, bytes, known));
 }
 
 static LLVMValueRef shared_pointer(tl_lower *l, tl_mem_access *access, const tl_place *place) {
   const tl_buffer *buffer = access->buffer;
-  const tl_shared_layout *shared = &buffer->shared;
   int64_t row = 0, bytes = 0;
   for (int32_t d = 0; d < access->rank; d++) {
     int64_t index = tl_lower_access_const_index(access, place, d);
@@ -274,26 +291,20 @@ static LLVMValueRef shared_pointer(tl_lower *l, tl_mem_access *access, const tl_
     else
       row = row * buffer->dims[d] + index;
   }
-  // Adding whole swizzle periods commutes with the XOR of the bits below them.
-  int64_t row_class = 0, low_bytes = 0;
-  if (shared->swizzle_mask) {
-    row_class = positive_mod(row, (int64_t)(shared->swizzle_mask + 1) << shared->swizzle_shift);
-    low_bytes = positive_mod(bytes, (shared->swizzle_mask + 1) * 16);
-  }
+  tl_shared_split known = tl_shared_layout_split(&buffer->shared, rows_of(buffer), row, bytes);
   LLVMValueRef pointer = NULL;
   for (int32_t i = 0; i < access->num_swizzled && !access->fixed; i++)
-    if (access->swizzled[i].row_class == row_class && access->swizzled[i].low_bytes == low_bytes)
+    if (access->swizzled[i].row == known.row && access->swizzled[i].bytes == known.bytes)
       pointer = access->swizzled[i].pointer;
   if (!pointer) {
-    pointer = shared_variable(l, access, row_class, low_bytes);
+    pointer = shared_variable(l, access, &known);
     if (!access->fixed && access->num_swizzled < 64) {
-      access->swizzled[access->num_swizzled].row_class = row_class;
-      access->swizzled[access->num_swizzled].low_bytes = low_bytes;
+      access->swizzled[access->num_swizzled].row = known.row;
+      access->swizzled[access->num_swizzled].bytes = known.bytes;
       access->swizzled[access->num_swizzled++].pointer = pointer;
     }
   }
-  int64_t rest = row * shared->pitch_bytes + bytes - low_bytes;
-  return rest ? byte_pointer(l, l->builder, pointer, tl_session_i32(l->session, rest)) : pointer;
+  return known.offset ? byte_pointer(l, l->builder, pointer, tl_session_i32(l->session, known.offset)) : pointer;
 }
 
 // ---- 4-bit elements: addresses are computed anew for each access
@@ -323,7 +334,6 @@ static LLVMValueRef element_offset(tl_lower *l, const tl_mem_access *access, con
 static LLVMValueRef half_byte_pointer(tl_lower *l, const tl_mem_access *access, const tl_place *place) {
   tl_session *s = l->session;
   LLVMBuilderRef b = l->builder;
-  const tl_shared_layout *shared = &access->buffer->shared;
   LLVMValueRef offset = element_offset(l, access, place);
   offset = LLVMBuildLShr(b, offset, LLVMConstInt(LLVMTypeOf(offset), 1, 0), "");
   if (access->buffer->scope == TL_SCOPE_GLOBAL || access->rank < 2)
@@ -333,13 +343,8 @@ static LLVMValueRef half_byte_pointer(tl_lower *l, const tl_mem_access *access, 
     row = LLVMBuildMul(b, row, tl_session_i32(s, access->buffer->dims[d]), "");
     row = LLVMBuildAdd(b, row, whole_index(l, access, place, d, s->i32), "");
   }
-  if (shared->swizzle_mask) {
-    LLVMValueRef turn = LLVMBuildLShr(b, row, tl_session_i32(s, shared->swizzle_shift), "");
-    turn = LLVMBuildAnd(b, turn, tl_session_i32(s, shared->swizzle_mask), "");
-    offset = LLVMBuildXor(b, offset, LLVMBuildShl(b, turn, tl_session_i32(s, 4), ""), "");
-  }
-  offset = LLVMBuildAdd(b, offset, LLVMBuildMul(b, row, tl_session_i32(s, shared->pitch_bytes), ""), "");
-  return byte_pointer(l, b, access->buffer->base, offset);
+  return byte_pointer(l, b, access->buffer->base,
+                      shared_offset(l, b, access->buffer, row, offset, &(tl_shared_split){0}));
 }
 
 LLVMValueRef tl_lower_access_half(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t count) {

@@ -134,7 +134,7 @@ void tl_lower_op_VIEW(tl_lower *l, tl_op *op) {
     if (!dense_strides(view)) dynamic_strides(l, op, view);
   } else {
     const tl_type *source = tl_op_arg(op, TL_GROUP_VIEW_buffer)->type;
-    if (from->shared.swizzle_mask || from->shared.pitch_bytes != row_bytes(source)) {
+    if (from->shared.swizzle_mask || from->shared.panel_bytes || from->shared.pitch_bytes != row_bytes(source)) {
       tl_lower_unsupported(l, op, "a view of a padded or swizzled shared tile has no lowering");
       return;
     }

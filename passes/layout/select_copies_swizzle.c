@@ -7,15 +7,15 @@
 enum { CHUNK_BYTES = 16, CHUNKS_PER_PASS = 8 };
 
 bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_bytes, int32_t row_step) {
-  int64_t pitch = layout->pitch_bytes / CHUNK_BYTES;
   int64_t chunks = row_bytes / CHUNK_BYTES;
+  int32_t shape[] = {(int32_t)(CHUNKS_PER_PASS * (CHUNKS_PER_PASS + row_step)), (int32_t)row_bytes};
   for (int64_t start = 0; start < CHUNKS_PER_PASS; start++) {
     for (int64_t column = 0; column < chunks && column < CHUNKS_PER_PASS; column++) {
       unsigned seen = 0;
       for (int64_t i = 0; i < CHUNKS_PER_PASS; i++) {
-        int64_t row = start * CHUNKS_PER_PASS + i * row_step;
-        int64_t chunk = column ^ ((row >> layout->swizzle_shift) & layout->swizzle_mask);
-        seen |= 1U << ((pitch * row + chunk) % CHUNKS_PER_PASS);
+        int32_t coord[] = {(int32_t)(start * CHUNKS_PER_PASS + i * row_step), (int32_t)(column * CHUNK_BYTES)};
+        int64_t offset = tl_shared_layout_offset(layout, shape, 2, 8, coord);
+        seen |= 1U << (offset / CHUNK_BYTES % CHUNKS_PER_PASS);
       }
       if (seen != 0xFFU) return false;
     }

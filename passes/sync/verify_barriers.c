@@ -132,8 +132,9 @@ static int64_t root_bytes(const tl_op *alloc) {
   const tl_attr *attr = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
   int64_t depth = tl_op_int(alloc, TL_ATTR_DEPTH, 1);
   int64_t bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type));
-  if (attr && type->rank > 0)
-    bytes = attr->v.shared->pitch_bytes * (tl_type_num_elements(type) / type->dims[type->rank - 1]);
+  int32_t shape[TL_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; d++) shape[d] = (int32_t)type->dims[d];
+  if (attr) bytes = tl_shared_layout_bytes(attr->v.shared, shape, type->rank, tl_dtype_bits(type->dtype));
   return (bytes + 15) / 16 * 16 * depth;
 }
 

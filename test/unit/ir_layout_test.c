@@ -275,6 +275,13 @@ START_TEST(layout_text) {
   ck_assert_int_eq(back.swizzle_shift, 1);
   ck_assert(tl_shared_layout_parse(TL_STR("#shared<pitch 80>"), &back));
   ck_assert_int_eq(back.swizzle_mask, 0);
+  tl_shared_layout panels = {128, 7, 0, 128};
+  tl_strbuf_clear(&text);
+  tl_shared_layout_print(&panels, &text);
+  ck_assert_str_eq(tl_strbuf_c(&text), "#shared<pitch 128, panel 128, xor 7 shift 0>");
+  ck_assert(tl_shared_layout_parse(tl_strbuf_view(&text), &back));
+  ck_assert_mem_eq(&back, &panels, sizeof back);
+  ck_assert(!tl_shared_layout_parse(TL_STR("#shared<pitch 80, panel>"), &back));
   ck_assert(!tl_shared_layout_parse(TL_STR("#shared<pitch 80, xor>"), &back));
   ck_assert(!tl_shared_layout_parse(TL_STR("#shared<80>"), &back));
   tl_strbuf_fini(&text);
@@ -286,8 +293,20 @@ START_TEST(shared_offsets) {
     tl_shared_layout layout;
     int32_t shape[3];
     int32_t rank, bits;
-  } cases[] = {{{64, 3, 1}, {64, 32, 0}, 2, 16},  {{128, 7, 0}, {64, 64, 0}, 2, 16}, {{144, 0, 0}, {16, 64, 0}, 2, 16},
-               {{128, 7, 0}, {2, 16, 32}, 3, 32}, {{512, 0, 0}, {128, 0, 0}, 1, 32}, {{32, 1, 2}, {128, 16, 0}, 2, 16}};
+  } cases[] = {
+      {{64, 3, 1}, {64, 32, 0}, 2, 16},
+      {{128, 7, 0}, {64, 64, 0}, 2, 16},
+      {{144, 0, 0}, {16, 64, 0}, 2, 16},
+      {{128, 7, 0}, {2, 16, 32}, 3, 32},
+      {{512, 0, 0}, {128, 0, 0}, 1, 32},
+      {{32, 1, 2}, {128, 16, 0}, 2, 16},
+      // Panels: 4 of 64 halfs, 3 whose last is half empty, with padding behind each row, in 3-D, narrower ones.
+      {{128, 7, 0, 128}, {64, 256, 0}, 2, 16},
+      {{128, 7, 0, 128}, {16, 160, 0}, 2, 16},
+      {{144, 0, 0, 128}, {8, 128, 0}, 2, 16},
+      {{128, 7, 0, 128}, {2, 8, 64}, 3, 32},
+      {{64, 3, 1, 64}, {32, 128, 0}, 2, 8},
+      {{32, 1, 2, 32}, {16, 64, 0}, 2, 16}};
   for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
     const tl_shared_layout *layout = &cases[c].layout;
     int64_t bytes = tl_shared_layout_bytes(layout, cases[c].shape, cases[c].rank, cases[c].bits);
@@ -302,14 +321,47 @@ START_TEST(shared_offsets) {
         rest /= cases[c].shape[d];
       }
       int64_t row = i / cases[c].shape[cases[c].rank - 1], column = coord[cases[c].rank - 1] * cases[c].bits / 8;
+      int64_t rows = total / cases[c].shape[cases[c].rank - 1], panel = 0;
+      if (layout->panel_bytes) {
+        panel = column / layout->panel_bytes;
+        column %= layout->panel_bytes;
+      }
       int64_t chunk = column / 16 ^ ((row >> layout->swizzle_shift) & layout->swizzle_mask);
       int64_t offset = tl_shared_layout_offset(layout, cases[c].shape, cases[c].rank, cases[c].bits, coord);
-      ck_assert_int_eq(offset, row * layout->pitch_bytes + chunk * 16 + column % 16);
+      ck_assert_int_eq(offset, (panel * rows + row) * layout->pitch_bytes + chunk * 16 + column % 16);
       ck_assert(offset >= 0 && offset + cases[c].bits / 8 <= bytes);
       ck_assert(!seen[offset]);
       seen[offset] = 1;
     }
     free(seen);
+  }
+}
+END_TEST
+
+// Whatever part of a place is known: the split and the rest, put together as the lowering does, give the same offset.
+START_TEST(split_offsets) {
+  static const tl_shared_layout layouts[] = {{256, 7, 0},      {272, 0, 0},    {256, 3, 2},
+                                             {128, 7, 0, 128}, {64, 3, 1, 64}, {144, 0, 0, 128}};
+  enum { ROWS = 24, BYTES = 256 };
+  for (size_t c = 0; c < sizeof(layouts) / sizeof(layouts[0]); c++) {
+    const tl_shared_layout *layout = &layouts[c];
+    for (int32_t row = 0; row < ROWS; row += 5) {
+      for (int32_t byte = 0; byte < BYTES; byte += 12) {
+        int32_t coord[] = {row, byte}, shape[] = {ROWS, BYTES};
+        int64_t whole = tl_shared_layout_offset(layout, shape, 2, 8, coord);
+        for (int64_t known_row = -9; known_row <= row; known_row += 3) {
+          for (int64_t known = -160; known <= byte; known += 4) {
+            tl_shared_split split = tl_shared_layout_split(layout, ROWS, known_row, known);
+            int64_t r = row - known_row, b = byte - known;
+            if (layout->swizzle_mask || layout->panel_bytes) b += split.bytes;
+            int64_t panel = layout->panel_bytes ? b / layout->panel_bytes : 0;
+            if (layout->panel_bytes) b %= layout->panel_bytes;
+            b ^= (((r + split.row) >> layout->swizzle_shift) & layout->swizzle_mask) << 4;
+            ck_assert_int_eq(split.offset + (panel * ROWS + r) * layout->pitch_bytes + b, whole);
+          }
+        }
+      }
+    }
   }
 }
 END_TEST
@@ -327,6 +379,7 @@ int main(void) {
   tcase_add_test(tests, check_finds_problems);
   tcase_add_test(tests, layout_text);
   tcase_add_test(tests, shared_offsets);
+  tcase_add_test(tests, split_offsets);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
