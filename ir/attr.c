@@ -36,6 +36,11 @@ const tl_layout *tl_op_layout(const tl_op *op, tl_attr_key key) {
   return attr ? attr->v.layout : NULL;
 }
 
+const tl_instruction *tl_op_instruction(const tl_op *op) {
+  const tl_attr *attr = tl_op_attr(op, TL_ATTR_INST);
+  return attr ? attr->v.inst : NULL;
+}
+
 bool tl_value_const_int(const tl_value *value, int64_t *out) {
   if (value == NULL || value->def == NULL || value->def->code != TL_OP_CONST) return false;
   const tl_attr *attr = tl_op_attr(value->def, TL_ATTR_VALUE);
@@ -76,6 +81,9 @@ static tl_attr own_attr(tl_module *module, const tl_attr *attr) {
       break;
     case TL_ATTRKIND_SWIZZLE:
       own.v.shared = tl_module_shared_layout(module, attr->v.shared);
+      break;
+    case TL_ATTRKIND_INSTRUCTION:
+      own.v.inst = tl_module_instruction(module, attr->v.inst);
       break;
     case TL_ATTRKIND_DICT:
       own.v.dict.entries = copy_dict(module, attr->v.dict.entries, attr->v.dict.len);
@@ -148,6 +156,11 @@ void tl_op_set_shared(tl_module *module, tl_op *op, tl_attr_key key, const tl_sh
   tl_op_set_attr(module, op, &attr);
 }
 
+void tl_op_set_instruction(tl_module *module, tl_op *op, const tl_instruction *inst) {
+  tl_attr attr = {.key = TL_ATTR_INST, .v.inst = inst};
+  tl_op_set_attr(module, op, &attr);
+}
+
 void tl_op_set_dict(tl_module *module, tl_op *op, tl_attr_key key, const tl_dict_entry *entries, int32_t len) {
   tl_attr attr = {.key = key, .v.dict = {entries, len}};
   tl_op_set_attr(module, op, &attr);
@@ -193,6 +206,8 @@ static bool same_attr(const tl_attr *a, const tl_attr *b) {
       return tl_layout_equal(a->v.layout, b->v.layout);
     case TL_ATTRKIND_SWIZZLE:
       return memcmp(a->v.shared, b->v.shared, sizeof(*a->v.shared)) == 0;
+    case TL_ATTRKIND_INSTRUCTION:
+      return tl_instruction_equal(a->v.inst, b->v.inst);
     case TL_ATTRKIND_DICT:
       return same_dict(a, b);
     case TL_ATTRKIND_UNIT:

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ir/layout/instruction.h"
 #include "ir/layout/layout.h"
 #include "support/arena.h"
 #include "support/dtype.h"
@@ -100,6 +101,7 @@ typedef enum tl_attr_kind {
   TL_ATTRKIND_INTS,
   TL_ATTRKIND_LAYOUT,
   TL_ATTRKIND_SWIZZLE,
+  TL_ATTRKIND_INSTRUCTION,
   TL_ATTRKIND_DICT,
   TL_ATTRKIND_VALUE,
   TL_ATTRKIND_ENUM
@@ -119,6 +121,7 @@ struct tl_attr {
     } ints;
     const tl_layout *layout;         // LAYOUT
     const tl_shared_layout *shared;  // SWIZZLE
+    const tl_instruction *inst;      // INSTRUCTION
     struct {
       const struct tl_dict_entry *entries;  // DICT. Owned by the module.
       int32_t len;
@@ -258,6 +261,7 @@ const tl_type *tl_type_import(tl_module *module, const tl_type *type);
 // Copies a layout into the module (equal layouts are shared).
 const tl_layout *tl_module_layout(tl_module *module, const tl_layout *layout);
 const tl_shared_layout *tl_module_shared_layout(tl_module *module, const tl_shared_layout *layout);
+const tl_instruction *tl_module_instruction(tl_module *module, const tl_instruction *inst);
 // Product of the dims; -1 when one is unknown or the product overflows.
 int64_t tl_type_num_elements(const tl_type *type);
 
@@ -323,11 +327,13 @@ const tl_attr *tl_op_attr(const tl_op *op, tl_attr_key key);            // NULL 
 int64_t tl_op_int(const tl_op *op, tl_attr_key key, int64_t fallback);  // INT, DTYPE, ENUM, UNIT
 const char *tl_op_str(const tl_op *op, tl_attr_key key);                // NULL when absent
 const tl_layout *tl_op_layout(const tl_op *op, tl_attr_key key);
+const tl_instruction *tl_op_instruction(const tl_op *op);  // INST; NULL when absent
 void tl_op_set_int(tl_module *module, tl_op *op, tl_attr_key key, int64_t value);
 void tl_op_set_str(tl_module *module, tl_op *op, tl_attr_key key, tl_str value);
 void tl_op_set_ints(tl_module *module, tl_op *op, tl_attr_key key, const int64_t *items, int32_t len);
 void tl_op_set_layout(tl_module *module, tl_op *op, tl_attr_key key, const tl_layout *layout);
 void tl_op_set_shared(tl_module *module, tl_op *op, tl_attr_key key, const tl_shared_layout *layout);
+void tl_op_set_instruction(tl_module *module, tl_op *op, const tl_instruction *inst);  // INST
 void tl_op_set_dict(tl_module *module, tl_op *op, tl_attr_key key, const tl_dict_entry *entries, int32_t len);
 void tl_op_set_unit(tl_module *module, tl_op *op, tl_attr_key key);
 void tl_op_set_attr(tl_module *module, tl_op *op, const tl_attr *attr);

@@ -76,6 +76,7 @@ static void print_attr_reference(tl_attr_key key, tl_strbuf *out) {
                                       [TL_ATTRKIND_INTS] = "list of integers",
                                       [TL_ATTRKIND_LAYOUT] = "layout",
                                       [TL_ATTRKIND_SWIZZLE] = "shared layout",
+                                      [TL_ATTRKIND_INSTRUCTION] = "matrix instruction",
                                       [TL_ATTRKIND_DICT] = "names with integers, strings or lists of integers",
                                       [TL_ATTRKIND_VALUE] = "integer or float",
                                       [TL_ATTRKIND_ENUM] = ""};

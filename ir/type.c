@@ -186,3 +186,17 @@ const tl_shared_layout *tl_module_shared_layout(tl_module *module, const tl_shar
   tl_strbuf_fini(&text);
   return found;
 }
+
+const tl_instruction *tl_module_instruction(tl_module *module, const tl_instruction *inst) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_instruction_print(inst, &text);
+  tl_instruction *found = tl_strmap_get(&module->types, tl_strbuf_view(&text));
+  if (found == NULL) {
+    found = TL_NEW(&module->arena, tl_instruction);
+    *found = *inst;
+    tl_strmap_put(&module->types, tl_strbuf_view(&text), found);
+  }
+  tl_strbuf_fini(&text);
+  return found;
+}

@@ -186,6 +186,22 @@ static bool parse_shared_layout(tl_parser *parser, tl_attr *out) {
   return true;
 }
 
+static bool is_instruction_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.';
+}
+
+static bool parse_instruction(tl_parser *parser, tl_attr *out) {
+  tl_parser_skip_space(parser);
+  const char *from = parser->at, *to = from;
+  while (to < parser->end && is_instruction_char(*to)) to++;
+  tl_instruction inst;
+  if (to == from || !tl_instruction_parse((tl_str){from, (size_t)(to - from)}, &inst))
+    return tl_parser_error(parser, from, to == from ? from + 1 : to, "expected a matrix instruction");
+  parser->at = to;
+  out->v.inst = tl_module_instruction(parser->module, &inst);
+  return true;
+}
+
 static bool parse_value(tl_parser *parser, tl_attr *out) {
   int64_t integer = 0;
   double real = 0;
@@ -222,6 +238,8 @@ static bool parse_value(tl_parser *parser, tl_attr *out) {
       return parse_layout(parser, out);
     case TL_ATTRKIND_SWIZZLE:
       return parse_shared_layout(parser, out);
+    case TL_ATTRKIND_INSTRUCTION:
+      return parse_instruction(parser, out);
     case TL_ATTRKIND_DICT:
       return parse_dict(parser, out);
     case TL_ATTRKIND_ENUM:

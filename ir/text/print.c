@@ -84,6 +84,9 @@ static void print_attr(const tl_attr *attr, tl_strbuf *out) {
     case TL_ATTRKIND_SWIZZLE:
       tl_shared_layout_print(attr->v.shared, out);
       break;
+    case TL_ATTRKIND_INSTRUCTION:
+      tl_instruction_print(attr->v.inst, out);
+      break;
     case TL_ATTRKIND_DICT:
       print_dict(attr, out);
       break;

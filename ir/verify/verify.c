@@ -122,6 +122,8 @@ static bool verify_attr_value(tl_verifier *verifier, const tl_op *op, const tl_a
       return attr->v.layout != NULL || tl_verify_fail(verifier, op, "'%s' has no layout", key);
     case TL_ATTRKIND_SWIZZLE:
       return attr->v.shared != NULL || tl_verify_fail(verifier, op, "'%s' has no layout", key);
+    case TL_ATTRKIND_INSTRUCTION:
+      return attr->v.inst != NULL || tl_verify_fail(verifier, op, "'%s' has no instruction", key);
     case TL_ATTRKIND_UNIT:
     case TL_ATTRKIND_INT:
     case TL_ATTRKIND_FLOAT:

@@ -2,7 +2,7 @@
 // Verifier rules of tiles: copies and boxes, gemm, tile values, layouts.
 #include "ir/verify/verify_internal.h"
 
-enum { MAX_INST = 1024, MAX_WARPS = 32 };  // of a gemm: a dimension of its instruction, warps along m or n
+enum { MAX_WARPS = 32 };  // of a gemm along m, n or k
 
 // ---- layouts
 
@@ -215,14 +215,14 @@ static void verify_gemm_b(tl_verifier *verifier, const tl_op *op, const tl_type 
     tl_verify_fail(verifier, op, "beside a 'b' in registers 'a' is shared and not transposed");
 }
 
-// The instruction, and the warps along m, n (and k), of which the block must have enough.
-static bool verify_gemm_sizes(tl_verifier *verifier, const tl_op *op, const tl_attr *inst, const tl_attr *warps) {
+// The warps along m, n (and k), of which the block must have enough.
+static bool verify_gemm_warps(tl_verifier *verifier, const tl_op *op, const tl_attr *warps) {
   const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
   int64_t threads = kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 0) : 0, product = 1;
-  for (int32_t i = 0; inst && i < inst->v.ints.len; i++)
-    if (inst->v.ints.items[i] < 1 || inst->v.ints.items[i] > MAX_INST)
-      return tl_verify_fail(verifier, op, "entry %d of 'inst' is not 1 to %d", i, MAX_INST);
-  for (int32_t i = 0; warps && i < warps->v.ints.len && i < 3; i++) {
+  if (!warps) return true;
+  if (warps->v.ints.len != 2 && warps->v.ints.len != 3)
+    return tl_verify_fail(verifier, op, "'warps' has two or three entries");
+  for (int32_t i = 0; i < warps->v.ints.len; i++) {
     if (warps->v.ints.items[i] < 1 || warps->v.ints.items[i] > MAX_WARPS)
       return tl_verify_fail(verifier, op, "entry %d of 'warps' is not 1 to %d", i, MAX_WARPS);
     product *= warps->v.ints.items[i];
@@ -231,10 +231,31 @@ static bool verify_gemm_sizes(tl_verifier *verifier, const tl_op *op, const tl_a
   return true;
 }
 
+// The instruction multiplies the operands' dtypes; with B in registers it is the one of the transposed product.
+static void verify_gemm_instruction(tl_verifier *verifier, const tl_op *op, const tl_attr *warps) {
+  const tl_instruction *inst = tl_op_instruction(op);
+  if (!inst) return;
+  const tl_type *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
+  const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type;
+  bool swapped = b->kind == TL_TYPE_TILE || b->scope == TL_SCOPE_FRAGMENT;
+  if (inst->a != (swapped ? b : a)->dtype || inst->b != (swapped ? a : b)->dtype || inst->acc != acc->dtype)
+    tl_verify_fail(verifier, op, "the instruction multiplies other dtypes");
+  if (inst->family != TL_FAMILY_WGMMA) return;
+  bool in_registers = a->kind == TL_TYPE_TILE || a->scope == TL_SCOPE_FRAGMENT;
+  if (swapped || inst->a_in_registers != in_registers)
+    tl_verify_fail(verifier, op, "wgmma takes its operands from elsewhere");
+  if (!in_registers && inst->trans_a != tl_op_has(op, TL_ATTR_TRANS_A))
+    tl_verify_fail(verifier, op, "the instruction and 'trans_a' do not agree");
+  if (inst->trans_b == tl_op_has(op, TL_ATTR_TRANS_B))
+    tl_verify_fail(verifier, op, "the instruction and 'trans_b' do not agree");
+  if (warps && (warps->v.ints.items[0] % TL_WGMMA_WARPS != 0 || warps->v.ints.len != 2))
+    tl_verify_fail(verifier, op, "wgmma wants whole warpgroups along m");
+}
+
 static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   const tl_type *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type;
-  const tl_attr *inst = tl_op_attr(op, TL_ATTR_INST), *warps = tl_op_attr(op, TL_ATTR_WARPS);
+  const tl_attr *warps = tl_op_attr(op, TL_ATTR_WARPS);
   // Warps that share K out have a sum each: the first dim of the accumulator.
   bool shares_k = warps && warps->v.ints.len == 3;
   if ((shares_k ? !is_sums(acc, warps->v.ints.items[2]) : !is_matrix(acc)) || !is_matrix(a) || !is_matrix(b)) {
@@ -257,9 +278,8 @@ static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "'a' is neither shared nor a fragment");
   }
   verify_gemm_b(verifier, op, a, b, k);
-  if (inst && inst->v.ints.len != 3) tl_verify_fail(verifier, op, "'inst' is m, n and k");
-  if (warps && warps->v.ints.len != 2 && !shares_k) tl_verify_fail(verifier, op, "'warps' has two or three entries");
-  if (!verify_gemm_sizes(verifier, op, inst, warps)) return;
+  if (!verify_gemm_warps(verifier, op, warps)) return;
+  verify_gemm_instruction(verifier, op, warps);
   int64_t run = tl_op_int(op, TL_ATTR_B_RUN, 0);
   if (shares_k && (run <= 0 || run > k || k % (4 * run * warps->v.ints.items[2]) != 0))
     tl_verify_fail(verifier, op, "warps share K out in whole runs of 'b_run'");

@@ -403,13 +403,12 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
   mma->b_tile = swapped ? b : NULL;
   mma->row_dim = swapped ? rank - 1 : rank - 2;
   mma->column_dim = swapped ? rank - 2 : rank - 1;
-  mma->inst = swapped ? tl_mma_inst_find(b->type->dtype, a->type->dtype, acc->type->dtype)
-                      : tl_mma_inst_find(a->type->dtype, b->type->dtype, acc->type->dtype);
+  mma->inst = tl_instruction_mma(tl_op_instruction(op));
   if (!mma->inst || mma->inst->min_sm > l->session->target->sm) {
     tl_lower_internal(l, op, "no mma.sync for these dtypes on this target");
     return;
   }
-  mma->pack = tl_mma_inst_pack(mma->inst);
+  mma->pack = tl_instruction_pack(tl_op_instruction(op));
   mma->k = (int32_t)a->type->dims[a->type->rank - (tl_op_has(op, TL_ATTR_TRANS_A) ? 2 : 1)];
   if (layout && rank == 3) {  // the first dim counts the warps along K
     mma->k /= (int32_t)acc->type->dims[0];
@@ -434,18 +433,19 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
 }
 
 void tl_lower_op_GEMM(tl_lower *l, tl_op *op) {
-  switch ((tl_ir_enum_MMA)tl_op_int(op, TL_ATTR_MMA, TL_MMA_AUTO)) {
-    case TL_MMA_MMA:
+  const tl_instruction *inst = tl_op_instruction(op);
+  switch (inst ? inst->family : TL_FAMILY_NONE) {
+    case TL_FAMILY_MMA:
       tl_lower_mma_gemm(l, op);
       return;
-    case TL_MMA_FMA:
+    case TL_FAMILY_FMA:
       tl_lower_fma_gemm(l, op);
       return;
-    case TL_MMA_WGMMA:
+    case TL_FAMILY_WGMMA:
       tl_lower_unsupported(l, op, "wgmma has no lowering");
       return;
-    case TL_MMA_AUTO:
-    case TL_MMA_COUNT:
+    case TL_FAMILY_NONE:
+    case TL_FAMILY_COUNT:
       break;
   }
   tl_lower_internal(l, op, "no instruction was chosen");

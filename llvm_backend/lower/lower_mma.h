@@ -3,7 +3,7 @@
 #ifndef TL_LLVM_BACKEND_LOWER_MMA_H
 #define TL_LLVM_BACKEND_LOWER_MMA_H
 
-#include "ir/layout/mma.h"
+#include "ir/layout/instruction.h"
 #include "llvm_backend/lower/lower.h"
 
 // An operand in shared memory.
@@ -30,7 +30,7 @@ typedef struct tl_mma_step {
 typedef struct tl_mma_gemm {
   tl_op *op;
   // What follows is seen from the instruction. With the gemm's B in registers (b_tile) its A is that, its rows are the
-  // gemm's columns, and its B is the gemm's A: see ir/layout/mma.h.
+  // gemm's columns, and its B is the gemm's A: see ir/layout/instruction.h.
   const tl_mma_inst *inst;
   int32_t pack;     // elements of one operand register
   int32_t k;        // of the tiles; a warp's share where warps share K out

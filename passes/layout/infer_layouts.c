@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/layout/mma.h"
 #include "passes/analysis/memory_access.h"
 
 // ---- the graph
@@ -106,18 +105,19 @@ static void split_free_tiles(tl_op *op, void *user) {
   }
 }
 
-static const tl_mma_inst *instruction_of(const tl_op *gemm) {
-  return tl_mma_inst_find(tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype, tl_op_arg(gemm, TL_GROUP_GEMM_b)->type->dtype,
-                          tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type->dtype);
+// A gemm without a schedule runs on FMA instructions.
+static tl_instruction instruction_of(const tl_op *gemm) {
+  const tl_instruction *inst = tl_op_instruction(gemm);
+  return inst ? *inst : (tl_instruction){.family = TL_FAMILY_FMA, .m = 1, .n = 1, .k = 1};
 }
 
-static tl_mma_warps warps_of(const tl_layout_graph *graph, const tl_op *gemm) {
+static tl_gemm_warps warps_of(const tl_layout_graph *graph, const tl_op *gemm) {
   int32_t len = 0;
   const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, &len);
-  return (tl_mma_warps){.m = warps ? (int32_t)warps[0] : 1,
-                        .n = warps ? (int32_t)warps[1] : 1,
-                        .k = len > 2 ? (int32_t)warps[2] : 1,
-                        .all = graph->threads / 32};
+  return (tl_gemm_warps){.m = warps ? (int32_t)warps[0] : 1,
+                         .n = warps ? (int32_t)warps[1] : 1,
+                         .k = len > 2 ? (int32_t)warps[2] : 1,
+                         .all = graph->threads / 32};
 }
 
 static void shape_of(const tl_value *tile, int32_t *out) {
@@ -127,18 +127,18 @@ static void shape_of(const tl_value *tile, int32_t *out) {
 static tl_layout accumulator_layout(const tl_layout_graph *graph, const tl_op *gemm) {
   int32_t shape[TL_MAX_RANK];
   shape_of(tl_op_arg(gemm, TL_GROUP_GEMM_acc), shape);
-  if (tl_op_int(gemm, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_MMA) return tl_layout_fma_acc(shape, graph->threads);
-  tl_mma_warps warps = warps_of(graph, gemm);
-  if (is_tile(tl_op_arg(gemm, TL_GROUP_GEMM_b))) return tl_mma_swapped_acc_layout(instruction_of(gemm), shape, warps);
-  return tl_mma_inst_acc_layout(instruction_of(gemm), shape, warps.m, warps.n, warps.all);
+  tl_instruction inst = instruction_of(gemm);
+  tl_gemm_warps warps = warps_of(graph, gemm);
+  if (is_tile(tl_op_arg(gemm, TL_GROUP_GEMM_b))) return tl_instruction_swapped_acc_layout(&inst, shape, warps);
+  return tl_instruction_acc_layout(&inst, shape, warps);
 }
 
 // The layout that the operand A in registers has.
 static tl_layout operand_layout(const tl_layout_graph *graph, const tl_op *gemm) {
   int32_t shape[TL_MAX_RANK];
   shape_of(tl_op_arg(gemm, TL_GROUP_GEMM_a), shape);
-  tl_mma_warps warps = warps_of(graph, gemm);
-  return tl_mma_inst_a_layout(instruction_of(gemm), shape, warps.m, warps.n, warps.all);
+  tl_instruction inst = instruction_of(gemm);
+  return tl_instruction_a_layout(&inst, shape, warps_of(graph, gemm));
 }
 
 // The layout that the operand B in registers has.
@@ -146,7 +146,8 @@ static tl_layout second_operand_layout(const tl_layout_graph *graph, const tl_op
   int32_t shape[TL_MAX_RANK];
   shape_of(tl_op_arg(gemm, TL_GROUP_GEMM_b), shape);
   int32_t k_dim = tl_op_has(gemm, TL_ATTR_TRANS_B) ? 1 : 0, run = (int32_t)tl_op_int(gemm, TL_ATTR_B_RUN, 0);
-  return tl_mma_b_layout(instruction_of(gemm), shape, k_dim, run, warps_of(graph, gemm));
+  tl_instruction inst = instruction_of(gemm);
+  return tl_instruction_b_layout(&inst, shape, k_dim, run, warps_of(graph, gemm));
 }
 
 // A tile that nothing else fixes takes the layout in which a gemm wants it.

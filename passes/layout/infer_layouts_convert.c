@@ -169,8 +169,8 @@ static void route_op(tl_op *op, void *user) {
   route_state *state = user;
   if (op->code == TL_OP_GEMM) {
     bool is_tile = tl_op_arg(op, TL_GROUP_GEMM_a)->type->kind == TL_TYPE_TILE;
-    if (is_tile && tl_op_int(op, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_MMA)
-      tl_spill_operand(state->context, state->kernel, op);
+    const tl_instruction *inst = tl_op_instruction(op);
+    if (is_tile && (!inst || inst->family == TL_FAMILY_FMA)) tl_spill_operand(state->context, state->kernel, op);
     return;
   }
   if (op->code != TL_OP_EXTRACT) return;

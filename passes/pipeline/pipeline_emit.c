@@ -343,15 +343,16 @@ typedef struct gemm_work {
 static void count_work(tl_op *op, void *user) {
   gemm_work *work = user;
   if (op->code != TL_OP_GEMM) return;
-  const int64_t *inst = tl_op_ints(op, TL_ATTR_INST, NULL), *warps = tl_op_ints(op, TL_ATTR_WARPS, NULL);
+  const tl_instruction *inst = tl_op_instruction(op);
+  const int64_t *warps = tl_op_ints(op, TL_ATTR_WARPS, NULL);
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   int64_t k = a->dims[tl_op_has(op, TL_ATTR_TRANS_A) ? 0 : 1];
-  int64_t steps = inst ? k / inst[2] : 0;
+  int64_t steps = inst ? k / inst->k : 0;
   // Warps that share K out have a sum each: a first dim of the accumulator.
   const int64_t *sums = acc->dims + acc->rank - 2;
   int64_t all_warps = warps ? warps[0] * warps[1] * (acc->rank == 3 ? warps[2] : 1) : 1;
   if (work->fewest_steps < 0 || steps < work->fewest_steps) work->fewest_steps = steps;
-  if (inst && warps) work->instructions += sums[0] / inst[0] * (sums[1] / inst[1]) * steps / all_warps;
+  if (inst && warps) work->instructions += sums[0] / inst->m * (sums[1] / inst->n) * steps / all_warps;
 }
 
 enum { FEWEST_STEPS = 4, FEWEST_INSTRUCTIONS = 64 };  // of a product that copies may start behind

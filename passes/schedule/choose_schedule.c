@@ -2,8 +2,8 @@
 // choose-schedule: decides instruction and warp partition of every gemm, threads, stages and rasterisation, by cost.
 //
 //   kernel name="k" threads=128 { … for … pipelined { … gemm %acc, %a, %b mma=auto } }
-//   → kernel name="k" threads=128 min_blocks=2 plan={…} { … for … pipelined stages=3 { … gemm … inst=[16, 8, 16]
-//   mma=mma warps=[2, 2] } }
+//   → kernel name="k" threads=128 min_blocks=2 plan={…} { … for … pipelined stages=3 { … gemm …
+//   inst=mma.m16n8k16.f32.f16.f16 warps=[2, 2] } }
 //
 // Needs tile-level IR. Later passes follow the attributes it writes; the plan dictionary on the kernel says the same
 // for people and tools. What the author fixed stays fixed.
@@ -28,14 +28,15 @@ static const char *first_target(int sm) {
 // Why no matrix instruction fits, or NULL when one does.
 static const char *mma_obstacle(tl_pass_context *context, const tl_op *gemm, const tl_gemm_shape *shape) {
   if (!(context->target->features & TL_FEATURE_MMA_SYNC)) return "the target has no mma.sync";
-  if (!shape->inst) {
+  if (shape->mma.family == TL_FAMILY_NONE) {
     tl_dtype a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype;
     if (a == TL_DTYPE_F32) return "tensor cores multiply f32 as tf32 only: ask for that with tf32 tiles";
     return "there is no mma.sync for these dtypes";
   }
-  if (shape->inst->min_sm <= context->target->sm) return NULL;
+  int min_sm = tl_instruction_min_sm(&shape->mma);
+  if (min_sm <= context->target->sm) return NULL;
   return tl_arena_printf(&context->scratch, "%s has no mma.sync for %s; %s is the first target that has it",
-                         context->target->name, tl_dtype_name(shape->inst->a), first_target(shape->inst->min_sm));
+                         context->target->name, tl_dtype_name(shape->mma.a), first_target(min_sm));
 }
 
 static tl_gemm_shape shape_of(const tl_op *gemm) {
@@ -47,7 +48,9 @@ static tl_gemm_shape shape_of(const tl_op *gemm) {
                          .k = (int32_t)a->dims[tl_op_has(gemm, TL_ATTR_TRANS_A) ? 0 : 1],
                          .operand_bits = tl_dtype_bits(a->dtype),
                          .policy = (int)tl_op_int(gemm, TL_ATTR_POLICY, TL_POLICY_SQUARE),
-                         .inst = tl_mma_inst_find(a->dtype, b->dtype, acc->dtype)};
+                         .fma = tl_instruction_find(TL_FAMILY_FMA, a->dtype, b->dtype, acc->dtype),
+                         .mma = tl_instruction_find(TL_FAMILY_MMA, a->dtype, b->dtype, acc->dtype),
+                         .swapped = tl_instruction_find(TL_FAMILY_MMA, b->dtype, a->dtype, acc->dtype)};
 }
 
 // Decides the family of a gemm; errors and warnings as the language page asks.
@@ -73,7 +76,7 @@ static bool choose_family(tl_pass_context *context, const tl_op *gemm, const tl_
     return false;
   }
   if (wanted == TL_MMA_FMA) return false;
-  if (obstacle && shape->inst && (context->target->features & TL_FEATURE_MMA_SYNC)) {
+  if (obstacle && shape->mma.family != TL_FAMILY_NONE && (context->target->features & TL_FEATURE_MMA_SYNC)) {
     // A newer target has it: silently taking a slower road would hide that.
     tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_GEMM_NO_INSTRUCTION, gemm->loc, "%s", obstacle);
     tl_diag_add_hint(context->diags, diag, "`mma: fma` multiplies without tensor cores on any target");
@@ -150,7 +153,7 @@ static void share_operands(tl_schedule_problem *problem) {
       bool same = tl_op_arg(gemm, TL_GROUP_GEMM_b) == tl_op_arg(rows, TL_GROUP_GEMM_b) &&
                   gemm->parent == rows->parent &&
                   tl_op_has(gemm, TL_ATTR_TRANS_B) == tl_op_has(rows, TL_ATTR_TRANS_B) &&
-                  problem->shapes[h].inst == problem->shapes[g].inst;
+                  tl_instruction_equal(&problem->shapes[h].mma, &problem->shapes[g].mma);
       if (h != g && same) give_whole_rows(problem, tl_op_arg(gemm, TL_GROUP_GEMM_acc));
     }
   }
@@ -242,23 +245,20 @@ static void warn_padding(tl_pass_context *context, const tl_op *gemm, const tl_g
   } else if (plan->padded_m != shape->m || plan->padded_n != shape->n) {
     tl_diag_report(context->diags, TL_DIAG_GEMM_PADDED, gemm->loc,
                    "the accumulator of %d by %d is padded to %d by %d: %d by %d warps of m%dn%d instructions", shape->m,
-                   shape->n, plan->padded_m, plan->padded_n, plan->warps_m, plan->warps_n, plan->inst[0],
-                   plan->inst[1]);
+                   shape->n, plan->padded_m, plan->padded_n, plan->warps_m, plan->warps_n, plan->inst.m, plan->inst.n);
   }
 }
 
 static void apply_gemm(tl_pass_context *context, tl_op *gemm, const tl_gemm_shape *shape, const tl_gemm_plan *plan) {
-  int64_t inst[3] = {plan->inst[0], plan->inst[1], plan->inst[2]};
-  tl_op_set_int(context->module, gemm, TL_ATTR_MMA, plan->family);
-  tl_op_set_ints(context->module, gemm, TL_ATTR_INST, inst, 3);
-  if (plan->family == TL_MMA_MMA) {
+  tl_op_set_instruction(context->module, gemm, &plan->inst);
+  if (plan->inst.family != TL_FAMILY_FMA) {
     int64_t warps[3] = {plan->warps_m, plan->warps_n, plan->warps_k};
     tl_op_set_ints(context->module, gemm, TL_ATTR_WARPS, warps, plan->warps_k > 1 ? 3 : 2);
     warn_padding(context, gemm, shape, plan);
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc,
                    "mma.m%dn%dk%d on %d by %d warps%s, warp tile %d by %d, %d accumulator registers a thread: "
                    "%.0f tensor clocks, %.0f shared memory clocks a tile",
-                   plan->inst[0], plan->inst[1], plan->inst[2], plan->warps_m, plan->warps_n,
+                   plan->inst.m, plan->inst.n, plan->inst.k, plan->warps_m, plan->warps_n,
                    plan->warps_k > 1 ? tl_arena_printf(&context->scratch, ", %d of them along K", plan->warps_k) : "",
                    plan->padded_m / plan->warps_m, plan->padded_n / plan->warps_n, plan->acc_registers,
                    plan->math_clocks, plan->shared_clocks);
@@ -304,15 +304,15 @@ static void write_dict(tl_schedule_problem *problem, const tl_plan *plan) {
   for (int32_t g = 0; g < plan->num_gemms; g++) {
     const tl_gemm_plan *gemm = &plan->gemms[g];
     int64_t *items = TL_NEW_ARRAY(arena, int64_t, 6);
-    items[0] = gemm->inst[0];
-    items[1] = gemm->inst[1];
-    items[2] = gemm->inst[2];
+    items[0] = gemm->inst.m;
+    items[1] = gemm->inst.n;
+    items[2] = gemm->inst.k;
     items[3] = gemm->warps_m;
     items[4] = gemm->warps_n;
     items[5] = gemm->warps_k;
     entries[len++] = (tl_dict_entry){.name = tl_arena_printf(arena, "gemm%d", g),
                                      .kind = TL_ATTRKIND_STR,
-                                     .s = gemm->family == TL_MMA_MMA ? "mma" : "fma"};
+                                     .s = gemm->inst.family == TL_FAMILY_MMA ? "mma" : "fma"};
     entries[len++] = (tl_dict_entry){.name = tl_arena_printf(arena, "gemm%d_inst_warps", g),
                                      .kind = TL_ATTRKIND_INTS,
                                      .items = items,

@@ -48,11 +48,11 @@ typedef struct tl_schedule_problem {
   bool use_mma[TL_PLAN_MAX_GEMMS];
   int32_t num_loops;
   tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
-  int64_t shared_bytes;       // of all shared tiles, one copy each
-  int64_t parallel_elements;  // of the largest parallel
-  int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
-  tl_gemm_plan
-      swapped[TL_PLAN_MAX_GEMMS];  // of gemms with such an operand, which fixes their partition; else inst is 0
+  int64_t shared_bytes;                     // of all shared tiles, one copy each
+  int64_t parallel_elements;                // of the largest parallel
+  int32_t operand_registers;                // a thread, for operands of gemms that parallels compute in registers
+  tl_gemm_plan swapped[TL_PLAN_MAX_GEMMS];  // of gemms with such an operand, which fixes their partition; else without
+                                            // instruction
 } tl_schedule_problem;
 
 // Fills `plan` for `threads` threads a block: partitions, stages, registers, residency and the cost.

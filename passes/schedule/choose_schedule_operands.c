@@ -37,10 +37,10 @@ static int32_t gemm_number(const tl_plan *plan, const tl_op *gemm) {
 // Whether a gemm can take its B from registers without any warp computing what another one has.
 static bool gemm_allows(const tl_schedule_problem *problem, const tl_plan *plan, const tl_op *gemm) {
   int32_t g = gemm_number(plan, gemm);
-  if (g < 0 || plan->gemms[g].family != TL_MMA_MMA || plan->gemms[g].warps_m != 1) return false;
+  if (g < 0 || plan->gemms[g].inst.family != TL_FAMILY_MMA || plan->gemms[g].warps_m != 1) return false;
   const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
-  int bits = tl_dtype_bits(problem->shapes[g].inst->a);
-  bool narrow_float = bits == 8 && tl_dtype_is_float(problem->shapes[g].inst->a);
+  int bits = tl_dtype_bits(problem->shapes[g].mma.a);
+  bool narrow_float = bits == 8 && tl_dtype_is_float(problem->shapes[g].mma.a);
   return a->scope == TL_SCOPE_SHARED && !tl_op_has(gemm, TL_ATTR_TRANS_A) && (bits == 16 || bits == 8) && !narrow_float;
 }
 
@@ -132,7 +132,7 @@ static bool choose_partition(const tl_schedule_problem *problem, const tl_plan *
   for (tile->warps_k = 1; tile->warps_k <= (can_split ? warps : 1); tile->warps_k++) {
     if (warps % tile->warps_k != 0) continue;
     tile->warps_n = warps / tile->warps_k;
-    if (shape->n % (shape->inst->m * tile->warps_n) != 0) continue;
+    if (shape->n % (shape->swapped.m * tile->warps_n) != 0) continue;
     for (int i = 0; i < 2; i++) {
       tile->run = run_bytes[i] * 8 / tl_dtype_bits(tile->buffer->type->dtype);
       if (shape->k % (4 * tile->run * tile->warps_k) == 0 && body_fits(tile)) return true;

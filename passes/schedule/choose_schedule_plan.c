@@ -11,7 +11,7 @@ static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
   for (int32_t g = 0; g < problem->num_gemms; g++) {
     tl_gemm_plan *gemm = &plan->gemms[g];
     plan->gemm_ops[g] = problem->gemms[g];
-    if (problem->swapped[g].inst[0] != 0) {
+    if (problem->swapped[g].inst.family != TL_FAMILY_NONE) {
       *gemm = problem->swapped[g];
     } else if (problem->use_mma[g]) {
       *gemm = tl_cost_best_mma(&problem->shapes[g], plan->threads / 32);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/schedule/cost.h"
 
-// Multiply-adds a clock of one multiprocessor's f32 units.
-static const double fma_rate = 64.0;
 // Bytes a clock that shared memory delivers: 32 banks of 4 bytes.
 static const double shared_rate = 128.0;
 // A multiprocessor has four partitions, each with a tensor core; fewer warps leave some idle.
@@ -20,14 +18,11 @@ static double combine(double math, double shared) {
 }
 
 void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan) {
-  const tl_mma_inst *inst = shape->inst;
+  const tl_instruction *inst = &shape->mma;
   int32_t tile_m = ceil_div(shape->m, inst->m * warps_m) * inst->m;
   int32_t tile_n = ceil_div(shape->n, 8 * warps_n) * 8;
   int32_t active = warps_m * warps_n;
-  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .warps_m = warps_m, .warps_n = warps_n, .warps_k = 1};
-  plan->inst[0] = inst->m;
-  plan->inst[1] = inst->n;
-  plan->inst[2] = inst->k;
+  *plan = (tl_gemm_plan){.inst = *inst, .warps_m = warps_m, .warps_n = warps_n, .warps_k = 1};
   int32_t words = tl_dtype_bits(inst->acc) == 64 ? 2 : 1, steps = (shape->k + inst->k - 1) / inst->k;
   plan->replicas = num_warps / active;
   plan->padded_m = tile_m * warps_m;
@@ -36,34 +31,30 @@ void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, i
   plan->operand_registers = (tile_m / 8 + tile_n / 8) * 2;
   double work = (double)plan->padded_m * plan->padded_n * steps * inst->k * plan->replicas;
   int32_t busy = active * plan->replicas < partitions ? active * plan->replicas : partitions;
-  plan->math_clocks = work / inst->rate * partitions / busy;
+  plan->math_clocks = work / tl_instruction_rate(inst) * partitions / busy;
   double bytes = (double)(tile_m + tile_n) * shape->k * shape->operand_bits / 8 * active * plan->replicas;
   plan->shared_clocks = bytes / shared_rate;
   plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
 }
 
 void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t warps_k, tl_gemm_plan *plan) {
-  const tl_mma_inst *inst = shape->inst;
+  const tl_instruction *inst = &shape->swapped;
   int32_t tile_m = ceil_div(shape->m, 8) * 8, tile_n = ceil_div(shape->n, inst->m * warps_n) * inst->m;
   int32_t warps = warps_n * warps_k;
-  *plan = (tl_gemm_plan){.family = TL_MMA_MMA, .warps_m = 1, .warps_n = warps_n, .warps_k = warps_k, .replicas = 1};
-  plan->inst[0] = inst->m;
-  plan->inst[1] = inst->n;
-  plan->inst[2] = inst->k;
+  *plan = (tl_gemm_plan){.inst = *inst, .warps_m = 1, .warps_n = warps_n, .warps_k = warps_k, .replicas = 1};
   plan->padded_m = tile_m;
   plan->padded_n = tile_n * warps_n;
   plan->acc_registers = tile_m * tile_n / 32 / (inst->acc == TL_DTYPE_F16 ? 2 : 1);
   plan->operand_registers = (tile_m / 8 + tile_n / 8) * 2;
   double work = (double)plan->padded_m * plan->padded_n * shape->k;
-  plan->math_clocks = work / inst->rate * partitions / (warps < partitions ? warps : partitions);
+  plan->math_clocks = work / tl_instruction_rate(inst) * partitions / (warps < partitions ? warps : partitions);
   // B comes out of registers; every column of warps reads all of A.
   plan->shared_clocks = (double)tile_m * shape->k * shape->operand_bits / 8 * warps_n / shared_rate;
   plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
 }
 
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan) {
-  *plan =
-      (tl_gemm_plan){.family = TL_MMA_FMA, .inst = {1, 1, 1}, .warps_m = 1, .warps_n = 1, .warps_k = 1, .replicas = 1};
+  *plan = (tl_gemm_plan){.inst = shape->fma, .warps_m = 1, .warps_n = 1, .warps_k = 1, .replicas = 1};
   plan->padded_m = shape->m;
   plan->padded_n = shape->n;
   plan->acc_registers = ceil_div(shape->m * shape->n, threads);
@@ -71,7 +62,7 @@ void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan
   int32_t side = 1;
   while ((side + 1) * (side + 1) <= plan->acc_registers) side++;
   plan->operand_registers = 4 * side;
-  plan->math_clocks = (double)shape->m * shape->n * shape->k / fma_rate;
+  plan->math_clocks = (double)shape->m * shape->n * shape->k / tl_instruction_rate(&shape->fma);
   plan->shared_clocks = (double)threads * 2 * side * shape->k * shape->operand_bits / 8 / shared_rate / 4;
   plan->clocks = combine(plan->math_clocks, plan->shared_clocks);
 }
@@ -104,7 +95,7 @@ tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps) {
       if (active % warps_m != 0 || !policy_allows(shape, warps_m, active / warps_m)) continue;
       tl_gemm_plan plan;
       tl_cost_mma(shape, warps_m, active / warps_m, num_warps, &plan);
-      if (best.inst[0] == 0 || is_better(&plan, &best)) best = plan;
+      if (best.inst.family == TL_FAMILY_NONE || is_better(&plan, &best)) best = plan;
     }
   }
   return best;

@@ -5,14 +5,13 @@
 #define TL_PASSES_COST_H
 
 #include "ir/ir.h"
-#include "ir/layout/mma.h"
+#include "ir/layout/instruction.h"
 #include "ir/target.h"
 
 // One way to run a gemm.
 typedef struct tl_gemm_plan {
-  int family;                  // tl_mma: MMA or FMA
-  int32_t inst[3];             // instruction m, n, k
-  int32_t warps_m, warps_n;    // partition of the accumulator; MMA only
+  tl_instruction inst;         // family NONE: no plan yet
+  int32_t warps_m, warps_n;    // partition of the accumulator; not of FMA
   int32_t warps_k;             // warps that share K out, each with a sum of its own
   int32_t replicas;            // groups of warps that repeat the same work (idle warps)
   int32_t padded_m, padded_n;  // accumulator with padding
@@ -27,14 +26,16 @@ typedef struct tl_gemm_plan {
 typedef struct tl_gemm_shape {
   int32_t m, n, k;
   int32_t operand_bits;
-  int policy;               // tl_policy
-  const tl_mma_inst *inst;  // NULL: no matrix instruction multiplies these dtypes
+  int policy;              // tl_policy
+  tl_instruction fma;      // always there
+  tl_instruction mma;      // family NONE: no mma.sync multiplies these dtypes
+  tl_instruction swapped;  // that of the transposed product
 } tl_gemm_shape;
 
 // Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
 void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan);
-// The same for a gemm whose B is computed in registers (ir/layout/mma.h), with all rows in every warp: `warps_n` by
-// `warps_k` warps.
+// The same for a gemm whose B is computed in registers (ir/layout/instruction.h), with all rows in every warp:
+// `warps_n` by `warps_k` warps.
 void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t warps_k, tl_gemm_plan *plan);
 // Cost of FMA instructions on `threads` threads.
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan);

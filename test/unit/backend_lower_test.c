@@ -152,7 +152,7 @@ static void parse(fixture *f, const char *text) {
   "  tile_store tile(%r) dst(%C) dst_offsets(%zero, %zero) {dst_dims = [0, 1], dst_check = [0, 0], via = vector, vec " \
   "= 2}\n"                                                                                                             \
   "}\n"
-#define MMA "mma = mma, inst = [16, 8, 16], warps = [1, 1]"
+#define MMA "inst = mma.m16n8k16.f32.f16.f16, warps = [1, 1]"
 
 START_TEST(rest_of_8_along_k_is_m16n8k8) {
   fixture f;
@@ -197,7 +197,7 @@ static void expect_unsupported(const char *text, const char *part) {
 }
 
 START_TEST(what_has_no_instruction_is_a_diagnostic) {
-  expect_unsupported(SMALL_GEMM("16", "32", "mma = wgmma"), "wgmma has no lowering");
+  expect_unsupported(SMALL_GEMM("16", "32", "inst = wgmma.m64n16k16.f32.f16.f16.ss.tb"), "wgmma has no lowering");
 }
 END_TEST
 

@@ -449,6 +449,11 @@ static void random_attr(random_state *r, tl_op *op, tl_attr_key key) {
       tl_op_set_shared(r->module, op, key, &shared);
       return;
     }
+    case TL_ATTRKIND_INSTRUCTION: {
+      tl_instruction inst = tl_instruction_of_mma(tl_mma_inst_of((tl_mma_inst_id)next_random(r, TL_MMA_INST_COUNT)));
+      tl_op_set_instruction(r->module, op, &inst);
+      return;
+    }
     case TL_ATTRKIND_DICT: {
       tl_dict_entry entries[] = {{.name = "n", .kind = TL_ATTRKIND_INT, .i = len},
                                  {.name = "list", .kind = TL_ATTRKIND_INTS, .items = ints, .len = len},

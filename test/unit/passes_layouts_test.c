@@ -124,7 +124,7 @@ static const char product[] =
     "  %%b = alloc {name = \"b\"} : buffer<shared f16 32x%d>\n"
     "  %%zero = const {value = 0.0} : f32\n"
     "  %%start = splat %%zero : tile<f32 %dx%d>\n"
-    "  %%p = gemm %%start, %%a, %%b {mma = mma, inst = [16, 8, 16], warps = [%d, %d]} : tile<f32 %dx%d>\n"
+    "  %%p = gemm %%start, %%a, %%b {inst = mma.m16n8k16.f32.f16.f16, warps = [%d, %d]} : tile<f32 %dx%d>\n"
     "  %%q = parallel {extents = [%d, %d], maps = [1, 0]} : tile<f32 %dx%d> do(%%i: index, %%j: index) {\n"
     "    %%x = extract tile(%%p) index(%%i, %%j) : f32\n"
     "    yield %%x\n"
@@ -136,7 +136,7 @@ static const char product[] =
     "    %%z = add %%x, %%y : f32\n"
     "    yield %%z\n"
     "  }\n"
-    "  %%r = gemm %%again, %%a, %%b {mma = %s, inst = [16, 8, 16], warps = [1, %d]} : tile<f32 %dx%d>\n"
+    "  %%r = gemm %%again, %%a, %%b {inst = %s.f32.f16.f16, warps = [1, %d]} : tile<f32 %dx%d>\n"
     "  tile_store tile(%%r) dst(%%Y) dst_offsets(%%c0, %%c0) {dst_dims = [1, 0]}\n"
     "}\n";
 
@@ -150,7 +150,7 @@ START_TEST(products_and_what_follows) {
       if (!fits_registers(m, n, threads)) continue;
       char text[8192];
       snprintf(text, sizeof text, product, threads, m, n, n, m, m, n, m, n, warps_m, warps / warps_m, m, n, m, n, n, m,
-               m, n, m, n, s % 2 ? "mma" : "fma", warps, m, n);
+               m, n, m, n, s % 2 ? "mma.m16n8k16" : "fma.m1n1k1", warps, m, n);
       run_text(text, threads);
     }
   }

@@ -7,7 +7,7 @@
 
 static tl_gemm_plan best(int32_t m, int32_t n, int32_t k, int policy, int32_t warps) {
   tl_gemm_shape shape = {.m = m, .n = n, .k = k, .operand_bits = 16, .policy = policy};
-  shape.inst = tl_mma_inst_of(TL_MMA_INST_F16);
+  shape.mma = tl_instruction_of_mma(tl_mma_inst_of(TL_MMA_INST_F16));
   return tl_cost_best_mma(&shape, warps);
 }
 
