@@ -293,7 +293,10 @@ static const tl_emu_binding bindings[] = {
     {"tl.red.global.add.pred.v4.f32", "(gffffb)", tl_emu_op_red_pred, 4},
     {"tl.red.global.add.pred.f16x2", "(gib)", tl_emu_op_red_pred, TL_EMU_RED_F16X2},
     {"tl.red.global.add.pred.bf16x2", "(gib)", tl_emu_op_red_pred, TL_EMU_RED_BF16X2},
-
+    {"tl.ld.relaxed.global.part", "i(gi)", tl_emu_op_load_part, 0},
+    {"tl.ld.relaxed.shared.part", "i(pi)", tl_emu_op_load_part, 0},
+    {"tl.atom.relaxed.global.cas.part", "i(giii)", tl_emu_op_cas_part, 0},
+    {"tl.atom.relaxed.shared.cas.part", "i(piii)", tl_emu_op_cas_part, 0},
 
     // mbarriers
     {"llvm.nvvm.mbarrier.init.shared", "(pi)", tl_emu_op_mbarrier_init, 0},

@@ -182,17 +182,23 @@ void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction) {
   LLVMBuildCall2(r->builder, LLVMGlobalGetValueType(r->fence_function), r->fence_function, &argument, 1, "");
 }
 
+// Atomics on bytes of a word.
+static bool is_part(const tl_emu_binding *binding) {
+  return binding->run == tl_emu_op_load_part || binding->run == tl_emu_op_cas_part;
+}
+
 uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding) {
   enum { WORD = 4 };
   if (binding->run == tl_emu_op_load_pred || binding->run == tl_emu_op_store_pred)
     return (uint32_t)binding->param / 16 * ((uint32_t)binding->param % 16);
-  if (binding->run == tl_emu_op_cp_async) return tl_emu_op_granule(binding);
+  if (binding->run == tl_emu_op_cp_async || is_part(binding)) return tl_emu_op_granule(binding);
   return tl_emu_op_granule(binding) < MAX_GRANULE || strchr(binding->signature, 'g') ? WORD : MAX_GRANULE;
 }
 
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding) {
   enum { WORD = 4 };
   if (binding->run == tl_emu_op_cp_async) return (uint32_t)(binding->param & ~TL_EMU_COPY_ZFILL);
+  if (is_part(binding)) return 1;
   if (binding->run == tl_emu_op_ldmatrix || binding->run == tl_emu_op_stmatrix) return MAX_GRANULE;
   // Letters that stand for no memory, or for global memory.
   return strspn(binding->signature, "bsilehyfdEYgIL()") < strlen(binding->signature) ? WORD : MAX_GRANULE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Atomic updates of elements, and waiting for the value of one.
-#include "llvm_backend/lower/lower.h"
+#include "llvm_backend/lower/lower_atomic.h"
 #include "llvm_backend/lower/lower_arith.h"
 #include "llvm_backend/lower/lower_memory.h"
 
@@ -55,56 +55,74 @@ static void reduce(tl_lower *l, tl_op *op, LLVMValueRef pointer, int32_t e, int3
   tl_session_call_device(l->session, l->builder, ids[width], args, n);
 }
 
-static LLVMAtomicOrdering ordering_of(const tl_op *op) {
-  switch ((tl_ir_enum_MEMORY_ORDER)tl_op_int(op, TL_ATTR_MEMORY_ORDER, TL_MEMORY_ORDER_RELAXED)) {
-    case TL_MEMORY_ORDER_ACQUIRE:
-      return LLVMAtomicOrderingAcquire;
-    case TL_MEMORY_ORDER_RELEASE:
-      return LLVMAtomicOrderingRelease;
-    case TL_MEMORY_ORDER_ACQ_REL:
-      return LLVMAtomicOrderingAcquireRelease;
-    case TL_MEMORY_ORDER_RELAXED:
-    case TL_MEMORY_ORDER_COUNT:
-      break;
-  }
-  return LLVMAtomicOrderingMonotonic;
+// ---- order. The code generator drops the order of atomicrmw (atom without a qualifier is relaxed): every update is
+// relaxed, and fences stand around it (PTX ISA, Memory Consistency Model, release and acquire patterns).
+
+static void build_fence(tl_lower *l, const tl_buffer *buffer, LLVMAtomicOrdering order) {
+  LLVMBuildFenceSyncScope(l->builder, order, tl_lower_sync_scope(l, buffer), "");
 }
 
-static unsigned sync_scope(const tl_lower *l, const tl_buffer *buffer) {
+static bool releases(const tl_op *op) {
+  int64_t order = tl_op_int(op, TL_ATTR_MEMORY_ORDER, TL_MEMORY_ORDER_RELAXED);
+  return order == TL_MEMORY_ORDER_RELEASE || order == TL_MEMORY_ORDER_ACQ_REL;
+}
+
+static bool acquires(const tl_op *op) {
+  int64_t order = tl_op_int(op, TL_ATTR_MEMORY_ORDER, TL_MEMORY_ORDER_RELAXED);
+  return order == TL_MEMORY_ORDER_ACQUIRE || order == TL_MEMORY_ORDER_ACQ_REL;
+}
+
+unsigned tl_lower_sync_scope(const tl_lower *l, const tl_buffer *buffer) {
   bool block = buffer->scope == TL_SCOPE_SHARED;
   return LLVMGetSyncScopeID(l->session->context, block ? "block" : "device", block ? 5 : 6);
 }
 
-// Integers of the element's width: cmpxchg compares bits, and exchanges need no float.
-static LLVMTypeRef bits_type(const tl_lower *l, tl_dtype dtype) {
-  return LLVMIntTypeInContext(l->session->context, (unsigned)tl_dtype_bits(dtype));
+// ---- one element
+
+// Whether PTX has the update as one instruction (PTX ISA, atom), which the code generator uses.
+static bool is_native(const tl_lower *l, const tl_atomic_update *update) {
+  tl_dtype dtype = update->buffer->dtype;
+  if (tl_dtype_bits(dtype) < 16) return false;
+  if (update->is_bits) return tl_dtype_bits(dtype) >= 32;
+  if (!tl_dtype_is_float(dtype)) return tl_dtype_bits(dtype) >= 32;
+  if (update->kind != LLVMAtomicRMWBinOpFAdd) return false;
+  return dtype != TL_DTYPE_BF16 || l->session->target->sm >= 90;
 }
 
+LLVMValueRef tl_lower_compare_exchange(tl_lower *l, const tl_atomic_update *update, LLVMValueRef expected,
+                                       LLVMValueRef desired) {
+  LLVMValueRef pair =
+      LLVMBuildAtomicCmpXchgSyncScope(l->builder, update->pointer, expected, desired, LLVMAtomicOrderingMonotonic,
+                                      LLVMAtomicOrderingMonotonic, tl_lower_sync_scope(l, update->buffer));
+  return LLVMBuildExtractValue(l->builder, pair, 0, "");
+}
+
+static LLVMValueRef update_element(tl_lower *l, const tl_atomic_update *update) {
+  if (!is_native(l, update)) return tl_lower_atomic_loop(l, update);
+  if (update->compare) return tl_lower_compare_exchange(l, update, update->compare, update->value);
+  return LLVMBuildAtomicRMWSyncScope(l->builder, update->kind, update->pointer, update->value,
+                                     LLVMAtomicOrderingMonotonic, tl_lower_sync_scope(l, update->buffer));
+}
+
+// Integers of the element's width: a compare-and-swap compares bits, and exchanges need no float.
 static LLVMValueRef as_bits(tl_lower *l, LLVMValueRef value, tl_dtype dtype) {
-  return LLVMBuildBitCast(l->builder, value, bits_type(l, dtype), "");
+  LLVMTypeRef type = LLVMIntTypeInContext(l->session->context, (unsigned)tl_dtype_bits(dtype));
+  return LLVMBuildBitCast(l->builder, value, type, "");
 }
 
 // The previous value where `condition` holds, else 0.
 static LLVMValueRef update(tl_lower *l, const tl_op *op, const tl_buffer *buffer, LLVMValueRef pointer,
                            LLVMValueRef value, LLVMValueRef compare, LLVMValueRef condition) {
-  LLVMAtomicOrdering order = ordering_of(op);
-  LLVMAtomicRMWBinOp kind = LLVMAtomicRMWBinOpXchg;
-  bool modifies = rmw_kind(tl_op_int(op, TL_ATTR_ATOMIC, 0), buffer->dtype, &kind);
-  bool by_bits = !modifies || kind == LLVMAtomicRMWBinOpXchg;
-  if (by_bits) value = as_bits(l, value, buffer->dtype);
+  tl_atomic_update update = {buffer, pointer, LLVMAtomicRMWBinOpXchg, false, value, NULL};
+  bool modifies = rmw_kind(tl_op_int(op, TL_ATTR_ATOMIC, 0), buffer->dtype, &update.kind);
+  update.is_bits = !modifies || update.kind == LLVMAtomicRMWBinOpXchg;
+  if (update.is_bits) update.value = as_bits(l, value, buffer->dtype);
+  if (!modifies) update.compare = as_bits(l, compare, buffer->dtype);
   tl_guard guard = tl_lower_guard_begin(l, condition);
-  LLVMValueRef old;
-  if (modifies) {
-    old = LLVMBuildAtomicRMWSyncScope(l->builder, kind, pointer, value, order, sync_scope(l, buffer));
-  } else {
-    // A failed exchange stores nothing, so it releases nothing.
-    bool acquires = order == LLVMAtomicOrderingAcquire || order == LLVMAtomicOrderingAcquireRelease;
-    LLVMAtomicOrdering failure = acquires ? LLVMAtomicOrderingAcquire : LLVMAtomicOrderingMonotonic;
-    old = LLVMBuildAtomicCmpXchgSyncScope(l->builder, pointer, as_bits(l, compare, buffer->dtype), value, order,
-                                          failure, sync_scope(l, buffer));
-    old = LLVMBuildExtractValue(l->builder, old, 0, "");
-  }
-  if (by_bits) old = LLVMBuildBitCast(l->builder, old, tl_session_type(l->session, buffer->dtype), "");
+  if (releases(op)) build_fence(l, buffer, LLVMAtomicOrderingRelease);
+  LLVMValueRef old = update_element(l, &update);
+  if (acquires(op)) build_fence(l, buffer, LLVMAtomicOrderingAcquire);
+  if (update.is_bits) old = LLVMBuildBitCast(l->builder, old, tl_session_type(l->session, buffer->dtype), "");
   tl_lower_guard_end(l, &guard);
   if (op->num_results == 0) return old;
   return tl_lower_guard_phi(l, &guard, old, tl_lower_zero(l, buffer->dtype));
@@ -171,7 +189,7 @@ void tl_lower_op_WAIT_UNTIL(tl_lower *l, tl_op *op) {
   LLVMValueRef now = LLVMBuildLoad2(l->builder, LLVMTypeOf(value), pointer, "");
   LLVMSetAlignment(now, (unsigned)tl_dtype_bits(buffer->dtype) / 8);
   LLVMSetOrdering(now, LLVMAtomicOrderingAcquire);
-  LLVMSetAtomicSyncScopeID(now, sync_scope(l, buffer));
+  LLVMSetAtomicSyncScopeID(now, tl_lower_sync_scope(l, buffer));
   LLVMIntPredicate predicate =
       tl_lower_int_predicate(tl_op_int(op, TL_ATTR_CMP, TL_CMP_EQ), tl_dtype_is_signed_int(buffer->dtype));
   LLVMBuildCondBr(l->builder, LLVMBuildICmp(l->builder, predicate, now, value, ""), after, rest);
