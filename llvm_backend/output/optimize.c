@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llvm_backend/output/backend_internal.h"
+#include "llvm_backend/output/constructs.h"
 
 typedef struct passes_call {
   LLVMModuleRef module;
@@ -46,12 +47,16 @@ tl_status tl_backend_optimise(tl_backend *backend) {
   LLVMModuleRef module = LLVMCloneModule(session->module);
   int level = session->opt_level < 0 ? 0 : session->opt_level > 3 ? 3 : session->opt_level;
   tl_status status = run_passes(session, module, pipelines[level]);
-  if (status) {
-    if (!session->is_abandoned) LLVMDisposeModule(module);
-    return status;
+  if (!status) {
+    tl_backend_legalise(session, module);
+    status = tl_backend_check_constructs(module, session->target->sm);
   }
-  backend->optimised = module;
-  return TL_OK;
+  if (!status) {
+    backend->optimised = module;
+  } else if (!session->is_abandoned) {
+    LLVMDisposeModule(module);
+  }
+  return status;
 }
 
 static void append_module(LLVMModuleRef module, tl_strbuf *out) {
@@ -95,31 +100,6 @@ static void call_emit(void *user) {
       LLVMTargetMachineEmitToMemoryBuffer(call->machine, call->module, LLVMAssemblyFile, &call->message, &call->buffer);
 }
 
-// ---- comparisons of bf16
-
-// The f32 of a bf16, by its bits: an extension would be taken away again.
-static LLVMValueRef as_f32(const tl_session *s, LLVMBuilderRef b, LLVMValueRef x) {
-  LLVMValueRef bits = LLVMBuildZExt(b, LLVMBuildBitCast(b, x, s->i16, ""), s->i32, "");
-  return LLVMBuildBitCast(b, LLVMBuildShl(b, bits, tl_session_i32(s, 16), ""), s->f32, "");
-}
-
-// Where denormals are flushed LLVM 22 selects setp.ftz.bf16, which PTX does not have (PTX ISA, setp.bf16: no .ftz):
-// such comparisons, which its optimiser makes of those in f32 too, are done in f32.
-static void widen_comparisons(const tl_session *s, LLVMValueRef function) {
-  LLVMBuilderRef b = LLVMCreateBuilderInContext(s->context);
-  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
-    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
-      next = LLVMGetNextInstruction(i);
-      if (!LLVMIsAFCmpInst(i) || LLVMTypeOf(LLVMGetOperand(i, 0)) != s->bf16) continue;
-      LLVMPositionBuilderBefore(b, i);
-      LLVMValueRef left = as_f32(s, b, LLVMGetOperand(i, 0)), right = as_f32(s, b, LLVMGetOperand(i, 1));
-      LLVMReplaceAllUsesWith(i, LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), left, right, ""));
-      LLVMInstructionEraseFromParent(i);
-    }
-  }
-  LLVMDisposeBuilder(b);
-}
-
 // ---- content that nobody wrote
 
 static bool is_undefined(LLVMValueRef value) {
@@ -148,9 +128,6 @@ static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbu
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) drop_undefined_stores(f);
   tl_session_fill_asm(session, module);
   TL_TRY(run_passes(session, module, "always-inline,globaldce"));
-  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-    if (LLVMGetStringAttributeAtIndex(f, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20))
-      widen_comparisons(session, f);
   TL_TRY(tl_session_verify(session, module, "code generation"));
   emit_call call = {.machine = session->machine, .module = module};
   TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));
