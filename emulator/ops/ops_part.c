@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Relaxed atomics on some bytes of an aligned word. The hardware accesses the word; the access is about the bytes of the
-// mask, and only those are checked: other threads may access their neighbours as they like.
+// Relaxed atomics on some bytes of an aligned word. The hardware accesses the word; the access is about the bytes of
+// the mask, and only those are checked: other threads may access their neighbours as they like.
 #include "emulator/check/check.h"
 #include "emulator/machine/args.h"
 #include "emulator/ops/ops.h"

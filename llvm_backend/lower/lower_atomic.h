@@ -9,7 +9,7 @@ typedef struct tl_atomic_update {
   const tl_buffer *buffer;
   LLVMValueRef pointer;  // of the element
   LLVMAtomicRMWBinOp kind;
-  bool is_bits;          // an exchange: `value` and `compare` are integers of the element's width
+  bool is_bits;  // an exchange: `value` and `compare` are integers of the element's width
   LLVMValueRef value;
   LLVMValueRef compare;  // of a compare-and-swap; else NULL
 } tl_atomic_update;

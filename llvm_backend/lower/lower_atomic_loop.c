@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomic updates that the target has no instruction for, as loops around a compare-and-swap: what the code generator would
-// expand (and gets wrong for 16-bit floats) is written out here, so that the emulator runs it too. All of it is relaxed.
+// Atomic updates that the target has no instruction for, as loops around a compare-and-swap: what the code generator
+// would expand (and gets wrong for 16-bit floats) is written out here, so that the emulator runs it too. All of it is
+// relaxed.
 //
 // Elements of 32 and 64 bits exchange themselves. Narrower ones exchange the aligned word that they lie in: the other
 // bytes of the word may change at any time, which costs a further turn of the loop.
@@ -9,9 +10,9 @@
 typedef struct cas_loop {
   tl_lower *l;
   const tl_atomic_update *update;
-  LLVMTypeRef bits, type;           // an element, as an integer and as it is computed with
-  bool is_part;                     // it is narrower than a word
-  LLVMValueRef word, shift, mask;   // of an element that is
+  LLVMTypeRef bits, type;          // an element, as an integer and as it is computed with
+  bool is_part;                    // it is narrower than a word
+  LLVMValueRef word, shift, mask;  // of an element that is
 } cas_loop;
 
 static cas_loop prepare(tl_lower *l, const tl_atomic_update *update) {

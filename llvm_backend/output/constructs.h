@@ -6,8 +6,8 @@
 
 #include "llvm_backend/device/session.h"
 
-// Writes out what the code generator would get wrong and what the optimiser makes all the same. `module` is the optimised
-// one, in the session's context.
+// Writes out what the code generator would get wrong and what the optimiser makes all the same. `module` is the
+// optimised one, in the session's context.
 void tl_backend_legalise(tl_session *session, LLVMModuleRef module);
 
 // INTERNAL, with the first instruction that no row of constructs.def allows for compute capability `sm` (times ten).
