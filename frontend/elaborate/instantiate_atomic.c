@@ -265,15 +265,24 @@ static void emit_tile_atomic(tl_sema *sema, const tl_stmt *stmt, const atomic_op
   close_order(sema, options->order, NULL);
 }
 
+// A name that an atomic with errors did not get to declare: its uses say nothing more.
+static void poison_into(tl_sema *sema, const tl_stmt *stmt) {
+  const tl_option *into = tl_instantiate_option(stmt, "into");
+  if (!into || into->value->kind != TL_EXPR_NAME || tl_strmap_get(&sema->names, into->value->text)) return;
+  tl_sema_define(sema, into->value->text, into->value->loc, TL_ROLE_BODY_LET, TL_SYMBOL_POISON);
+}
+
 void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt) {
   atomic_options options;
-  if (!read_options(sema, stmt, &options)) return;
   const tl_expr *from = stmt->from;
   bool is_region = from->kind == TL_EXPR_NAME || from->kind == TL_EXPR_TRANSPOSE || from->kind == TL_EXPR_INDEX;
-  if (!sema->in_parallel && is_region && tl_sema_has_tile(sema, from))
-    emit_tile_atomic(sema, stmt, &options);
-  else
-    emit_element_atomic(sema, stmt, &options);
+  if (read_options(sema, stmt, &options)) {
+    if (!sema->in_parallel && is_region && tl_sema_has_tile(sema, from))
+      emit_tile_atomic(sema, stmt, &options);
+    else
+      emit_element_atomic(sema, stmt, &options);
+  }
+  poison_into(sema, stmt);
 }
 
 // ---- wait_until

@@ -39,7 +39,7 @@ static void take_dim(dim_search *search, const tl_symbol *symbol, int32_t d, tl_
     tl_diag *diag = tl_diag_report(search->sema->diags, TL_DIAG_SUM_RANGE, loc,
                                    "the index `%.*s` stands for a dim of another size here", TL_STR_ARG(search->name));
     tl_diag_add_note(search->sema->diags, diag, search->loc, "the dim that it stands for first");
-    tl_diag_add_hint(search->sema->diags, diag, "give its range: `%.*s in 0:n`", TL_STR_ARG(search->name));
+    tl_diag_add_hint(search->sema->diags, diag, "give its range, as in `%.*s in 0:16`", TL_STR_ARG(search->name));
   }
 }
 
@@ -76,7 +76,7 @@ static bool range_of(tl_sema *sema, const tl_expr *expr, const tl_reduction_inde
   if (!search.dim) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_SUM_RANGE, index->loc,
                                    "the range of the index `%.*s` is unknown", TL_STR_ARG(index->name));
-    tl_diag_add_hint(sema->diags, diag, "it stands alone in no subscript; write `%.*s in 0:n`",
+    tl_diag_add_hint(sema->diags, diag, "it stands alone in no subscript; give its range, as in `%.*s in 0:16`",
                      TL_STR_ARG(index->name));
   }
   *lower = tl_build_index(&sema->builder, 0);

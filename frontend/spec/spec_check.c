@@ -147,7 +147,7 @@ static bool check_left_side(tl_spec_reader *reader, const tl_expr *target) {
     if (target->subscripts[i].kind == TL_SUBSCRIPT_ELEMENT) continue;
     tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_REFERENCE, target->subscripts[i].loc,
                                    "the left side of a reference has an index here, not a slice");
-    tl_diag_add_hint(reader->diags, diag, "name the index: `i`, or `i in 0:n` to give its range");
+    tl_diag_add_hint(reader->diags, diag, "name the index: `i`, or `i in 0:16` to give its range");
     return false;
   }
   return true;
