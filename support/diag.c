@@ -34,6 +34,14 @@ void tl_diags_init(tl_diags *diags, const tl_sources *sources) {
   diags->max_errors = 50;
 }
 
+void tl_diags_init_like(tl_diags *diags, const tl_diags *settings) {
+  *diags = *settings;
+  diags->list.items = NULL;
+  diags->list.len = diags->list.capacity = 0;
+  diags->num_errors = diags->num_warnings = 0;
+  tl_arena_init(&diags->arena);
+}
+
 void tl_diags_fini(tl_diags *diags) {
   tl_vec_fini(&diags->list);
   tl_arena_fini(&diags->arena);
@@ -121,6 +129,24 @@ tl_diag *tl_diag_report(tl_diags *diags, tl_diag_code code, tl_loc loc, const ch
   tl_vec_push(&diags->list, diag);
   add_origins(diags, diag);
   return diag;
+}
+
+void tl_diags_append(tl_diags *to, const tl_diags *from) {
+  for (size_t i = 0; i < from->list.len; i++) {
+    const tl_diag *diag = from->list.items[i];
+    if (already_reported(to, diag)) continue;
+    if (diag->severity == TL_SEVERITY_ERROR && to->num_errors++ >= to->max_errors) continue;
+    to->num_warnings += diag->severity == TL_SEVERITY_WARNING;
+    tl_diag *copy = TL_NEW(&to->arena, tl_diag);
+    *copy = *diag;
+    copy->text = tl_arena_copy_bytes(&to->arena, diag->text, strlen(diag->text));
+    copy->notes = TL_NEW_ARRAY(&to->arena, tl_diag_note, diag->num_notes + 1);
+    for (size_t n = 0; n < diag->num_notes; n++) {
+      copy->notes[n] = diag->notes[n];
+      copy->notes[n].text = tl_arena_copy_bytes(&to->arena, diag->notes[n].text, strlen(diag->notes[n].text));
+    }
+    tl_vec_push(&to->list, copy);
+  }
 }
 
 void tl_diag_add_note(tl_diags *diags, tl_diag *diag, tl_loc loc, const char *format, ...) {

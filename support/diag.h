@@ -51,7 +51,11 @@ typedef struct tl_diags {
 } tl_diags;
 
 void tl_diags_init(tl_diags *diags, const tl_sources *sources);
+// With the settings of `settings` (warning options, limits, sources), without its diagnostics.
+void tl_diags_init_like(tl_diags *diags, const tl_diags *settings);
 void tl_diags_fini(tl_diags *diags);
+// Adds copies of what `from` holds; what `to` has already is not said twice.
+void tl_diags_append(tl_diags *to, const tl_diags *from);
 // Forgets what was reported; the settings stay.
 void tl_diags_clear(tl_diags *diags);
 

@@ -153,7 +153,7 @@ static double decode_float(tl_dtype dtype, uint64_t bits) {
   return sign * ldexp(1.0 + ldexp((double)mantissa, -mantissa_bits), exponent - bias);
 }
 
-static uint64_t load_bits(tl_dtype dtype, const void *array, uint64_t index) {
+uint64_t tl_dtype_load_bits(tl_dtype dtype, const void *array, uint64_t index) {
   const unsigned char *bytes = array;
   int bits = infos[dtype].bits;
   if (bits == 4) return bytes[index / 2] >> (index % 2 * 4) & 15;
@@ -162,7 +162,7 @@ static uint64_t load_bits(tl_dtype dtype, const void *array, uint64_t index) {
   return value;
 }
 
-static void store_bits(tl_dtype dtype, void *array, uint64_t index, uint64_t value) {
+void tl_dtype_store_bits(tl_dtype dtype, void *array, uint64_t index, uint64_t value) {
   unsigned char *bytes = array;
   int bits = infos[dtype].bits;
   if (bits == 4) {
@@ -179,11 +179,11 @@ double tl_dtype_load_float(tl_dtype dtype, const void *array, uint64_t index) {
     memcpy(&value, (const char *)array + index * 8, 8);
     return value;
   }
-  return decode_float(dtype, load_bits(dtype, array, index));
+  return decode_float(dtype, tl_dtype_load_bits(dtype, array, index));
 }
 
 int64_t tl_dtype_load_int(tl_dtype dtype, const void *array, uint64_t index) {
-  uint64_t value = load_bits(dtype, array, index);
+  uint64_t value = tl_dtype_load_bits(dtype, array, index);
   int unused = 64 - infos[dtype].bits;
   if (infos[dtype].kind == KIND_I) return (int64_t)(value << unused) >> unused;
   return infos[dtype].kind == KIND_B ? value != 0 : (int64_t)value;
@@ -194,11 +194,11 @@ void tl_dtype_store_float(tl_dtype dtype, void *array, uint64_t index, double va
     memcpy((char *)array + index * 8, &value, 8);
     return;
   }
-  store_bits(dtype, array, index, encode_float(dtype, tl_dtype_round(dtype, value)));
+  tl_dtype_store_bits(dtype, array, index, encode_float(dtype, tl_dtype_round(dtype, value)));
 }
 
 void tl_dtype_store_int(tl_dtype dtype, void *array, uint64_t index, int64_t value) {
-  store_bits(dtype, array, index, infos[dtype].kind == KIND_B ? value != 0 : (uint64_t)value);
+  tl_dtype_store_bits(dtype, array, index, infos[dtype].kind == KIND_B ? value != 0 : (uint64_t)value);
 }
 
 uint32_t tl_dp4a(uint32_t a, bool a_is_signed, uint32_t b, bool b_is_signed, uint32_t c) {

@@ -41,6 +41,10 @@ double tl_dtype_round(tl_dtype dtype, double value);
 // Reads or writes element `index` of a packed array as double (floats) or int64 (integers, bool).
 double tl_dtype_load_float(tl_dtype dtype, const void *array, uint64_t index);
 int64_t tl_dtype_load_int(tl_dtype dtype, const void *array, uint64_t index);
+// The bits of element `index` of a packed array, from the lowest bit on. Storing leaves other elements as they are,
+// also where several share a byte.
+uint64_t tl_dtype_load_bits(tl_dtype dtype, const void *array, uint64_t index);
+void tl_dtype_store_bits(tl_dtype dtype, void *array, uint64_t index, uint64_t value);
 // Rounds (floats) or wraps (integers) and stores.
 void tl_dtype_store_float(tl_dtype dtype, void *array, uint64_t index, double value);
 void tl_dtype_store_int(tl_dtype dtype, void *array, uint64_t index, int64_t value);

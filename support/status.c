@@ -83,6 +83,8 @@ const char *tl_status_code_name(tl_status_code code) {
       return "DRIVER";
     case TL_STATUS_CHECK_FAILED:
       return "CHECK_FAILED";
+    case TL_STATUS_OUT_OF_MEMORY:
+      return "OUT_OF_MEMORY";
     case TL_STATUS_INTERNAL:
       return "INTERNAL";
   }

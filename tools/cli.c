@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -55,10 +56,22 @@ static void print_version(const tl_cli *cli) {
   printf("%s %s (manifest ABI %d, LLVM %s)\n", cli->tool, TL_VERSION, TL_MANIFEST_ABI, tl_backend_llvm_version());
 }
 
+static void list_diagnostics(tl_cli *cli) {
+  for (int code = TL_DIAG_NONE + 1; code < TL_DIAG_COUNT; code++) {
+    const char *group = tl_diag_group((tl_diag_code)code);
+    printf("%s  %s%s%s%s\n", tl_diag_code_text((tl_diag_code)code), tl_diag_summary((tl_diag_code)code),
+           *group ? " (-W" : "", group, *group ? ")" : "");
+  }
+  done(cli, TL_EXIT_OK);
+}
+
+// In any case of letters.
 static void explain(tl_cli *cli, const char *text) {
-  tl_diag_code code = tl_diag_code_parse(tl_str_from(text));
+  char upper[8] = "";
+  for (size_t i = 0; text[i] && i + 1 < sizeof upper; i++) upper[i] = (char)toupper((unsigned char)text[i]);
+  tl_diag_code code = strlen(text) < sizeof upper ? tl_diag_code_parse(tl_str_from(upper)) : TL_DIAG_NONE;
   if (code == TL_DIAG_NONE) {
-    tl_cli_usage_error(cli, "unknown diagnostic code '%s'", text);
+    tl_cli_usage_error(cli, "unknown diagnostic code '%s'; --explain without one lists them", text);
     return;
   }
   const char *group = tl_diag_group(code);
@@ -200,7 +213,11 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
       cli->json_diagnostics = tl_cli_one_of(cli, "--diagnostics", argument, formats) == 1;
       return true;
     case TL_OPT_EXPLAIN:
-      explain(cli, argument);
+      if (argument) {
+        explain(cli, argument);
+      } else {
+        cli->explain = true;
+      }
       return true;
     case TL_OPT_REMARKS:
       cli->diags.keep_remarks = true;
@@ -230,6 +247,14 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
 
 void tl_cli_take_input(tl_cli *cli, int argc, char **argv, const char *what) {
   if (cli->is_done) return;
+  if (cli->explain) {
+    if (optind < argc) {
+      explain(cli, argv[optind]);
+    } else {
+      list_diagnostics(cli);
+    }
+    return;
+  }
   if (optind + 1 == argc) {
     cli->input = argv[optind];
   } else if (optind >= argc) {
@@ -354,6 +379,7 @@ static int exit_code_of(tl_status_code code) {
     case TL_STATUS_LIMIT:
     case TL_STATUS_DRIVER:
     case TL_STATUS_CHECK_FAILED:
+    case TL_STATUS_OUT_OF_MEMORY:
       return TL_EXIT_FAILURE;
   }
   return TL_EXIT_FAILURE;
@@ -368,6 +394,17 @@ static int after_flush(const tl_cli *cli, int exit_code) {
   return exit_code == TL_EXIT_OK ? TL_EXIT_FAILURE : exit_code;
 }
 
+// Puts a failure that is no diagnostic behind those of the array, in the same form.
+static void append_failure_json(tl_status status, tl_strbuf *array) {
+  bool is_empty = array->len < 4;  // "[]"
+  array->len -= is_empty ? 2 : 3;  // "]" and what stands around it
+  tl_strbuf_append_c(array, is_empty ? "\n {" : ",\n {");
+  tl_strbuf_appendf(array, "\"file\": null, \"severity\": \"error\", \"code\": \"%s\", \"group\": \"\", \"message\": ",
+                    tl_status_code_name(tl_status_code_of(status)));
+  tl_strbuf_append_json(array, tl_str_from(tl_status_message(status)));
+  tl_strbuf_append_c(array, ", \"notes\": [], \"hints\": []}\n]\n");
+}
+
 int tl_cli_finish(tl_cli *cli, tl_status status) {
   if (cli->is_done) {
     tl_status_free(status);
@@ -377,15 +414,17 @@ int tl_cli_finish(tl_cli *cli, tl_status status) {
   fputs(tl_strbuf_c(&cli->pass_log), stderr);
   tl_strbuf text;
   tl_strbuf_init(&text);
+  tl_status_code code = tl_status_code_of(status);
+  bool is_told = !status || code == TL_STATUS_DIAGNOSTICS || code == TL_STATUS_CHECK_FAILED;
   if (cli->json_diagnostics) {
     tl_diags_print_json(&cli->diags, &text);
+    if (!is_told) append_failure_json(status, &text);
   } else {
     tl_diags_print_text(&cli->diags, &text, cli->color == 1 || (cli->color == 0 && isatty(STDERR_FILENO)));
   }
   fputs(tl_strbuf_c(&text), stderr);
   tl_strbuf_fini(&text);
-  tl_status_code code = tl_status_code_of(status);
-  if (status && code != TL_STATUS_DIAGNOSTICS && code != TL_STATUS_CHECK_FAILED) {
+  if (!is_told && !cli->json_diagnostics) {
     fprintf(stderr, "%s: %s%s\n", cli->tool, code == TL_STATUS_INTERNAL ? "internal error: " : "",
             tl_status_message(status));
   }

@@ -26,7 +26,8 @@ typedef struct tl_cli {
   const char *input;             // the operand
   bool json_diagnostics;
   bool list_passes;
-  int color;  // 0 auto, 1 always, 2 never
+  bool explain;  // --explain without `=`: the code is the operand, or there is none
+  int color;     // 0 auto, 1 always, 2 never
   tl_pass_options passes;
   bool is_done;   // an option such as --help has done all there is to do
   int exit_code;  // when is_done
@@ -59,7 +60,7 @@ enum {
 #define TL_CLI_COMMON_OPTIONS                                                                                     \
   {"kernel", required_argument, NULL, TL_OPT_KERNEL}, {"target", required_argument, NULL, TL_OPT_TARGET},         \
       {"diagnostics", required_argument, NULL, TL_OPT_DIAGNOSTICS},                                               \
-      {"explain", required_argument, NULL, TL_OPT_EXPLAIN}, {"remarks", optional_argument, NULL, TL_OPT_REMARKS}, \
+      {"explain", optional_argument, NULL, TL_OPT_EXPLAIN}, {"remarks", optional_argument, NULL, TL_OPT_REMARKS}, \
       {"color", required_argument, NULL, TL_OPT_COLOR}, {"version", no_argument, NULL, TL_OPT_VERSION},           \
       {"help", no_argument, NULL, TL_OPT_HELP}, {                                                                 \
     "output", required_argument, NULL, 'o'                                                                        \
@@ -83,6 +84,7 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument);
 // "tl-llc: message" and the hint at --help; sets is_done with exit code 2. Returns 2.
 int tl_cli_usage_error(tl_cli *cli, const char *format, ...) TL_PRINTF_LIKE(2, 3);
 // Takes the operand: exactly one of argv[optind...].
+// With --explain it is the code to explain, or nothing: then all are listed.
 void tl_cli_take_input(tl_cli *cli, int argc, char **argv, const char *what);
 // Prints what was collected for cli->input and makes ready for another one, with the same options. Returns the exit
 // code. Frees `status`.

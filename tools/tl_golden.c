@@ -65,6 +65,7 @@ static void parse_options(golden_tool *g, int argc, char **argv) {
         break;
     }
   }
+  if (g->cli.explain) tl_cli_take_input(&g->cli, argc, argv, "");
   if (g->cli.is_done) return;
   const char *verb = optind < argc ? argv[optind++] : "";
   if (strcmp(verb, "check") == 0) {
@@ -221,8 +222,8 @@ static tl_status run_golden(golden_tool *g, const tl_golden *golden, const tl_ta
        *facts_path = file_of(g, golden->name, target->name, "facts");
   tl_status status = make(g, golden, target, &made);
   if (!status) {
-    tl_status missing = tl_file_read(ptx_path, &old_ptx);
-    if (!missing) missing = tl_file_read(facts_path, &old_facts);
+    tl_status missing = tl_file_read(ptx_path, TL_FILE_MAX_TEXT_BYTES, &old_ptx);
+    if (!missing) missing = tl_file_read(facts_path, TL_FILE_MAX_TEXT_BYTES, &old_facts);
     if (g->mode == MODE_UPDATE) {
       tl_status_free(missing);
       status = store(g, label, ptx_path, &made.ptx, tl_strbuf_view(&old_ptx));
@@ -283,14 +284,14 @@ static tl_status run(golden_tool *g) {
   if (g->mode == MODE_UPDATE && ci && *ci) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "update refuses to run where CI is set: goldens change by hand");
   }
-  tl_status status = tl_ptxas_find(g->ptxas_path, &g->ptxas);
+  tl_status status = tl_ptxas_find(g->ptxas_path, 0, &g->ptxas);
   g->has_ptxas = !status;
   if (status && (g->require_ptxas || g->ptxas_path)) return status;
   tl_status_free(status);
   tl_strbuf text;
   tl_strbuf_init(&text);
   tl_goldens goldens = {0};
-  status = tl_file_read(g->list_path, &text);
+  status = tl_file_read(g->list_path, TL_FILE_MAX_TEXT_BYTES, &text);
   if (!status) status = tl_goldens_parse(g->list_path, tl_strbuf_view(&text), &goldens);
   if (!status) status = check_names(g, &goldens);
   for (size_t i = 0; !status && i < goldens.len; i++) {

@@ -52,7 +52,7 @@ typedef struct llc {
   emit_kind emit;
   int ptx_version, opt_level;
   const char *ptxas_path;
-  double ptxas_timeout_s;
+  double ptxas_timeout_s;  // 0: the default
 } llc;
 
 static void parse_emit(llc *l, const char *text) {
@@ -129,8 +129,7 @@ static bool has_manifest_file(const char *output) {
 
 static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
   tl_ptxas ptxas;
-  TL_TRY(tl_ptxas_find(l->ptxas_path, &ptxas));
-  ptxas.timeout_s = l->ptxas_timeout_s;
+  TL_TRY(tl_ptxas_find(l->ptxas_path, l->ptxas_timeout_s, &ptxas));
   tl_strbuf ptx, json;
   tl_strbuf_init(&ptx);
   tl_strbuf_init(&json);
@@ -226,7 +225,7 @@ static tl_status run(llc *l, tl_strbuf *out) {
 }
 
 int main(int argc, char **argv) {
-  llc l = {.emit = EMIT_PTX, .opt_level = 3, .ptxas_timeout_s = 120};
+  llc l = {.emit = EMIT_PTX, .opt_level = 3};
   tl_cli_init(&l.cli, "tl-llc", usage);
   parse_options(&l, argc, argv);
   tl_strbuf out;

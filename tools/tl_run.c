@@ -3,10 +3,14 @@
 #include "tools/tl_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "harness/data/memory.h"
+#include "tools/watchdog.h"
 
 static const char usage[] =
     "Usage: tl-run [options] SPEC.yaml | KERNEL.ptx\n"
@@ -26,8 +30,9 @@ static const char usage[] =
     "  --sanitize=CHECKS      checks of the emulator, with commas: all (default with --check), none (default "
     "without),\n"
     "                         race, bounds, init, align, proxy, blocks, async\n"
-    "  --findings=FILE        what the checks found as JSON; - is standard output\n"
-    "  --timeout=S            watchdog of one emulated launch in seconds (default 60)\n"
+    "  --findings=FILE        what the checks found as JSON; - is standard output, which then holds nothing else\n"
+    "  --timeout=S            of each compile, inputs, reference and emulated launch, in seconds (default 60)\n"
+    "  --max-memory=SIZE      of a run, such as 8G (default: three quarters of the machine's)\n"
     "  --bench                time every case of the bench section on the GPU\n"
     "  --tune                 try the configurations of the tune section: compile, check, and time them on a GPU\n"
     "  --budget=N             with --tune: try at most N (default: the spec's budget, else all)\n"
@@ -48,6 +53,7 @@ enum {
   OPT_THREADS,
   OPT_RESIDENT,
   OPT_TIMEOUT,
+  OPT_MAX_MEMORY,
   OPT_SANITIZE,
   OPT_FINDINGS,
   OPT_DUMP_DIR
@@ -116,6 +122,10 @@ static void parse_option(tl_run_tool *t, int option) {
     case OPT_TIMEOUT:
       tl_cli_seconds(&t->cli, "--timeout", optarg, &t->emu.timeout_s);
       break;
+    case OPT_MAX_MEMORY:
+      if (!tl_memory_parse(optarg, &t->max_memory))
+        tl_cli_usage_error(&t->cli, "--max-memory takes a size such as 8G or 512M, not '%s'", optarg);
+      break;
     case OPT_SANITIZE:
       parse_checks(t, optarg);
       break;
@@ -146,6 +156,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           {"threads", required_argument, NULL, OPT_THREADS},
                                           {"resident", required_argument, NULL, OPT_RESIDENT},
                                           {"timeout", required_argument, NULL, OPT_TIMEOUT},
+                                          {"max-memory", required_argument, NULL, OPT_MAX_MEMORY},
                                           {"sanitize", required_argument, NULL, OPT_SANITIZE},
                                           {"findings", required_argument, NULL, OPT_FINDINGS},
                                           {"dump-dir", required_argument, NULL, OPT_DUMP_DIR},
@@ -159,7 +170,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
     }
   }
   if (!t->cli.is_done && !t->check && t->both_landings) tl_cli_usage_error(&t->cli, "--landing=both goes with --check");
-  if (t->check && optind + 1 < argc) {
+  if (t->check && !t->cli.explain && optind + 1 < argc) {
     t->cli.input = argv[optind];
     t->more_inputs = argv + optind + 1;
     t->num_more_inputs = argc - optind - 1;
@@ -175,6 +186,15 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   t->emu.seed = (uint32_t)t->seed;
   if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted ? TL_EMU_CHECK_ALL : 0;
   t->emu.findings = &t->findings;
+}
+
+void tl_run_tool_step(void *tool, const char *what) {
+  const tl_run_tool *t = tool;
+  if (what) {
+    tl_watchdog_start(t->cli.tool, what, t->emu.timeout_s);
+  } else {
+    tl_watchdog_stop();
+  }
 }
 
 static void print_line(void *user, const char *line) {
@@ -200,24 +220,54 @@ static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
                               .dump_dir = t->dump_dir,
                               .inputs = t->inputs.items,
                               .num_inputs = (uint32_t)t->inputs.len,
-                              .print = print_line};
+                              .max_memory = t->max_memory,
+                              .step = tl_run_tool_step,
+                              .print = print_line,
+                              .user = t};
   tl_check_summary summary;
   tl_compiled compiled;
   tl_status status = tl_check_run(kernel, &options, &t->cli.sources, &t->cli.diags, &summary, &compiled);
   tl_status_code code = tl_status_code_of(status);
-  if (code == TL_STATUS_OK || code == TL_STATUS_CHECK_FAILED) {
+  if (summary.num_cases > 0) {
     printf("%.*s: %u of %u cases passed on %s\n", TL_STR_ARG(kernel->name), summary.num_cases - summary.num_failed,
            summary.num_cases, describe_device(t));
   }
   if (code == TL_STATUS_INTERNAL) tl_cli_report_internal(&t->cli, &compiled);
   tl_compiled_fini(&compiled);
-  return status;
+  if (summary.num_cases == 0 || code == TL_STATUS_OK || code == TL_STATUS_DIAGNOSTICS || code == TL_STATUS_INTERNAL)
+    return status;
+  // The report has said it.
+  tl_status_free(status);
+  return tl_status_make(TL_STATUS_CHECK_FAILED, "%u of %u cases failed", summary.num_failed, summary.num_cases);
 }
 
 // A check has printed what went wrong in its cases; a single launch has not.
 static tl_status told(const tl_run_tool *t, tl_status status) {
   if (tl_status_code_of(status) == TL_STATUS_CHECK_FAILED)
     fprintf(stderr, "%s: %s\n", t->cli.tool, tl_status_message(status));
+  return status;
+}
+
+// What a kernel has done to the context no later one can be run in.
+static bool is_lost(const tl_run_tool *t, tl_status status) {
+  return tl_status_code_of(status) == TL_STATUS_CHECK_FAILED && t->device && tl_run_device_is_lost(t->device);
+}
+
+// Every kernel of the file that has a check section, until a bug or a lost device ends it.
+static tl_status check_kernels(tl_run_tool *t, const tl_spec *spec) {
+  uint32_t checked = 0;
+  tl_status status = TL_OK;
+  for (uint32_t i = 0; i < spec->num_kernels && tl_status_code_of(status) != TL_STATUS_INTERNAL && !is_lost(t, status);
+       i++) {
+    if (!spec->kernels[i].check.present) continue;
+    tl_status failed = run_check(t, &spec->kernels[i]);
+    if (failed) {
+      tl_status_free(status);
+      status = failed;
+    }
+    checked++;
+  }
+  if (!checked) return tl_status_make(TL_STATUS_NOT_FOUND, "%s has no check section", t->cli.input);
   return status;
 }
 
@@ -228,19 +278,7 @@ static tl_status run_spec(tl_run_tool *t) {
   if (!status) status = tl_cli_bindings(&t->cli);
   if (!status) status = tl_run_tool_inputs(t);
   if (!status && t->check && !t->cli.kernel_name) {
-    // Every kernel of the file that has a check section.
-    uint32_t checked = 0;
-    for (uint32_t i = 0; i < spec->num_kernels && (!status || tl_status_code_of(status) == TL_STATUS_CHECK_FAILED);
-         i++) {
-      if (!spec->kernels[i].check.present) continue;
-      tl_status failed = run_check(t, &spec->kernels[i]);
-      if (failed) {
-        tl_status_free(status);
-        status = failed;
-      }
-      checked++;
-    }
-    if (!status && !checked) status = tl_status_make(TL_STATUS_NOT_FOUND, "%s has no check section", t->cli.input);
+    status = check_kernels(t, spec);
   } else if (!status) {
     status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
     if (!status) status = t->check ? run_check(t, kernel) : told(t, tl_run_tool_spec(t, kernel));
@@ -253,11 +291,6 @@ static void set_directory(tl_run_tool *t) {
   const char *slash = strrchr(t->cli.input, '/');
   free(t->directory);
   t->directory = slash ? strndup(t->cli.input, (size_t)(slash - t->cli.input) + 1) : NULL;
-}
-
-// What a kernel has done to the context no later one can be run in.
-static bool is_lost(const tl_run_tool *t, tl_status status) {
-  return tl_status_code_of(status) == TL_STATUS_CHECK_FAILED && t->device && tl_run_device_is_lost(t->device);
 }
 
 // Checks each spec of the command line on one device. The status is the last spec's; codes of the others are kept.
@@ -303,9 +336,17 @@ static tl_status run(tl_run_tool *t) {
   return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_specs(t);
 }
 
+// Everything that is printed goes to standard error, so that the findings are alone on standard output.
+static tl_status set_findings_apart(tl_run_tool *t) {
+  fflush(stdout);
+  t->findings_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (t->findings_fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    return tl_status_make(TL_STATUS_IO, "cannot write to standard output: %s", strerror(errno));
+  return TL_OK;
+}
+
 static tl_status write_findings(const tl_run_tool *t) {
-  bool to_stdout = !strcmp(t->findings_path, "-");
-  FILE *file = to_stdout ? stdout : fopen(t->findings_path, "w");
+  FILE *file = t->findings_fd >= 0 ? fdopen(t->findings_fd, "w") : fopen(t->findings_path, "w");
   if (!file) return tl_status_make(TL_STATUS_IO, "cannot write '%s': %s", t->findings_path, strerror(errno));
   tl_strbuf text;
   tl_strbuf_init(&text);
@@ -313,16 +354,18 @@ static tl_status write_findings(const tl_run_tool *t) {
   fputs(tl_strbuf_c(&text), file);
   tl_strbuf_fini(&text);
   bool failed = ferror(file);
-  failed |= to_stdout ? fflush(file) : fclose(file);
+  failed |= fclose(file) != 0;
   return failed ? tl_status_make(TL_STATUS_IO, "cannot write '%s'", t->findings_path) : TL_OK;
 }
 
 int main(int argc, char **argv) {
-  tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}};
+  tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}, .max_memory = tl_memory_default_limit(), .findings_fd = -1};
   tl_cli_init(&t.cli, "tl-run", usage);
   parse_options(&t, argc, argv);
   if (!t.cli.is_done) set_directory(&t);
-  tl_status status = t.cli.is_done ? TL_OK : run(&t);
+  tl_status status = TL_OK;
+  if (!t.cli.is_done && t.findings_path && !strcmp(t.findings_path, "-")) status = set_findings_apart(&t);
+  if (!t.cli.is_done && !status) status = run(&t);
   if (!t.cli.is_done && t.findings_path) status = tl_status_join(status, write_findings(&t));
   int code = tl_cli_finish(&t.cli, status);
   if (t.exit_code > code) code = t.exit_code;

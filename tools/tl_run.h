@@ -36,7 +36,9 @@ typedef struct tl_run_tool {
   tl_run_kind device_kind;
   tl_emu_options emu;
   bool has_checks;            // --sanitize was given
+  uint64_t max_memory;        // bytes
   const char *findings_path;  // of --findings
+  int findings_fd;            // with --findings=-: standard output, whose place standard error has taken; else -1
   tl_emu_findings findings;   // of all launches
   uint64_t seed;
   TL_VEC(uint32_t) cases;
@@ -96,6 +98,8 @@ void tl_run_tune_check_options(tl_run_tool *t);
 // Tunes the kernels of the spec.
 TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
 
+// What the run does next, under the limit of --timeout; NULL: nothing that it limits. Takes a tl_run_tool.
+void tl_run_tool_step(void *tool, const char *what);
 // Parses the --in options.
 TL_MUST_USE tl_status tl_run_tool_inputs(tl_run_tool *t);
 // One launch of a spec's kernel, or of a PTX file.

@@ -191,7 +191,7 @@ static tl_status read_compared(const tl_run_tool *t, tl_bench_report *out) {
   if (!t->bench.compare_path) return TL_OK;
   tl_strbuf text;
   tl_strbuf_init(&text);
-  tl_status status = tl_file_read(t->bench.compare_path, &text);
+  tl_status status = tl_file_read(t->bench.compare_path, TL_FILE_MAX_TEXT_BYTES, &text);
   if (!status) {
     status = tl_status_annotate(tl_bench_read_json(tl_strbuf_view(&text), out), "%s", t->bench.compare_path);
   }

@@ -64,10 +64,8 @@ static void print_output(const tl_run_arg *arg) {
   printf("%s: %s", arg->name, described);
   double least = INFINITY, most = -INFINITY, sum = 0;
   uint64_t nans = 0;
-  bool is_float = tl_dtype_is_float(arg->array.dtype);
   for (uint64_t i = 0; i < arg->array.count; i++) {
-    double value = is_float ? tl_dtype_load_float(arg->array.dtype, arg->array.data, i)
-                            : (double)tl_dtype_load_int(arg->array.dtype, arg->array.data, i);
+    double value = tl_array_number(&arg->array, i);
     if (isnan(value)) {
       nans++;
       continue;
@@ -95,7 +93,9 @@ static tl_status write_outputs(const tl_run_tool *t, const tl_run_args *args) {
 static tl_status launch(tl_run_tool *t, tl_run_kernel *kernel, const tl_input_request *inputs, tl_run_args *args,
                         const tl_mbinding *dynamics, size_t num_dynamics) {
   TL_TRY(check_names(t, args));
+  tl_run_tool_step(t, "making the inputs");
   TL_TRY(tl_check_make_inputs(inputs, &t->cli.diags, args));
+  tl_run_tool_step(t, NULL);
   TL_TRY(tl_run_launch(t->device, kernel, args, dynamics, num_dynamics));
   return write_outputs(t, args);
 }
@@ -119,7 +119,7 @@ static tl_status read_input(const tl_run_tool *t, const char *name, tl_array *ou
   *out = (tl_array){0};
   for (size_t i = 0; i < t->in.len; i++) {
     if (!tl_str_is(t->in.items[i].name, name) || !tl_str_ends_with(tl_str_from(t->in.items[i].rest), ".npy")) continue;
-    return tl_npy_read(t->in.items[i].rest, out);
+    return tl_npy_read(t->in.items[i].rest, t->max_memory, out);
   }
   return TL_OK;
 }
@@ -229,10 +229,13 @@ tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel) {
                              .kernel_name = kernel->name,
                              .seed = t->seed,
                              .ints_by_default = true};
+  tl_run_tool_step(t, "the compile");
   tl_status status = tl_compile(&request, &t->cli.sources, &t->cli.diags, &compiled);
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&t->cli, &compiled);
   if (!status) status = tl_run_kernel_load(t->device, &compiled, &loaded);
   tl_compiled_fini(&compiled);
+  tl_run_tool_step(t, NULL);
+  if (!status) status = tl_run_check_memory(kernel, &env, t->device, false, t->max_memory, &t->cli.diags);
   if (!status) status = tl_run_args_from_spec(kernel, &env, &t->cli.diags, &args);
   if (!status) status = launch(t, loaded, &inputs, &args, dynamics, num_dynamics);
   tl_run_args_fini(&args);
@@ -293,7 +296,7 @@ tl_status tl_run_tool_ptx(tl_run_tool *t) {
   shape_source shapes = {0};
   tl_status status = tl_cli_bindings(&t->cli);
   if (!status) status = tl_run_tool_inputs(t);
-  if (!status) status = tl_file_read(t->cli.input, &ptx);
+  if (!status) status = tl_file_read(t->cli.input, TL_FILE_MAX_TEXT_BYTES, &ptx);
   if (!status) status = tl_run_kernel_load_ptx(t->device, tl_strbuf_view(&ptx), t->cli.kernel_name, &kernel);
   if (!status) status = run_ptx(t, kernel, &shapes);
   tl_run_kernel_destroy(kernel);

@@ -92,14 +92,6 @@ void tl_tune_report_fini(tl_tune_report *report) {
 
 // ---- one attempt at a configuration, with diagnostics of its own
 
-static void begin_diags(const tuner *t, tl_diags *diags) {
-  tl_diags_init(diags, t->diags->sources);
-  diags->warnings_as_errors = t->diags->warnings_as_errors;
-  memcpy(diags->disabled, t->diags->disabled, sizeof(diags->disabled));
-  memcpy(diags->as_error, t->diags->as_error, sizeof(diags->as_error));
-  memcpy(diags->no_error, t->diags->no_error, sizeof(diags->no_error));
-}
-
 static void set_why(tl_tune_row *row, const char *text) {
   free(row->why);
   row->why = strdup(text);
@@ -170,7 +162,7 @@ static tl_status run_check_case(tuner *t, tl_bindings bindings, uint32_t number,
                               .user = row};
   tl_check_summary summary;
   tl_diags diags;
-  begin_diags(t, &diags);
+  tl_diags_init_like(&diags, t->diags);
   tl_compiled_fini(t->compiled);
   tl_status status = tl_check_run(t->kernel, &options, t->sources, &diags, &summary, t->compiled);
   if (!status) {
@@ -211,7 +203,7 @@ static tl_status compile_row(tuner *t, tl_bindings bindings, tl_tune_row *row) {
   tl_check_case_bindings(&t->arena, t->kernel, bindings, t->one_case, &compile, &all);
   request.bindings = compile;
   request.target = t->options->target ? t->options->target : tl_run_device_target(t->options->device);
-  begin_diags(t, &diags);
+  tl_diags_init_like(&diags, t->diags);
   tl_compiled_fini(t->compiled);
   tl_status status = tl_compile(&request, t->sources, &diags, t->compiled);
   status = conclude(t, status, &diags, row);
@@ -238,7 +230,7 @@ static tl_status time_row(tuner *t, tl_bindings bindings, uint32_t bursts, uint3
   options.plan.sustained_rounds = sustained;
   tl_bench_report report = {.machine = t->report->machine};
   tl_diags diags;
-  begin_diags(t, &diags);
+  tl_diags_init_like(&diags, t->diags);
   tl_compiled_fini(t->compiled);
   tl_status status = tl_bench_run(t->kernel, &options, t->sources, &diags, &report, t->compiled);
   if (!status) {
@@ -291,7 +283,7 @@ static bool is_same(const tl_env *a, const tl_env *b) {
 static bool env_of(const tuner *t, tl_arena *arena, tl_bindings bindings, tl_env *out) {
   tl_bindings compile, all;
   tl_diags diags;
-  begin_diags(t, &diags);
+  tl_diags_init_like(&diags, t->diags);
   tl_check_case_bindings(arena, t->kernel, bindings, t->one_case, &compile, &all);
   bool ok = tl_env_create(arena, t->kernel, all, true, &diags, out);
   tl_diags_fini(&diags);
@@ -299,18 +291,12 @@ static bool env_of(const tuner *t, tl_arena *arena, tl_bindings bindings, tl_env
 }
 
 // Whether all of `where` holds; false with `*out_failed` when one of them cannot be evaluated (reported).
-static bool meets_where(const tuner *t, const tl_env *env, bool *out_failed) {
+static bool meets_where(const tuner *t, tl_arena *arena, const tl_env *env, bool *out_failed) {
   const tl_tune *tune = &t->kernel->tune;
   for (uint32_t i = 0; i < tune->num_where; i++) {
-    tl_const value;
     bool truth = false;
-    if (!tl_env_eval(env, tune->where[i], t->diags, &value)) {
-      *out_failed = true;
-    } else if (!tl_const_truth(&value, &truth)) {
-      tl_diag_report(t->diags, TL_DIAG_TUNE, tune->where[i]->loc, "`where` takes conditions");
-      *out_failed = true;
-    }
-    if (!truth) return false;
+    if (!tl_check_where(arena, env, tune->where[i], t->diags, &truth)) *out_failed = true;
+    if (*out_failed || !truth) return false;
   }
   return true;
 }
@@ -324,7 +310,7 @@ static tl_status list_configurations(tuner *t, index_list *out) {
   for (uint64_t i = 0; !failed && i < t->space.size; i++) {
     tl_arena_marker mark = tl_arena_mark(&scratch);
     bool ok = env_of(t, &scratch, tl_tune_space_bindings(&t->space, &scratch, t->options->bindings, i), &env);
-    if (ok && !meets_where(t, &env, &failed)) {
+    if (ok && !meets_where(t, &scratch, &env, &failed)) {
       t->result->num_excluded++;
     } else if (!(ok && has_written && is_same(&env, &written))) {
       tl_vec_push(out, i);

@@ -15,7 +15,7 @@ typedef struct checker {
   const tl_kernel_spec *kernel;
   const tl_check_options *options;
   const tl_sources *sources;
-  tl_diags *diags;
+  tl_diags *diags;  // of the case
   tl_check_summary *summary;
   tl_compiled *compiled;
   tl_arena arena;
@@ -33,6 +33,16 @@ static double now(void) {
 static void say(const checker *c, tl_strbuf *line) {
   if (c->options->print) c->options->print(c->options->user, tl_strbuf_c(line));
   tl_strbuf_clear(line);
+}
+
+// The next step of a case; NULL: none that this limits.
+static void step(const checker *c, const char *what, uint32_t number) {
+  if (!c->options->step) return;
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  if (what) tl_strbuf_appendf(&text, "%s of case %u of '%.*s'", what, number, TL_STR_ARG(c->kernel->name));
+  c->options->step(c->options->user, what ? tl_strbuf_c(&text) : NULL);
+  tl_strbuf_fini(&text);
 }
 
 static void print_bindings(tl_bindings bindings, tl_strbuf *out) {
@@ -131,8 +141,8 @@ static void dump_case(const checker *c, uint32_t number, const tl_run_args *args
     const tl_reference_buffer *buffer = arg->access ? tl_reference_find(reference, tl_str_from(arg->name)) : NULL;
     tl_array wanted;
     if (!buffer) continue;
-    tl_status status =
-        tl_array_init(&wanted, buffer->is_float ? TL_DTYPE_F64 : TL_DTYPE_I64, buffer->rank, buffer->dims);
+    tl_dtype dtype = buffer->is_float ? TL_DTYPE_F64 : arg->array.dtype == TL_DTYPE_U64 ? TL_DTYPE_U64 : TL_DTYPE_I64;
+    tl_status status = tl_array_init(&wanted, dtype, buffer->rank, buffer->dims);
     if (!status) {
       tl_reference_get(buffer, &wanted);
       dump(c, number, "reference", arg->name, &wanted);
@@ -185,7 +195,9 @@ static tl_status run_and_compare(checker *c, case_run *run, const char *label, b
   tl_mbinding *dynamics;
   size_t num_dynamics;
   tl_check_dynamics(&c->arena, &run->env, &dynamics, &num_dynamics);
+  step(c, NULL, 0);
   TL_TRY(tl_run_launch(c->options->device, c->loaded, &run->args, dynamics, num_dynamics));
+  step(c, "the comparison", run->number);
   TL_TRY(compare_outputs(c, run->one_case, &run->env, &run->args, &run->reference, label, out_failed));
   if (*out_failed && c->options->dump_dir) dump_case(c, run->number, &run->args, &run->reference);
   return TL_OK;
@@ -199,10 +211,10 @@ static tl_status copy_args(const tl_run_args *from, tl_run_args *to) {
   return TL_OK;
 }
 
-// Whether an access is in bounds depends on the case's params: says which case the new warnings are about.
-static void name_case(const checker *c, const tl_case *one_case, size_t num_before) {
+// Whether an access is in bounds depends on the case's params: says which case the warnings are about.
+static void name_case(const checker *c, const tl_case *one_case) {
   if (!one_case || !one_case->num_overrides) return;
-  for (size_t i = num_before; i < c->diags->list.len; i++) {
+  for (size_t i = 0; i < c->diags->list.len; i++) {
     tl_diag *diag = c->diags->list.items[i];
     if (!strcmp(tl_diag_group(diag->code), "bounds"))
       tl_diag_add_note(c->diags, diag, one_case->loc, "with the params of this case");
@@ -213,9 +225,11 @@ static tl_status prepare(checker *c, case_run *run) {
   if (!tl_env_create(&c->arena, c->kernel, run->all_bindings, true, c->diags, &run->env)) {
     return tl_status_make(TL_STATUS_DIAGNOSTICS, "the case has errors");
   }
-  size_t num_before = c->diags->list.len;
+  step(c, "the compile", run->number);
   TL_TRY(compile_case(c, run->compile_bindings));
-  name_case(c, run->one_case, num_before);
+  name_case(c, run->one_case);
+  step(c, "making the inputs", run->number);
+  TL_TRY(tl_run_check_memory(c->kernel, &run->env, c->options->device, true, c->options->max_memory, c->diags));
   TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &run->args));
   tl_input_request inputs = {.kernel = c->kernel,
                              .one_case = run->one_case,
@@ -228,6 +242,8 @@ static tl_status prepare(checker *c, case_run *run) {
   TL_TRY(tl_check_make_inputs(&inputs, c->diags, &run->args));
   for (uint32_t i = 0; i < run->args.len; i++) TL_TRY(tl_run_arg_share_elements(&run->args.items[i]));
   tl_reference_init(&run->reference, c->kernel, &run->env, c->diags);
+  run->reference.max_bytes = c->options->max_memory;
+  step(c, "the reference", run->number);
   TL_TRY(tl_check_derive_inputs(&run->reference, &run->args));
   return tl_reference_run(&run->reference, c->kernel->check.reference, c->kernel->check.num_reference);
 }
@@ -249,11 +265,34 @@ static tl_status run_case(checker *c, case_run *run, bool *out_failed) {
 }
 
 // Failures that say something about the case; others end the whole check.
-static bool is_case_failure(tl_status status) {
-  tl_status_code code = tl_status_code_of(status);
+static bool is_case_failure(tl_status_code code) {
   return code == TL_STATUS_CHECK_FAILED || code == TL_STATUS_DRIVER || code == TL_STATUS_INVALID_ARGUMENT;
 }
 
+// What keeps a case from running, but not those behind it.
+static bool is_case_obstacle(tl_status_code code) {
+  return code == TL_STATUS_DIAGNOSTICS || code == TL_STATUS_LIMIT || code == TL_STATUS_UNSUPPORTED ||
+         code == TL_STATUS_NOT_FOUND || code == TL_STATUS_IO || code == TL_STATUS_OUT_OF_MEMORY;
+}
+
+static void print_outcome(const checker *c, tl_status status, bool failed, double seconds) {
+  tl_status_code code = tl_status_code_of(status);
+  tl_strbuf line;
+  tl_strbuf_init(&line);
+  if (code == TL_STATUS_DIAGNOSTICS) {
+    tl_strbuf_append_c(&line, "  FAILED: it has errors");
+  } else if (is_case_failure(code) || is_case_obstacle(code)) {
+    tl_strbuf_appendf(&line, "  FAILED: %s", tl_status_message(status));
+  } else if (status) {
+    tl_strbuf_append_c(&line, "  stopped");
+  } else {
+    tl_strbuf_appendf(&line, "  %s (%.2f s)", failed ? "FAILED" : "passed", seconds);
+  }
+  say(c, &line);
+  tl_strbuf_fini(&line);
+}
+
+// The status is that of a case that could not be run.
 static tl_status check_case(checker *c, uint32_t number, const tl_case *one_case, uint32_t total) {
   case_run run = {.number = number, .one_case = one_case};
   double start = now();
@@ -265,21 +304,16 @@ static tl_status check_case(checker *c, uint32_t number, const tl_case *one_case
   tl_strbuf_appendf(&line, "case %u of %u ", number, total);
   print_bindings(run.all_bindings, &line);
   say(c, &line);
-  tl_status status = run_case(c, &run, &failed);
-  if (status && is_case_failure(status)) {
-    failed = true;
-    tl_strbuf_appendf(&line, "  FAILED: %s", tl_status_message(status));
-    tl_status_free(status);
-    status = TL_OK;
-  } else if (!status) {
-    tl_strbuf_appendf(&line, "  %s (%.2f s)", failed ? "FAILED" : "passed", now() - start);
-  } else {
-    tl_strbuf_append_c(&line, "  stopped");
-  }
-  say(c, &line);
   tl_strbuf_fini(&line);
+  tl_status status = run_case(c, &run, &failed);
+  step(c, NULL, 0);
+  print_outcome(c, status, failed, now() - start);
   c->summary->num_cases++;
   c->summary->num_failed += failed || status;
+  if (is_case_failure(tl_status_code_of(status))) {
+    tl_status_free(status);
+    status = TL_OK;
+  }
   tl_reference_fini(&run.reference);
   tl_run_args_fini(&run.args);
   return status;
@@ -296,24 +330,30 @@ tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *opt
                        tl_diags *diags, tl_check_summary *out, tl_compiled *out_compiled) {
   *out = (tl_check_summary){0};
   *out_compiled = (tl_compiled){0};
-  checker c = {.kernel = kernel,
-               .options = options,
-               .sources = sources,
-               .diags = diags,
-               .summary = out,
-               .compiled = out_compiled};
+  checker c = {.kernel = kernel, .options = options, .sources = sources, .summary = out, .compiled = out_compiled};
   if (!kernel->check.present) {
     return tl_status_make(TL_STATUS_NOT_FOUND, "'%.*s' has no check section", TL_STR_ARG(kernel->name));
   }
-  tl_check_coverage(kernel, diags);
-  if (tl_diags_has_errors(diags)) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the check section has errors");
+  tl_diags own;
+  tl_diags_init_like(&own, diags);
+  tl_check_coverage(kernel, &own);
+  bool has_errors = tl_diags_has_errors(&own);
+  tl_diags_append(diags, &own);
+  tl_diags_fini(&own);
+  if (has_errors) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the check section has errors");
   tl_arena_init(&c.arena);
   // Without cases the params as they stand are the one case.
   uint32_t total = kernel->check.num_cases > 0 ? kernel->check.num_cases : 1;
   tl_status status = TL_OK;
-  for (uint32_t i = 0; !status && i < total; i++) {
+  for (uint32_t i = 0; (!status || is_case_obstacle(tl_status_code_of(status))) && i < total; i++) {
     if (!is_wanted(options, i + 1)) continue;
-    status = check_case(&c, i + 1, kernel->check.num_cases > 0 ? &kernel->check.cases[i] : NULL, total);
+    // Errors of one case are none of the next.
+    tl_diags_init_like(&own, diags);
+    c.diags = &own;
+    tl_status one = check_case(&c, i + 1, kernel->check.num_cases > 0 ? &kernel->check.cases[i] : NULL, total);
+    status = is_case_obstacle(tl_status_code_of(one)) ? tl_status_join(status, one) : tl_status_join(one, status);
+    tl_diags_append(diags, &own);
+    tl_diags_fini(&own);
   }
   if (!status && out->num_cases == 0)
     status = tl_status_make(TL_STATUS_NOT_FOUND, "there is no such case: the spec has %u", total);

@@ -22,6 +22,10 @@ typedef struct tl_check_options {
   const tl_named_expr *inputs;
   uint32_t num_inputs;
   tl_compile_hook scheduled;
+  uint64_t max_memory;  // bytes of a case; 0: no limit
+  // Called before each step of a case (compile, inputs, reference, comparison), as "the compile of case 2", and with
+  // NULL after it: what limits their time. A launch has its own limit. NULL: nobody asks.
+  void (*step)(void *user, const char *what);
   // Called with each line of the report as it is known.
   void (*print)(void *user, const char *line);
   void *user;
@@ -31,7 +35,9 @@ typedef struct tl_check_summary {
   uint32_t num_cases, num_failed;
 } tl_check_summary;
 
-// CHECK_FAILED when a case failed; DIAGNOSTICS when the spec or its check section has errors (in `diags`). After
+// Runs every wanted case, also after one that failed, does not compile or is over a limit; only a bug or a lost device
+// ends the check. CHECK_FAILED when a case failed; DIAGNOSTICS when the spec, its check section or a case has errors
+// (in `diags`), or what else kept the first such case from running. After
 // INTERNAL `out_compiled` holds the module where it failed, for the report; fini it in any case.
 TL_MUST_USE tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *options,
                                    const tl_sources *sources, tl_diags *diags, tl_check_summary *out,
@@ -80,6 +86,10 @@ void tl_check_case_bindings(tl_arena *arena, const tl_kernel_spec *kernel, tl_bi
 // Evaluates `derive` of the reference's kernel: adds `args` and views to the reference and assigns, rounded to their
 // dtypes, the arguments that `derive` computes. DIAGNOSTICS when it is wrong.
 TL_MUST_USE tl_status tl_check_derive_inputs(tl_reference *reference, tl_run_args *args);
+
+// Evaluates a condition of `where` in a tune section, which may name `threads`, `persistent` and `fast_math` too; where
+// one that it names is auto, it holds. False after a report.
+bool tl_check_where(tl_arena *arena, const tl_env *env, const tl_expr *condition, tl_diags *diags, bool *out_truth);
 
 // The dynamic params of `env` that have values.
 void tl_check_dynamics(tl_arena *arena, const tl_env *env, tl_mbinding **out, size_t *out_len);

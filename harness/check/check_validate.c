@@ -144,8 +144,42 @@ static void check_number(const validation *v, const tl_expr *expr) {
   tl_diag_report(v->diags, TL_DIAG_CHECK_VALUE, expr->loc, "flops and bytes are numbers");
 }
 
+static bool names(const tl_expr *expr, tl_str name) {
+  if (!expr) return false;
+  if (expr->kind == TL_EXPR_NAME && tl_str_equal(expr->text, name)) return true;
+  for (uint32_t i = 0; i < expr->num_operands; i++)
+    if (names(expr->operands[i], name)) return true;
+  return false;
+}
+
+bool tl_check_where(tl_arena *arena, const tl_env *env, const tl_expr *condition, tl_diags *diags, bool *out_truth) {
+  const struct {
+    const char *name;
+    bool is_auto;
+    tl_const value;
+  } keys[] = {{"threads", env->threads == 0, tl_const_int(env->threads)},
+              {"persistent", env->persistent == TL_SWITCH_AUTO, tl_const_bool(env->persistent == TL_SWITCH_ON)},
+              {"fast_math", false, tl_const_bool(env->fast_math)}};
+  enum { NUM_KEYS = sizeof keys / sizeof keys[0] };
+  tl_env extended = *env;
+  extended.entries = TL_NEW_ARRAY(arena, tl_env_entry, env->len + NUM_KEYS);
+  if (env->len) memcpy(extended.entries, env->entries, env->len * sizeof *env->entries);
+  *out_truth = true;
+  for (size_t i = 0; i < NUM_KEYS; i++) {
+    tl_str name = tl_str_from(keys[i].name);
+    if (tl_env_find(env, name)) continue;  // a param of that name
+    if (keys[i].is_auto && names(condition, name)) return true;
+    extended.entries[extended.len++] = (tl_env_entry){.name = name, .value = keys[i].value};
+  }
+  tl_const value;
+  if (!tl_env_eval(&extended, condition, diags, &value)) return false;
+  if (tl_const_truth(&value, out_truth)) return true;
+  tl_diag_report(diags, TL_DIAG_TUNE, condition->loc, "`where` takes conditions");
+  return false;
+}
+
 // The values, conditions and budget of `tune`, with the params as they stand.
-static void check_tune(const validation *v) {
+static void check_tune(tl_arena *arena, const validation *v) {
   const tl_tune *tune = &v->kernel->tune;
   tl_const value;
   bool truth;
@@ -155,9 +189,7 @@ static void check_tune(const validation *v) {
     for (uint32_t k = 0; is_param && k < tune->params[i].num_values; k++)
       tl_env_eval(v->env, tune->params[i].values[k], v->diags, &value);
   }
-  for (uint32_t i = 0; i < tune->num_where; i++)
-    if (tl_env_eval(v->env, tune->where[i], v->diags, &value) && !tl_const_truth(&value, &truth))
-      tl_diag_report(v->diags, TL_DIAG_TUNE, tune->where[i]->loc, "`where` takes conditions");
+  for (uint32_t i = 0; i < tune->num_where; i++) tl_check_where(arena, v->env, tune->where[i], v->diags, &truth);
   if (tune->budget && tl_env_eval(v->env, tune->budget, v->diags, &value) &&
       (value.kind != TL_CONST_INT || value.i < 1))
     tl_diag_report(v->diags, TL_DIAG_TUNE, tune->budget->loc, "`budget` is a number of configurations, at least 1");
@@ -188,7 +220,7 @@ void tl_check_validate(const tl_kernel_spec *kernel, tl_bindings base, tl_diags 
     validation v = {.kernel = kernel, .diags = diags};
     if (kernel->bench.num_cases) v.one_case = &kernel->bench.cases[0];
     tl_env env;
-    if (case_env(&arena, &v, base, &env)) check_tune(&v);
+    if (case_env(&arena, &v, base, &env)) check_tune(&arena, &v);
   }
   tl_arena_fini(&arena);
 }

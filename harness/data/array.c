@@ -48,6 +48,12 @@ void tl_array_describe(const tl_array *array, char *out, size_t size) {
   if (at < size) snprintf(out + at, size - at, "]");
 }
 
+double tl_array_number(const tl_array *array, uint64_t index) {
+  if (tl_dtype_is_float(array->dtype)) return tl_dtype_load_float(array->dtype, array->data, index);
+  int64_t value = tl_dtype_load_int(array->dtype, array->data, index);
+  return array->dtype == TL_DTYPE_U64 ? (double)(uint64_t)value : (double)value;
+}
+
 static tl_status refuse(const tl_array *from, tl_dtype dtype) {
   return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "expected %s, given %s", tl_dtype_name(dtype),
                         tl_dtype_name(from->dtype));
@@ -85,8 +91,10 @@ static tl_status convert_ints(const tl_array *from, tl_dtype dtype, tl_array *ou
     bool is_huge = from->dtype == TL_DTYPE_U64 && value < 0;  // beyond int64
     bool fits = is_huge ? dtype == TL_DTYPE_U64 : value >= least && (value < 0 || (uint64_t)value <= most);
     if (!fits) {
-      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "element %llu is %lld, which does not fit %s",
-                            (unsigned long long)i, (long long)value, tl_dtype_name(dtype));
+      return tl_status_make(
+          TL_STATUS_INVALID_ARGUMENT,
+          is_huge ? "element %llu is %llu, which does not fit %s" : "element %llu is %lld, which does not fit %s",
+          (unsigned long long)i, (long long)value, tl_dtype_name(dtype));
     }
     tl_dtype_store_int(dtype, out->data, i, value);
   }
@@ -107,9 +115,7 @@ tl_status tl_array_convert(const tl_array *from, tl_dtype dtype, tl_array *out) 
     return status;
   } else {
     for (uint64_t i = 0; i < from->count; i++) {
-      double value = from_float ? tl_dtype_load_float(from->dtype, from->data, i)
-                                : (double)tl_dtype_load_int(from->dtype, from->data, i);
-      tl_dtype_store_float(dtype, out->data, i, value);
+      tl_dtype_store_float(dtype, out->data, i, tl_array_number(from, i));
     }
   }
   return TL_OK;

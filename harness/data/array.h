@@ -27,6 +27,9 @@ void tl_array_fini(tl_array *array);
 // for: u16 for bf16, u8 for f8 and (with half the last axis) for 4-bit types. INVALID_ARGUMENT otherwise.
 TL_MUST_USE tl_status tl_array_convert(const tl_array *from, tl_dtype dtype, tl_array *out);
 
+// Element `index` as a number: of u64 the upper half too.
+double tl_array_number(const tl_array *array, uint64_t index);
+
 // "f16[256, 128]" in `out` (truncated to `size`).
 void tl_array_describe(const tl_array *array, char *out, size_t size);
 

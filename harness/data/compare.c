@@ -47,14 +47,20 @@ void tl_compare_float(const tl_array *values, const double *reference, double rt
   out->error = out->value == out->reference ? 0 : fabs(out->value - out->reference);
 }
 
+// An integer of the dtype: the upper half of u64 is stored as negative numbers.
+static long double to_real(tl_dtype dtype, int64_t value) {
+  return dtype == TL_DTYPE_U64 ? (long double)(uint64_t)value : (long double)value;
+}
+
 void tl_compare_int(const tl_array *values, const int64_t *reference, double rtol, double atol,
                     tl_compare_result *out) {
   *out = (tl_compare_result){.count = values->count, .is_int = true};
   badness worst = {false, -1, 0};
   for (uint64_t i = 0; i < values->count; i++) {
     int64_t value = tl_dtype_load_int(values->dtype, values->data, i);
-    double error = fabs((double)((long double)value - (long double)reference[i]));
-    double allowed = atol + rtol * fabs((double)reference[i]);
+    long double expected = to_real(values->dtype, reference[i]);
+    double error = fabs((double)(to_real(values->dtype, value) - expected));
+    double allowed = atol + rtol * fabs((double)expected);
     badness one = rate(value != reference[i] && !(error <= allowed), error, allowed);
     out->num_failed += one.failed;
     if (i > 0 && !is_worse(one, worst)) continue;
@@ -77,6 +83,14 @@ static void print_index(const tl_array *values, uint64_t flat, tl_strbuf *out) {
   tl_strbuf_append_char(out, ']');
 }
 
+static void print_int(tl_dtype dtype, int64_t value, tl_strbuf *out) {
+  if (dtype == TL_DTYPE_U64) {
+    tl_strbuf_appendf(out, "%llu", (unsigned long long)value);
+  } else {
+    tl_strbuf_appendf(out, "%lld", (long long)value);
+  }
+}
+
 void tl_compare_print(const tl_compare_result *result, const char *name, const tl_array *values, tl_strbuf *out) {
   char described[160];
   tl_array_describe(values, described, sizeof described);
@@ -92,7 +106,10 @@ void tl_compare_print(const tl_compare_result *result, const char *name, const t
   tl_strbuf_appendf(out, ", worst error %.4g at ", result->error);
   print_index(values, result->worst, out);
   if (result->is_int) {
-    tl_strbuf_appendf(out, ": %lld, expected %lld", (long long)result->int_value, (long long)result->int_reference);
+    tl_strbuf_append_c(out, ": ");
+    print_int(values->dtype, result->int_value, out);
+    tl_strbuf_append_c(out, ", expected ");
+    print_int(values->dtype, result->int_reference, out);
   } else {
     tl_strbuf_appendf(out, ": %.9g, expected %.9g", result->value, result->reference);
   }

@@ -9,27 +9,56 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/arena.h"
+
 static tl_status io_error(const char *verb, const char *path) {
   tl_status_code code = errno == ENOENT ? TL_STATUS_NOT_FOUND : TL_STATUS_IO;
   return tl_status_make(code, "cannot %s '%s': %s", verb, path, strerror(errno));
 }
 
-tl_status tl_file_read(const char *path, tl_strbuf *out) {
-  bool is_stdin = strcmp(path, "-") == 0;
-  int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_error("open", path);
-  char *chunk = malloc(1 << 16);
-  tl_status status = chunk ? TL_OK : tl_status_make(TL_STATUS_LIMIT, "out of memory");
-  while (!status) {
-    ssize_t got = read(fd, chunk, 1 << 16);
+static tl_status too_large(const char *path, uint64_t max_bytes) {
+  return tl_status_make(TL_STATUS_LIMIT, "'%s' is larger than the limit of %llu bytes", path,
+                        (unsigned long long)max_bytes);
+}
+
+static tl_status read_all(int fd, const char *path, uint64_t max_bytes, tl_strbuf *out) {
+  enum { CHUNK_BYTES = 1 << 16 };
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size > max_bytes)
+    return too_large(path, max_bytes);
+  char *chunk = tl_xmalloc(CHUNK_BYTES);
+  tl_status status = TL_OK;
+  for (uint64_t total = 0; !status;) {
+    ssize_t got = read(fd, chunk, CHUNK_BYTES);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) status = io_error("read", path);
     if (got <= 0) break;
-    tl_strbuf_append(out, (tl_str){chunk, (size_t)got});
+    total += (uint64_t)got;
+    if (total > max_bytes) {
+      status = too_large(path, max_bytes);
+    } else {
+      tl_strbuf_append(out, (tl_str){chunk, (size_t)got});
+    }
   }
   free(chunk);
-  if (!is_stdin) close(fd);
   return status;
+}
+
+tl_status tl_file_read(const char *path, uint64_t max_bytes, tl_strbuf *out) {
+  if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, "standard input", max_bytes, out);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_error("open", path);
+  tl_status status = read_all(fd, path, max_bytes, out);
+  close(fd);
+  return status;
+}
+
+tl_status tl_file_read_regular(const char *path, uint64_t max_bytes, tl_strbuf *out) {
+  // Looked at before it is opened: to open a pipe would wait for its writer.
+  struct stat info;
+  if (stat(path, &info) != 0) return io_error("open", path);
+  if (!S_ISREG(info.st_mode)) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "'%s' is no regular file", path);
+  return tl_file_read(path, max_bytes, out);
 }
 
 static tl_status write_all(int fd, const char *path, tl_str content) {

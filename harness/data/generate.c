@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frontend/sema/sema_fold.h"
 #include "harness/data/npy.h"
 #include "harness/data/random.h"
 #include "support/strbuf.h"
@@ -53,11 +54,14 @@ static bool number(const generation *g, uint32_t index, double fallback, double 
   return report(g, g->call->operands[index], "expected a number");
 }
 
+// An integer; also a float that is one.
 static bool integer(const generation *g, uint32_t index, int64_t fallback, int64_t *out) {
   *out = fallback;
   if (!g->call || index >= g->call->num_operands) return true;
   tl_const value;
   if (!tl_env_eval(g->request->env, g->call->operands[index], g->diags, &value)) return false;
+  bool is_whole = value.kind == TL_CONST_FLOAT && value.f == floor(value.f) && fabs(value.f) < 0x1p62;
+  if (is_whole) value = tl_const_int((int64_t)value.f);
   if (value.kind != TL_CONST_INT && value.kind != TL_CONST_BOOL) {
     return report(g, g->call->operands[index], "expected an integer");
   }
@@ -65,14 +69,10 @@ static bool integer(const generation *g, uint32_t index, int64_t fallback, int64
   return true;
 }
 
+// Of a float dtype.
 static void store(const generation *g, uint64_t i, double value) {
   if (!g->out->data) return;
-  tl_dtype dtype = g->out->dtype;
-  if (tl_dtype_is_float(dtype)) {
-    tl_dtype_store_float(dtype, g->out->data, i, value);
-  } else {
-    tl_dtype_store_int(dtype, g->out->data, i, (int64_t)value);
-  }
+  tl_dtype_store_float(g->out->dtype, g->out->data, i, value);
 }
 
 static void store_int(const generation *g, uint64_t i, int64_t value) {
@@ -150,9 +150,16 @@ static void fill_normal(const span *s) {
   for (uint64_t i = s->from; i < s->to; i++) store(s->g, i, s->a + s->b * tl_random_normal(s->g->request->key, i));
 }
 
+// A number of a generator that would make the whole array meaningless when it is none.
+static bool finite_number(const generation *g, uint32_t index, double fallback, double *out) {
+  if (!number(g, index, fallback, out)) return false;
+  return isfinite(*out) || report(g, g->call->operands[index], "expected a finite number");
+}
+
 static bool gen_normal(const generation *g) {
   span whole = {.g = g, .fill = fill_normal};
-  if (!need_float(g, "normal") || !number(g, 0, 0, &whole.a) || !number(g, 1, 1, &whole.b)) return false;
+  if (!need_float(g, "normal") || !finite_number(g, 0, 0, &whole.a) || !finite_number(g, 1, 1, &whole.b)) return false;
+  if (whole.b < 0) return report(g, g->call, "normal(%g, %g) has a negative deviation", whole.a, whole.b);
   return fill_all(whole);
 }
 
@@ -164,7 +171,8 @@ static void fill_uniform(const span *s) {
 
 static bool gen_uniform(const generation *g) {
   span whole = {.g = g, .fill = fill_uniform};
-  if (!need_float(g, "uniform") || !number(g, 0, 0, &whole.a) || !number(g, 1, 1, &whole.b)) return false;
+  if (!need_float(g, "uniform") || !finite_number(g, 0, 0, &whole.a) || !finite_number(g, 1, 1, &whole.b)) return false;
+  if (whole.a > whole.b) return report(g, g->call, "uniform(%g, %g) is empty", whole.a, whole.b);
   return fill_all(whole);
 }
 
@@ -182,19 +190,37 @@ static bool gen_ints(const generation *g) {
   return fill_all((span){.g = g, .fill = fill_ints, .lo = lo, .num_values = (uint64_t)hi - (uint64_t)lo + 1});
 }
 
+// arange and const of integers are exact, and every value is one of the dtype.
+static bool gen_int_steps(const generation *g, int64_t start, int64_t step) {
+  int64_t last = start, steps = g->out->count ? (int64_t)g->out->count - 1 : 0;
+  if (__builtin_mul_overflow(steps, step, &last) || __builtin_add_overflow(start, last, &last))
+    return report(g, g->call, "the values are too large");
+  if (!check_int_range(g, start < last ? start : last, start < last ? last : start)) return false;
+  if (!g->out->data) return true;
+  for (uint64_t i = 0; i < g->out->count; i++) store_int(g, i, start + step * (int64_t)i);
+  return true;
+}
+
 static bool gen_arange(const generation *g) {
+  if (!tl_dtype_is_float(g->out->dtype)) {
+    int64_t first, by;
+    return integer(g, 0, 0, &first) && integer(g, 1, 1, &by) && gen_int_steps(g, first, by);
+  }
   double start, step;
-  if (!number(g, 0, 0, &start) || !number(g, 1, 1, &step)) return false;
+  if (!finite_number(g, 0, 0, &start) || !finite_number(g, 1, 1, &step)) return false;
   if (!g->out->data) return true;
   for (uint64_t i = 0; i < g->out->count; i++) store(g, i, start + step * (double)i);
   return true;
 }
 
-static bool gen_const(const generation *g, bool from_call, double value) {
-  if (from_call && !number(g, 0, 0, &value)) return false;
-  if (!tl_dtype_is_float(g->out->dtype) && value != floor(value)) {
-    return report(g, g->call, "%g is no value of %s", value, tl_dtype_name(g->out->dtype));
+// `from_call`: the value is the call's operand. Of floats infinities and NaN too.
+static bool gen_const(const generation *g, bool from_call, int64_t fallback) {
+  if (!tl_dtype_is_float(g->out->dtype)) {
+    int64_t whole = fallback;
+    return (!from_call || integer(g, 0, 0, &whole)) && gen_int_steps(g, whole, 0);
   }
+  double value = (double)fallback;
+  if (from_call && !number(g, 0, 0, &value)) return false;
   if (!g->out->data) return true;
   for (uint64_t i = 0; i < g->out->count; i++) store(g, i, value);
   return true;
@@ -266,6 +292,9 @@ static bool gen_list(const generation *g) {
   return true;
 }
 
+// A file that holds the argument has at most 8 bytes an element.
+enum { MAX_NPY_HEADER_BYTES = 1 << 20 };
+
 static bool read_npy(const generation *g, tl_str path) {
   if (!g->out->data) return true;
   tl_strbuf full;
@@ -275,7 +304,7 @@ static bool read_npy(const generation *g, tl_str path) {
     tl_strbuf_appendf(&full, "%s/", g->request->directory);
   tl_strbuf_append(&full, path);
   tl_array file = {0}, converted = {0};
-  tl_status status = tl_npy_read(tl_strbuf_c(&full), &file);
+  tl_status status = tl_npy_read(tl_strbuf_c(&full), 8 * g->out->count + MAX_NPY_HEADER_BYTES, &file);
   if (!status) status = tl_array_convert(&file, g->request->dtype, &converted);
   bool ok = !status;
   if (status) report(g, g->request->generator, "%s", tl_status_message(status));

@@ -19,25 +19,99 @@ static tl_status malformed(const char *what) {
   return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "not a .npy file: %s", what);
 }
 
-// The value behind 'key': in the header's Python dictionary; empty when absent.
-static tl_str header_value(tl_str header, const char *key) {
-  char quoted[32];
-  snprintf(quoted, sizeof quoted, "'%s':", key);
-  const char *at = memmem(header.data, header.len, quoted, strlen(quoted));
-  if (!at) return (tl_str){0};
-  at += strlen(quoted);
-  return tl_str_trim(tl_str_sub(header, (size_t)(at - header.data), header.len - (size_t)(at - header.data)));
+// ---- the header: a Python dictionary of three entries
+
+// What the header says; the values are texts of the dictionary.
+typedef struct npy_header {
+  tl_str descr, fortran_order, shape;
+} npy_header;
+
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static tl_status parse_type(tl_str header, tl_dtype *out, bool *out_big_endian) {
-  tl_str value = header_value(header, "descr");
-  if (value.len < 5 || value.data[0] != '\'') {
-    return tl_status_make(TL_STATUS_UNSUPPORTED, "the .npy file holds structured elements");
+static void skip_blanks(tl_str *at) {
+  while (at->len && is_blank(at->data[0])) *at = tl_str_sub(*at, 1, at->len - 1);
+}
+
+static bool skip_char(tl_str *at, char c) {
+  skip_blanks(at);
+  if (!at->len || at->data[0] != c) return false;
+  *at = tl_str_sub(*at, 1, at->len - 1);
+  return true;
+}
+
+// A quoted word without escapes; `out` is what stands between the quotes.
+static bool take_word(tl_str *at, tl_str *out) {
+  skip_blanks(at);
+  if (!at->len || (at->data[0] != '\'' && at->data[0] != '"')) return false;
+  tl_str rest = tl_str_sub(*at, 1, at->len - 1);
+  size_t end = tl_str_find(rest, at->data[0]);
+  if (end == SIZE_MAX) return false;
+  *out = tl_str_sub(rest, 0, end);
+  *at = tl_str_sub(rest, end + 1, rest.len - end - 1);
+  return true;
+}
+
+// A value up to the comma or brace that ends it, with its quotes and brackets.
+static bool take_value(tl_str *at, tl_str *out) {
+  skip_blanks(at);
+  size_t len = 0;
+  int depth = 0;
+  char quote = 0;
+  for (; len < at->len; len++) {
+    char c = at->data[len];
+    if (quote) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (depth == 0 && (c == ',' || c == '}')) {
+      break;
+    } else if (c == '(' || c == '[' || c == '{') {
+      depth++;
+    } else if (c == ')' || c == ']' || c == '}') {
+      depth--;
+    }
   }
-  value = tl_str_sub(value, 1, value.len - 1);
-  size_t end = tl_str_find(value, '\'');
-  if (end == SIZE_MAX || end < 2) return malformed("bad 'descr'");
-  tl_str descr = tl_str_sub(value, 0, end);
+  *out = tl_str_trim(tl_str_sub(*at, 0, len));
+  *at = tl_str_sub(*at, len, at->len - len);
+  return out->len > 0 && !quote && depth == 0 && at->len > 0;
+}
+
+// Exactly the keys that the format has, each once, and nothing but blanks behind the dictionary.
+static tl_status parse_header(tl_str text, npy_header *out) {
+  const struct {
+    const char *name;
+    tl_str *value;
+  } keys[] = {{"descr", &out->descr}, {"fortran_order", &out->fortran_order}, {"shape", &out->shape}};
+  enum { NUM_KEYS = sizeof keys / sizeof keys[0] };
+  *out = (npy_header){0};
+  if (!skip_char(&text, '{')) return malformed("the header is no dictionary");
+  for (bool more = true; more && !skip_char(&text, '}');) {
+    tl_str key, value;
+    if (!take_word(&text, &key) || !skip_char(&text, ':') || !take_value(&text, &value))
+      return malformed("the header is no dictionary");
+    size_t i = 0;
+    while (i < NUM_KEYS && !tl_str_is(key, keys[i].name)) i++;
+    if (i == NUM_KEYS) return malformed("the header has an unknown key");
+    if (keys[i].value->len) return malformed("the header has a key twice");
+    *keys[i].value = value;
+    more = skip_char(&text, ',');
+    if (!more && !skip_char(&text, '}')) return malformed("the header is no dictionary");
+  }
+  skip_blanks(&text);
+  if (text.len) return malformed("something follows the header's dictionary");
+  for (size_t i = 0; i < NUM_KEYS; i++) {
+    if (!keys[i].value->len) return malformed("the header lacks a key");
+  }
+  return TL_OK;
+}
+
+static tl_status parse_type(tl_str value, tl_dtype *out, bool *out_big_endian) {
+  if (tl_str_starts_with(value, "["))
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "the .npy file holds structured elements");
+  tl_str descr;
+  if (!take_word(&value, &descr) || value.len || descr.len < 2) return malformed("bad 'descr'");
   *out_big_endian = descr.data[0] == '>';
   if (strchr("<>|=", descr.data[0])) descr = tl_str_sub(descr, 1, descr.len - 1);
   for (size_t i = 0; i < sizeof npy_types / sizeof npy_types[0]; i++) {
@@ -50,28 +124,34 @@ static tl_status parse_type(tl_str header, tl_dtype *out, bool *out_big_endian) 
                         TL_STR_ARG(descr));
 }
 
-static tl_status parse_shape(tl_str header, int32_t *out_rank, int64_t *shape) {
-  tl_str value = header_value(header, "shape");
-  if (value.len < 2 || value.data[0] != '(') return malformed("bad 'shape'");
+static tl_status parse_order(tl_str value, bool *out_is_fortran) {
+  *out_is_fortran = tl_str_is(value, "True");
+  return *out_is_fortran || tl_str_is(value, "False") ? TL_OK : malformed("'fortran_order' is neither True nor False");
+}
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// "()", "(3,)", "(3, 4)", with Python 2's L behind a number too.
+static tl_status parse_shape(tl_str value, int32_t *out_rank, int64_t *shape) {
   *out_rank = 0;
-  size_t at = 1;
-  while (at < value.len && value.data[at] != ')') {
-    char c = value.data[at];
-    if (c == ' ' || c == ',' || c == 'L') {
-      at++;
-      continue;
-    }
-    if (c < '0' || c > '9') return malformed("bad 'shape'");
+  if (!skip_char(&value, '(')) return malformed("bad 'shape'");
+  bool has_comma = true;
+  while (!skip_char(&value, ')')) {
+    if (!has_comma || !value.len || !is_digit(value.data[0])) return malformed("bad 'shape'");
     if (*out_rank == TL_ARRAY_MAX_RANK)
       return tl_status_make(TL_STATUS_LIMIT, "the .npy file has more than 8 dimensions");
     int64_t extent = 0;
-    for (; at < value.len && value.data[at] >= '0' && value.data[at] <= '9'; at++) {
+    for (; value.len && is_digit(value.data[0]); value = tl_str_sub(value, 1, value.len - 1)) {
       if (extent > INT64_MAX / 16) return malformed("an extent is too large");
-      extent = extent * 10 + (value.data[at] - '0');
+      extent = extent * 10 + (value.data[0] - '0');
     }
+    skip_char(&value, 'L');
     shape[(*out_rank)++] = extent;
+    has_comma = skip_char(&value, ',');
   }
-  return at < value.len ? TL_OK : malformed("bad 'shape'");
+  return value.len || (*out_rank == 1 && !has_comma) ? malformed("bad 'shape'") : TL_OK;
 }
 
 static void swap_bytes(tl_array *array) {
@@ -112,20 +192,23 @@ tl_status tl_npy_parse(tl_str bytes, tl_array *out) {
   size_t header_len = u[8] | (size_t)u[9] << 8;
   if (version > 1) header_len |= (size_t)u[10] << 16 | (size_t)u[11] << 24;
   if (bytes.len - start < header_len) return malformed("it is cut short");
-  tl_str header = tl_str_sub(bytes, start, header_len);
   tl_dtype dtype = TL_DTYPE_NONE;
   bool big_endian = false;
   int32_t rank = 0;
   int64_t shape[TL_ARRAY_MAX_RANK];
-  TL_TRY(parse_type(header, &dtype, &big_endian));
-  TL_TRY(parse_shape(header, &rank, shape));
-  bool is_fortran = tl_str_starts_with(header_value(header, "fortran_order"), "True");
+  bool is_fortran = false;
+  npy_header header;
+  TL_TRY(parse_header(tl_str_sub(bytes, start, header_len), &header));
+  TL_TRY(parse_type(header.descr, &dtype, &big_endian));
+  TL_TRY(parse_order(header.fortran_order, &is_fortran));
+  TL_TRY(parse_shape(header.shape, &rank, shape));
   // The size in the header against the size of the file, before memory is taken.
   uint64_t left = bytes.len - start - header_len, need = (uint64_t)tl_dtype_bits(dtype) / 8;
   for (int32_t d = 0; d < rank; d++) {
     if (__builtin_mul_overflow(need, (uint64_t)shape[d], &need)) return malformed("the shape is too large");
   }
   if (left < need) return malformed("it is cut short");
+  if (left > need) return malformed("something follows the data");
   TL_TRY(tl_array_init(out, dtype, rank, shape));
   const char *data = bytes.data + start + header_len;
   if (is_fortran && rank > 1) {
@@ -137,11 +220,11 @@ tl_status tl_npy_parse(tl_str bytes, tl_array *out) {
   return TL_OK;
 }
 
-tl_status tl_npy_read(const char *path, tl_array *out) {
+tl_status tl_npy_read(const char *path, uint64_t max_bytes, tl_array *out) {
   *out = (tl_array){0};
   tl_strbuf bytes;
   tl_strbuf_init(&bytes);
-  tl_status status = tl_file_read(path, &bytes);
+  tl_status status = tl_file_read_regular(path, max_bytes, &bytes);
   if (!status) status = tl_status_annotate(tl_npy_parse(tl_strbuf_view(&bytes), out), "%s", path);
   tl_strbuf_fini(&bytes);
   return status;

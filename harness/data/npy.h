@@ -13,7 +13,8 @@
 // big-endian elements are rearranged. INVALID_ARGUMENT says what is wrong; UNSUPPORTED names a type that tl-llc has
 // not.
 TL_MUST_USE tl_status tl_npy_parse(tl_str bytes, tl_array *out);
-TL_MUST_USE tl_status tl_npy_read(const char *path, tl_array *out);
+// A regular file of at most `max_bytes`.
+TL_MUST_USE tl_status tl_npy_read(const char *path, uint64_t max_bytes, tl_array *out);
 
 // The file's bytes (version 1.0), 64-byte aligned data.
 TL_MUST_USE tl_status tl_npy_print(const tl_array *array, tl_strbuf *out);

@@ -15,7 +15,7 @@
 
 #include "harness/data/file.h"
 
-enum { MAX_LOG_BYTES = 1 << 20 };
+enum { MAX_LOG_BYTES = 1 << 20, MAX_CUBIN_BYTES = 1 << 30, DEFAULT_TIMEOUT_S = 120, VERSION_TIMEOUT_S = 20 };
 
 static double now(void) {
   struct timespec time;
@@ -41,6 +41,17 @@ static bool drain(int fd, double deadline, tl_strbuf *out) {
   }
 }
 
+// Waits for a child whose pipe has ended: it may have closed its end and go on. False when time runs out.
+static bool wait_until(pid_t child, double deadline, int *out_status) {
+  const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+  for (;;) {
+    pid_t ended = waitpid(child, out_status, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return true;
+    if (now() >= deadline) return false;
+    nanosleep(&pause, NULL);
+  }
+}
+
 tl_status tl_run_child(const char *const *argv, double timeout_s, tl_strbuf *out_log, int *out_status) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return tl_status_make(TL_STATUS_IO, "pipe: %s", strerror(errno));
@@ -63,11 +74,15 @@ tl_status tl_run_child(const char *const *argv, double timeout_s, tl_strbuf *out
     return tl_status_make(error == ENOENT ? TL_STATUS_NOT_FOUND : TL_STATUS_IO, "cannot start '%s': %s", argv[0],
                           strerror(error));
   }
-  bool ended = drain(ends[0], now() + timeout_s, out_log);
-  close(ends[0]);
-  if (!ended) kill(-child, SIGKILL);
+  double deadline = now() + timeout_s;
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  bool ended = drain(ends[0], deadline, out_log);
+  close(ends[0]);
+  ended = ended && wait_until(child, deadline, &status);
+  if (!ended) {
+    kill(-child, SIGKILL);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
   }
   if (!ended) return tl_status_make(TL_STATUS_LIMIT, "'%s' did not end within %g s", argv[0], timeout_s);
   *out_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -94,7 +109,8 @@ static tl_status ask_version(tl_ptxas *ptxas) {
   tl_strbuf log;
   tl_strbuf_init(&log);
   int code = 0;
-  tl_status status = tl_run_child(argv, 20, &log, &code);
+  double timeout_s = ptxas->timeout_s < VERSION_TIMEOUT_S ? ptxas->timeout_s : VERSION_TIMEOUT_S;
+  tl_status status = tl_run_child(argv, timeout_s, &log, &code);
   const char *at = status ? NULL : strstr(tl_strbuf_c(&log), ", V");
   if (!status && (code != 0 || !at))
     status = tl_status_make(TL_STATUS_NOT_FOUND, "'%s' is no working ptxas", ptxas->path);
@@ -103,8 +119,8 @@ static tl_status ask_version(tl_ptxas *ptxas) {
   return status;
 }
 
-tl_status tl_ptxas_find(const char *path, tl_ptxas *out) {
-  *out = (tl_ptxas){.timeout_s = 120};
+tl_status tl_ptxas_find(const char *path, double timeout_s, tl_ptxas *out) {
+  *out = (tl_ptxas){.timeout_s = timeout_s > 0 ? timeout_s : DEFAULT_TIMEOUT_S};
   static const char usual[] = "/usr/local/cuda/bin/ptxas";
   if (!path) path = getenv("TL_PTXAS");
   if (path && *path) {
@@ -163,7 +179,7 @@ static tl_status assemble_in(const tl_ptxas *ptxas, const char *directory, const
   }
   if (!status && access(output, F_OK) != 0)
     status = tl_status_make(TL_STATUS_IO, "'%s' ended with 0 but wrote no cubin", ptxas->path);
-  if (!status) status = tl_file_read(output, out_cubin);
+  if (!status) status = tl_file_read_regular(output, MAX_CUBIN_BYTES, out_cubin);
   if (!status && out_usage) read_usage(tl_strbuf_c(&log), out_usage);
   tl_strbuf_fini(&log);
   unlink(input);

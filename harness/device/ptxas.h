@@ -23,8 +23,9 @@ typedef struct tl_ptxas_usage {
 } tl_ptxas_usage;
 
 // Finds ptxas: `path` when given, else $TL_PTXAS, else in PATH, else /usr/local/cuda/bin/ptxas. NOT_FOUND when there is
-// none.
-TL_MUST_USE tl_status tl_ptxas_find(const char *path, tl_ptxas *out);
+// none; LIMIT when it does not tell its version within `timeout_s`, which is that of the assembling too (0: the
+// default).
+TL_MUST_USE tl_status tl_ptxas_find(const char *path, double timeout_s, tl_ptxas *out);
 void tl_ptxas_fini(tl_ptxas *ptxas);
 
 // Assembles PTX for "sm_80". Appends the cubin's bytes. INVALID_ARGUMENT holds ptxas' messages; LIMIT: it ran out of

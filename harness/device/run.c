@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/data/memory.h"
 #include "support/arena.h"
 #include "support/vec.h"
 
@@ -40,6 +41,55 @@ bool tl_run_arg_type(const tl_arg *arg, const tl_env *env, tl_diags *diags, tl_d
     if (__builtin_mul_overflow(dense, dims[d] > 0 ? dims[d] : 1, &dense)) dense = INT64_MAX;
   }
   return true;
+}
+
+// Bytes that a run takes for one argument.
+static tl_status memory_of(const tl_arg *arg, const tl_env *env, bool in_emulator, bool with_reference, tl_diags *diags,
+                           tl_run_arg *out, uint64_t *out_bytes) {
+  *out = (tl_run_arg){.is_tensor = arg->is_tensor};
+  int64_t dims[TL_ARRAY_MAX_RANK];
+  tl_dtype dtype = TL_DTYPE_NONE;
+  if (!tl_run_arg_type(arg, env, diags, &dtype, dims, out->strides))
+    return tl_status_make(TL_STATUS_DIAGNOSTICS, "an argument has errors");
+  TL_TRY(tl_array_init_shape(&out->array, dtype, (int32_t)arg->num_dims, dims));
+  uint64_t image;
+  TL_TRY(tl_run_arg_image_bytes(out, &image));
+  // The array and its image; in the emulator its memory, and which bytes of an output were written.
+  uint64_t images = !in_emulator ? 1 : arg->access == TL_ARG_OUT ? 3 : 2;
+  *out_bytes = out->array.bytes + images * image + (with_reference ? out->array.count * sizeof(double) : 0);
+  return TL_OK;
+}
+
+tl_status tl_run_check_memory(const tl_kernel_spec *kernel, const tl_env *env, const tl_run_device *device,
+                              bool with_reference, uint64_t max_bytes, tl_diags *diags) {
+  if (!max_bytes) return TL_OK;
+  uint64_t total = 0, most = 0;
+  char largest[160] = "";
+  tl_str name = {0};
+  for (uint32_t i = 0; i < kernel->num_args; i++) {
+    tl_run_arg arg;
+    uint64_t bytes = 0;
+    TL_TRY(tl_status_annotate(
+        memory_of(&kernel->args[i], env, !tl_run_device_is_gpu(device), with_reference, diags, &arg, &bytes),
+        "argument '%.*s'", TL_STR_ARG(kernel->args[i].name)));
+    total += bytes;
+    if (bytes <= most) continue;
+    most = bytes;
+    name = kernel->args[i].name;
+    tl_array_describe(&arg.array, largest, sizeof largest);
+  }
+  if (total <= max_bytes) return TL_OK;
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_strbuf_append_c(&text, "the run takes ");
+  tl_memory_print(total, &text);
+  tl_strbuf_append_c(&text, " of memory, ");
+  tl_memory_print(most, &text);
+  tl_strbuf_appendf(&text, " of it for '%.*s', %s; the limit is ", TL_STR_ARG(name), largest);
+  tl_memory_print(max_bytes, &text);
+  tl_status status = tl_status_make(TL_STATUS_LIMIT, "%s (--max-memory)", tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
+  return status;
 }
 
 tl_status tl_run_args_from_spec(const tl_kernel_spec *kernel, const tl_env *env, tl_diags *diags, tl_run_args *out) {
@@ -142,13 +192,17 @@ tl_status tl_run_arg_image_bytes(const tl_run_arg *arg, uint64_t *out) {
 
 // Moves every element between the dense array and the image.
 static void move_elements(const tl_run_arg *arg, uint8_t *image, bool to_image) {
-  size_t size = (size_t)tl_dtype_bits(arg->array.dtype) / 8;
+  tl_dtype dtype = arg->array.dtype;
+  void *dense = arg->array.data;
   int64_t index[TL_ARRAY_MAX_RANK] = {0};
   for (uint64_t i = 0; i < arg->array.count; i++) {
     uint64_t at = 0;
     for (int32_t d = 0; d < arg->array.rank; d++) at += (uint64_t)(index[d] * arg->strides[d]);
-    uint8_t *dense = (uint8_t *)arg->array.data + i * size;
-    memcpy(to_image ? image + at * size : dense, to_image ? dense : image + at * size, size);
+    if (to_image) {
+      tl_dtype_store_bits(dtype, image, at, tl_dtype_load_bits(dtype, dense, i));
+    } else {
+      tl_dtype_store_bits(dtype, dense, i, tl_dtype_load_bits(dtype, image, at));
+    }
     for (int32_t d = arg->array.rank - 1; d >= 0 && ++index[d] == arg->array.shape[d]; d--) index[d] = 0;
   }
 }

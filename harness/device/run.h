@@ -25,6 +25,11 @@ typedef struct tl_run_args {
 // Dtype, dims and strides (elements; arrays of TL_ARRAY_MAX_RANK) of a spec's argument. False after a report.
 bool tl_run_arg_type(const tl_arg *arg, const tl_env *env, tl_diags *diags, tl_dtype *out_dtype, int64_t *dims,
                      int64_t *strides);
+// Refuses arguments for which a run takes more memory than `max_bytes` (0: no limit), before any is made: host arrays,
+// the images that are copied, in the emulator its own copies and, `with_reference`, the values of the reference. LIMIT
+// says how much and what for; DIAGNOSTICS when the arguments are wrong.
+TL_MUST_USE tl_status tl_run_check_memory(const tl_kernel_spec *kernel, const tl_env *env, const tl_run_device *device,
+                                          bool with_reference, uint64_t max_bytes, tl_diags *diags);
 // The arguments of a spec's kernel with zeroed arrays; shapes from `env` (dynamic params need values there).
 TL_MUST_USE tl_status tl_run_args_from_spec(const tl_kernel_spec *kernel, const tl_env *env, tl_diags *diags,
                                             tl_run_args *out);

@@ -31,6 +31,13 @@ tl_reference_buffer *tl_reference_find(const tl_reference *reference, tl_str nam
 }
 
 static tl_status add_buffer(tl_reference *reference, tl_str name, const tl_array *shape) {
+  uint64_t bytes = reference->shapes_only ? 0 : shape->count * sizeof(double);
+  if (reference->max_bytes && bytes > reference->max_bytes - reference->used_bytes)
+    return tl_status_make(TL_STATUS_LIMIT,
+                          "the reference takes %llu bytes for the values of `%.*s`, more than is left of %llu "
+                          "(--max-memory)",
+                          (unsigned long long)bytes, TL_STR_ARG(name), (unsigned long long)reference->max_bytes);
+  reference->used_bytes += bytes;
   tl_reference_buffer *buffer = calloc(1, sizeof *buffer);
   void *values = reference->shapes_only ? NULL : calloc(shape->count ? shape->count : 1, sizeof(double));
   if (!buffer || (!values && !reference->shapes_only)) {

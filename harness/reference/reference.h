@@ -26,6 +26,8 @@ typedef struct tl_reference {
   tl_diags *diags;               // Borrowed.
   int threads;                   // OS threads for large statements; 0: one a core
   bool shapes_only;              // nothing is computed: statements are checked, buffers have no values
+  uint64_t max_bytes;            // of values; 0: no limit
+  uint64_t used_bytes;
   TL_VEC(tl_reference_buffer *) buffers;
 } tl_reference;
 
@@ -34,7 +36,7 @@ void tl_reference_fini(tl_reference *reference);
 
 // Adds an argument with the values of `array` (rounded to its dtype already), or replaces its values.
 TL_MUST_USE tl_status tl_reference_set(tl_reference *reference, tl_str name, const tl_array *array);
-// Adds a buffer of zeros. The name may be empty.
+// Adds a buffer of zeros. The name may be empty. LIMIT when the values of all take more than `max_bytes`.
 TL_MUST_USE tl_status tl_reference_declare(tl_reference *reference, tl_str name, tl_dtype dtype, int32_t rank,
                                            const int64_t *dims);
 // Adds the kernel's views of arguments that have been set.

@@ -82,7 +82,8 @@ static void take_dim(dim_search *search, int64_t extent, tl_loc loc) {
                                    TL_STR_ARG(search->name), (long long)extent, (long long)search->extent);
     tl_diag_add_note(search->code->reference->diags, diag, search->loc, "a dim of %lld", (long long)search->extent);
     tl_diag_add_hint(search->code->reference->diags, diag,
-                     "say which range is meant where it stands first: `%.*s in 0:n`", TL_STR_ARG(search->name));
+                     "say which range is meant where it stands first: `%.*s in 0:%lld`", TL_STR_ARG(search->name),
+                     (long long)(extent < search->extent ? extent : search->extent));
   }
 }
 
@@ -111,8 +112,11 @@ static bool finish_search(dim_search *search, tl_loc loc, tl_ref_index *out) {
     tl_diags *diags = search->code->reference->diags;
     tl_diag *diag = tl_diag_report(diags, TL_DIAG_REFERENCE_RANGE, loc, "the range of index `%.*s` is unknown",
                                    TL_STR_ARG(search->name));
-    tl_diag_add_hint(diags, diag, "it stands alone in no subscript; write `%.*s in 0:n` here",
-                     TL_STR_ARG(search->name));
+    tl_diag_add_hint(
+        diags, diag,
+        "it stands alone in no subscript of a tensor whose extents are known; say how far it goes where it "
+        "stands first, as in `%.*s in 0:16`",
+        TL_STR_ARG(search->name));
     return false;
   }
   *out = (tl_ref_index){.name = search->name, .has_range = true, .lo = 0, .hi = search->extent};

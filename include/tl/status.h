@@ -31,7 +31,8 @@ typedef enum tl_status_code {
   TL_STATUS_NO_DEVICE,         // no GPU or no usable driver
   TL_STATUS_DRIVER,            // a driver call failed; the message names it, its code and its log
   TL_STATUS_CHECK_FAILED,      // a kernel ran and its results are wrong
-  TL_STATUS_INTERNAL           // a bug of tl-llc
+  TL_STATUS_INTERNAL,          // a bug of tl-llc
+  TL_STATUS_OUT_OF_MEMORY      // memory ran out; what the call had allocated is given back
 } tl_status_code;
 
 // NULL is success. A failure is heap-allocated and owned by whoever holds it: free it with tl_status_free.

@@ -23,7 +23,7 @@ static void load(const char *path, loaded *out) {
   out->spec = NULL;
   tl_strbuf text;
   tl_strbuf_init(&text);
-  tl_status status = tl_file_read(path, &text);
+  tl_status status = tl_file_read(path, TL_FILE_MAX_TEXT_BYTES, &text);
   if (!status) {
     uint32_t source = tl_sources_add(&out->sources, path, tl_strbuf_view(&text));
     out->spec = tl_spec_parse(&out->sources, source, &out->diags);

@@ -130,11 +130,50 @@ says 'tuned.yaml:[0-9]*:11: error: unknown param or let `M`'
 tuned '  where: N' 0
 tuned '  where: f16' 1
 says '`where` takes conditions \[TL0706\]'
+# What a launch is given has a name there too; a condition on what is auto holds.
+tuned '  threads: [auto, 64]
+  where: threads >= 64 and fast_math == false and persistent' 0
+tuned '  where: threads_of_a_block > 3' 1
+says 'unknown param or let `threads_of_a_block`'
 tuned '  budget: N - 100' 1
 says '`budget` is a number of configurations, at least 1 \[TL0706\]'
 tuned '  budget: 0.5' 1
 says '`budget` is a number'
 
+# The hint of an index without a range makes sense whatever the index is called.
+sed 's/- T\[i\] = .*/- U[n] = n * 2/; s/B\[i\] = T\[i\]$/B[n] = U[n]/' "$work/ints.yaml" >"$work/range.yaml"
+expect 1 "$bin/tl-llc" "$work/range.yaml" -o /dev/null
+says 'the range of index `n` is unknown \[TL0750\]'
+says 'say how far it goes where it stands first, as in `n in 0:16`'
+
+# A case that does not compile, or takes too much, is no obstacle for the others, and the summary is always printed.
+cat >"$work/some.yaml" <<'END'
+kernel: some
+params: {n: 128, m: 4}
+args: {X: "inout f32[128, n]", Z: "in u8[m]"}
+threads: 32
+fragment: {x: "f32[128, n]"}
+body:
+  - copy: X -> x
+  - x = x * 2
+  - copy: x -> X
+check:
+  inputs: {Z: "ints(0, 255)"}
+  reference:
+    - X[i, j] = X[i, j] * 2
+  cases:
+    - {n: 128}
+    - {n: 8}
+    - {n: 8, m: 2000000000}
+    - {n: 128}
+    - {n: 4}
+END
+expect 1 "$run" --check --device=emu --max-memory=1G "$work/some.yaml"
+says 'case 5 of 5 {n: 4}'
+says '^some: 2 of 5 cases passed on the emulator'
+says 'FAILED: it has errors'
+says "FAILED: the run takes .* for 'Z'"
+[ "$(grep -c 'TL0641' "$work/err")" = 1 ] || fail 'the error of two cases is not said once'
 # Several specs in one process: each has its own diagnostics, one that fails does not keep the others from running.
 sed 's/T\[i\] = T\[i - 1\] + 3/T[i] = T[i - 1] + 4/' "$work/ints.yaml" >"$work/wrong.yaml"
 sed 's/B\[i\] = T\[i\]$/B[i] = U[i]/' "$work/ints.yaml" >"$work/unknown.yaml"

@@ -325,4 +325,19 @@ expect 0 "$run" --check --device=emu --case=1 --findings="$work/none.json" kerne
 expect 2 "$run" --check --device=emu --sanitize=races kernels/matmul.yaml
 says "there is no check 'races'"
 expect 1 "$run" --check --device=emu --case=1 --findings="$work/no/such/directory" kernels/vector_add.yaml
+# --findings=- : the JSON is alone on standard output, whatever is printed, by the kernel too.
+expect 1 "$run" --check --device=emu --case=3 --threads=1 --seed=0 --findings=- "$work/blocks.yaml"
+cmp -s "$work/out" "$work/expected.json" || fail "standard output holds more than the findings: $(head -3 "$work/out")"
+grep -q 'cases passed on' "$work/err" || fail 'the report is not on standard error'
+cat >"$work/prints.yaml" <<'END'
+kernel: prints
+args: {X: "inout f32[32]"}
+threads: 32
+body:
+  - print: X[0]
+  - X[0] = 1
+END
+expect 0 "$run" --device=emu --findings=- "$work/prints.yaml"
+[ "$(cat "$work/out")" = '{"findings": []}' ] || fail "a kernel prints among the findings: $(cat "$work/out")"
+grep -q '^X\[0\]' "$work/err" || fail 'what the kernel prints is lost'
 finish

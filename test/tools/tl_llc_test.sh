@@ -11,6 +11,15 @@ says '^canonicalize '
 expect 0 "$llc" --explain TL0101
 says 'TL0101: '
 expect 2 "$llc" --explain TL9999
+for code in --explain=TL0101 '--explain tl0101' 'Tl0101 --explain'; do
+  expect 0 "$llc" $code
+  says '^TL0101: '
+done
+expect 2 "$llc" --explain TL01011
+expect 0 "$llc" --explain
+says '^TL0101  '
+says ' (-Wbounds)$'
+[ "$(wc -l <"$work/out")" = "$(grep -c '^TL_DIAG(' support/diag.def)" ] || fail 'not every diagnostic is listed'
 expect 2 "$llc"
 says 'the spec is missing'
 expect 2 "$llc" a.yaml b.yaml
@@ -36,6 +45,12 @@ case $? in 0 | 77) ;; *) fail "--target=native" ;; esac
 expect 1 "$llc" -D M=1+ kernels/matmul.yaml
 says '<command line>:1:'
 expect 1 "$llc" -D no_such_param=3 kernels/matmul.yaml
+# What is no diagnostic is an element of the array too.
+expect 1 "$llc" --diagnostics=json "$work/none.yaml"
+python3 -c 'import json, sys; [d] = json.load(sys.stdin); assert d["code"] == "NOT_FOUND" and d["file"] is None and "none.yaml" in d["message"], d' \
+  <"$work/err" || fail "JSON of a missing file: $(cat "$work/err")"
+expect 1 "$llc" --diagnostics=json --kernel=other kernels/matmul.yaml
+python3 -c 'import json, sys; assert json.load(sys.stdin)[-1]["code"] == "NOT_FOUND"' <"$work/err" || fail "JSON of an unknown kernel: $(cat "$work/err")"
 expect 1 "$llc" --diagnostics=json -D M=1+ kernels/matmul.yaml
 says '"code":'
 
@@ -119,6 +134,15 @@ says 'did not end within 0.2 s'
 fake yes
 cubin --ptxas-timeout=0.2
 says 'did not end within 0.2 s'
+# One that closes its output and goes on, and one that does not even tell its version.
+fake 'exec >&- 2>&-; exec sleep 1000'
+cubin --ptxas-timeout=0.2
+says 'did not end within 0.2 s'
+printf '#!/bin/sh\nexec sleep 1000\n' >"$work/ptxas"
+start=$(date +%s)
+cubin --ptxas-timeout=0.2
+says 'did not end within 0.2 s'
+[ $(($(date +%s) - start)) -lt 10 ] || fail "--ptxas-timeout does not hold for the version"
 fake 'exit 0'
 cubin
 says 'wrote no cubin'

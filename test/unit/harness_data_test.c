@@ -106,7 +106,21 @@ START_TEST(npy_reads_other_orders_and_refuses) {
                                     "{'descr': '<f8', 'fortran_order': False, 'shape': (9,), }",
                                     "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 16), }",
                                     "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }",
+                                    "{'descr': '<f8', 'fortran_order': Maybe, 'shape': (1,), }",
+                                    "{'descr': '<f8', 'fortran_order': Falsehood, 'shape': (1,), }",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'shape': (1,), }",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'extra': 1}",
+                                    "{'descr': '<f8', 'shape': (1,), }",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (1), }",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (1 1), }",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), } more",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)",
+                                    "{'descr': '<f8' 'fortran_order': False, 'shape': (1,), }",
+                                    "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",  // 4 bytes too many
                                     "{}"};
+  // Whatever order, quotes and blanks the writer had.
+  ck_assert(!parse("{\"shape\":(1L,),'fortran_order':False,\n 'descr':'<f8'}\n", "12345678", 8, &array));
+  tl_array_fini(&array);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     tl_status status = parse(bad[i], "12345678", 8, &array);
     ck_assert_msg(status != NULL, "%s was read", bad[i]);
@@ -171,6 +185,32 @@ START_TEST(overflow_is_no_error) {
   ck_assert_uint_eq(result.num_failed, 0);
   ck_assert_double_eq(result.error, 0);
   ck_assert_double_eq(result.reference, -INFINITY);
+  tl_array_fini(&array);
+}
+END_TEST
+
+// The upper half of u64 is neither negative nor far from the lower one.
+START_TEST(unsigned_numbers_are_unsigned) {
+  static const int64_t shape[] = {1};
+  tl_array array;
+  ck_assert(!tl_array_init(&array, TL_DTYPE_U64, 1, shape));
+  tl_dtype_store_int(TL_DTYPE_U64, array.data, 0, INT64_MIN);  // 2^63
+  tl_compare_result result;
+  tl_compare_int(&array, (const int64_t[]){INT64_MAX}, 0, 0, &result);
+  ck_assert_uint_eq(result.num_failed, 1);
+  ck_assert_double_eq(result.error, 1);
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_compare_print(&result, "Y", &array, &text);
+  ck_assert_ptr_nonnull(strstr(tl_strbuf_c(&text), ": 9223372036854775808, expected 9223372036854775807"));
+  tl_strbuf_fini(&text);
+  tl_compare_int(&array, (const int64_t[]){INT64_MAX}, 1e-18, 0, &result);
+  ck_assert_uint_eq(result.num_failed, 0);
+  ck_assert_double_eq(tl_array_number(&array, 0), 0x1p63);
+  tl_array converted;
+  tl_status status = tl_array_convert(&array, TL_DTYPE_I32, &converted);
+  ck_assert_ptr_nonnull(strstr(tl_status_message(status), "9223372036854775808"));
+  tl_status_free(status);
   tl_array_fini(&array);
 }
 END_TEST
@@ -264,6 +304,11 @@ START_TEST(generators_make_what_they_say) {
   ck_assert(generate("const(2 * 3)", TL_DTYPE_U8, 5, &a));
   ck_assert_int_eq(at(&a, 2), 6);
   tl_array_fini(&a);
+  ck_assert(generate("const(9007199254740993)", TL_DTYPE_U64, 5, &a));
+  ck_assert_int_eq(at(&a, 2), 9007199254740993);
+  tl_array_fini(&a);
+  ck_assert(generate("const(-inf)", TL_DTYPE_F32, 5, &a));
+  tl_array_fini(&a);
   ck_assert(generate("", TL_DTYPE_F16, 5, &a));
   tl_array_fini(&a);
 }
@@ -308,6 +353,15 @@ START_TEST(wrong_generators_are_diagnosed) {
                {"ints(1)", TL_DTYPE_I32, 4},
                {"gauss(0, 1)", TL_DTYPE_F32, 4},
                {"const(0.5)", TL_DTYPE_I32, 4},
+               {"const(300)", TL_DTYPE_U8, 4},
+               {"arange(0, 100)", TL_DTYPE_U8, 4},
+               {"arange(0, 0.5)", TL_DTYPE_I32, 4},
+               {"arange(inf)", TL_DTYPE_F32, 4},
+               {"normal(0, -1)", TL_DTYPE_F32, 4},
+               {"normal(nan, 1)", TL_DTYPE_F32, 4},
+               {"normal(0, inf)", TL_DTYPE_F32, 4},
+               {"uniform(1, 0)", TL_DTYPE_F32, 4},
+               {"uniform(-inf, 0)", TL_DTYPE_F32, 4},
                {"list(1, 2)", TL_DTYPE_I32, 4},
                {"ints(0, q)", TL_DTYPE_I32, 4},
                {"permutation", TL_DTYPE_U8, 300},
@@ -331,6 +385,7 @@ int main(void) {
   tcase_add_test(tests, npy_reads_other_orders_and_refuses);
   tcase_add_test(tests, compares_by_the_rule);
   tcase_add_test(tests, overflow_is_no_error);
+  tcase_add_test(tests, unsigned_numbers_are_unsigned);
   tcase_add_test(tests, names_the_worst_element);
   tcase_add_test(tests, generators_make_what_they_say);
   tcase_add_test(tests, large_arrays_are_those_of_one_thread);
