@@ -4,6 +4,7 @@
 
 #include "ir/ir.h"
 #include "ir/op_internal.h"
+#include "ir/scalar/scalar.h"
 
 void tl_builder_at_end(tl_builder *builder, tl_module *module, tl_block *block) {
   *builder = (tl_builder){.module = module, .block = block};
@@ -112,7 +113,7 @@ tl_value *tl_build_cast(tl_builder *builder, tl_value *a, const tl_type *type) {
 }
 
 tl_value *tl_build_math(tl_builder *builder, int function, tl_value *a) {
-  bool is_test = function == TL_MATH_ISNAN || function == TL_MATH_ISINF;
+  bool is_test = tl_scalar_math_is_test(function);
   const tl_type *type = is_test ? tl_type_scalar(builder->module, TL_DTYPE_BOOL) : a->type;
   tl_op *op = build_simple(builder, TL_OP_MATH, &a, 1, type);
   tl_op_set_int(builder->module, op, TL_ATTR_MATH, function);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The reference of ops, attributes and enumerations as Markdown, from the same tables that printer and verifier use.
+#include "ir/scalar/scalar.h"
 #include "ir/text/text.h"
 
 static const char *level_text(int levels) {
@@ -86,9 +87,23 @@ static void print_attr_reference(tl_attr_key key, tl_strbuf *out) {
   tl_strbuf_append_c(out, " |\n");
 }
 
+static void print_math_reference(tl_strbuf *out) {
+  tl_strbuf_append_c(out,
+                     "\n### Functions of `math`\n\n| function | value | f32, ulp | f64, ulp | how |\n| --- | --- | --- "
+                     "| --- | --- |\n");
+  for (int function = 0; function < TL_MATH_COUNT; function++) {
+    int f32_ulp, f64_ulp;
+    tl_scalar_math_ulp(function, &f32_ulp, &f64_ulp);
+    tl_strbuf_appendf(out, "| `%s` | %s | %d | %d | %s |\n", tl_ir_enum_text(TL_IR_ENUM_MATH, function),
+                      tl_scalar_math_doc(function), f32_ulp, f64_ulp, tl_scalar_math_how(function));
+  }
+  tl_strbuf_append_c(out, "\n0 ulp is the correctly rounded result; no bound is stated for `fast_math`.\n");
+}
+
 void tl_ir_print_reference(tl_strbuf *out) {
   tl_strbuf_append_c(out, "### Attributes\n\n| key | value |\n| --- | --- |\n");
   for (int key = 0; key < TL_ATTR_COUNT; key++) print_attr_reference((tl_attr_key)key, out);
+  print_math_reference(out);
   tl_strbuf_append_c(
       out, "\n### Operations\n\nOf operands and attributes, `?` marks what may be absent and `*` any number.\n\n");
   for (int code = 0; code < TL_OPCODE_COUNT; code++) print_op_reference((tl_opcode)code, out);

@@ -24,6 +24,7 @@ typedef struct tl_const {
   int64_t i;  // INT, BOOL
   double f;
   tl_dtype dtype;
+  bool is_rounded;  // INT: from rounding a float, so that among floats it is `f`, whose zero has a sign
 } tl_const;
 
 // Params and lets of a kernel with values: what check, bench and the reference see. DYNAMIC entries have no value

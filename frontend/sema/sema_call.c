@@ -190,14 +190,15 @@ static bool is_unsigned(const tl_sema_value *a) {
   return type && type->kind == TL_TYPE_SCALAR && tl_dtype_is_unsigned_int(type->dtype);
 }
 
-static tl_sema_value abs_or_sign(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
+static tl_sema_value magnitude(tl_sema *sema, const tl_function_info *info, tl_sema_value a, tl_loc loc) {
+  if (tl_sema_is_float(&a)) return math_op(sema, info->math, to_float(sema, a, loc), loc);
+  a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
+  if (is_unsigned(&a)) return a;
+  return tl_sema_min_max(sema, true, a, tl_sema_unary(sema, TL_EXPR_OP_NEG, a, loc), loc);
+}
+
+static tl_sema_value sign(tl_sema *sema, tl_sema_value a, tl_loc loc) {
   tl_sema_value zero = tl_sema_of_const(tl_const_int(0));
-  if (function == TL_FUNCTION_ABS) {
-    if (tl_sema_is_float(&a)) return math_op(sema, TL_MATH_ABS, to_float(sema, a, loc), loc);
-    a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
-    if (is_unsigned(&a)) return a;
-    return tl_sema_min_max(sema, true, a, tl_sema_unary(sema, TL_EXPR_OP_NEG, a, loc), loc);
-  }
   a = tl_sema_unary(sema, TL_EXPR_OP_POS, a, loc);
   if (a.kind != TL_SEMA_VALUE) return a;
   if (is_unsigned(&a)) return tl_sema_min_max(sema, false, a, tl_sema_of_const(tl_const_int(1)), loc);
@@ -252,15 +253,8 @@ static tl_sema_value promoted(tl_sema *sema, tl_function function, tl_sema_value
     case TL_FUNCTION_SELECT:
     case TL_FUNCTION_IF_THEN_ELSE:
       return tl_sema_select(sema, args[0], args[1], args[2], loc);
-    case TL_FUNCTION_ABS:
     case TL_FUNCTION_SIGN:
-      return abs_or_sign(sema, function, args[0], loc);
-    case TL_FUNCTION_FLOOR:
-    case TL_FUNCTION_CEIL:
-    case TL_FUNCTION_ROUND:
-    case TL_FUNCTION_TRUNC:
-      if (!tl_sema_is_float(&args[0])) return tl_sema_unary(sema, TL_EXPR_OP_POS, args[0], loc);
-      return math_op(sema, tl_function_info_of(function)->math, to_float(sema, args[0], loc), loc);
+      return sign(sema, args[0], loc);
     case TL_FUNCTION_POW:
       return tl_sema_binary(sema, TL_EXPR_OP_POW, args[0], args[1], loc);
     case TL_FUNCTION_ATAN2:
@@ -359,7 +353,13 @@ static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_exp
       return function == TL_FUNCTION_DP4A ? dp4a_of(sema, args, expr) : bits_of(sema, function, args[0], expr->loc);
     case TL_FUNCTION_KIND_PROMOTED:
       return promoted(sema, function, args, expr->num_operands, expr->loc);
+    case TL_FUNCTION_KIND_ROUNDING:
+      if (!tl_sema_is_float(&args[0])) return tl_sema_unary(sema, TL_EXPR_OP_POS, args[0], expr->loc);
+      return math_op(sema, info->math, to_float(sema, args[0], expr->loc), expr->loc);
+    case TL_FUNCTION_KIND_MAGNITUDE:
+      return magnitude(sema, info, args[0], expr->loc);
     case TL_FUNCTION_KIND_MATH:
+    case TL_FUNCTION_KIND_TEST:
       return math_op(sema, info->math, to_float(sema, args[0], expr->loc), expr->loc);
     case TL_FUNCTION_KIND_COMPOSED:
       return composed(sema, function, args[0], expr->loc);
@@ -416,8 +416,7 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
   tl_const constants[MAX_CALL_ARGS];
   bool all_const = true, poisoned = false, outer_position = sema->index_position;
   // What a rounding or a cast is applied to may well be a float quotient.
-  bool is_rounding = function == TL_FUNCTION_FLOOR || function == TL_FUNCTION_CEIL || function == TL_FUNCTION_ROUND ||
-                     function == TL_FUNCTION_TRUNC || info->kind == TL_FUNCTION_KIND_TYPE;
+  bool is_rounding = info->kind == TL_FUNCTION_KIND_ROUNDING || info->kind == TL_FUNCTION_KIND_TYPE;
   if (is_rounding) sema->index_position = false;
   for (uint32_t i = 0; i < expr->num_operands; ++i) {
     args[i] = tl_sema_expr(sema, expr->operands[i]);

@@ -4,11 +4,17 @@
 
 #include <math.h>
 
+#include "ir/scalar/scalar.h"
+
 tl_const tl_const_int(int64_t value) {
   return (tl_const){.kind = TL_CONST_INT, .i = value, .f = (double)value};
 }
 tl_const tl_const_float(double value) {
   return (tl_const){.kind = TL_CONST_FLOAT, .f = value};
+}
+tl_const tl_const_rounded(double value) {
+  if (!(fabs(value) < 0x1p62)) return tl_const_float(value);
+  return (tl_const){.kind = TL_CONST_INT, .i = (int64_t)value, .f = value, .is_rounded = true};
 }
 tl_const tl_const_bool(bool value) {
   return (tl_const){.kind = TL_CONST_BOOL, .i = value, .f = value};
@@ -18,7 +24,7 @@ tl_const tl_const_dtype(tl_dtype dtype) {
 }
 
 double tl_const_to_double(const tl_const *value) {
-  return value->kind == TL_CONST_FLOAT ? value->f : (double)value->i;
+  return value->kind == TL_CONST_FLOAT || value->is_rounded ? value->f : (double)value->i;
 }
 
 bool tl_const_is_number(const tl_const *value) {
@@ -64,6 +70,10 @@ tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out) {
         *out = tl_const_float(-a->f);
         return TL_FOLD_OK;
       }
+      if (a->is_rounded) {
+        *out = tl_const_rounded(-a->f);
+        return TL_FOLD_OK;
+      }
       if (__builtin_sub_overflow((int64_t)0, a->i, &negated)) return TL_FOLD_OVERFLOW;
       *out = tl_const_int(negated);
       return TL_FOLD_OK;
@@ -82,20 +92,36 @@ tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out) {
   return TL_FOLD_TYPE;
 }
 
-// Floor division and its remainder; the remainder has the sign of the divisor.
-static tl_fold_result fold_floordiv(int64_t a, int64_t b, int64_t *quotient, int64_t *remainder) {
-  if (b == 0) return TL_FOLD_DIV_ZERO;
-  if (b == -1) {
-    *remainder = 0;
-    return __builtin_sub_overflow((int64_t)0, a, quotient) ? TL_FOLD_OVERFLOW : TL_FOLD_OK;
+// The ops whose meaning of constants is that of the IR.
+static tl_opcode opcode_of(tl_expr_op op) {
+  switch (op) {
+    case TL_EXPR_OP_ADD:
+      return TL_OP_ADD;
+    case TL_EXPR_OP_SUB:
+      return TL_OP_SUB;
+    case TL_EXPR_OP_MUL:
+      return TL_OP_MUL;
+    case TL_EXPR_OP_DIV:
+      return TL_OP_DIV;
+    case TL_EXPR_OP_FLOORDIV:
+      return TL_OP_FLOORDIV;
+    case TL_EXPR_OP_MOD:
+      return TL_OP_MOD;
+    case TL_EXPR_OP_POW:
+      return TL_OP_POW;
+    case TL_EXPR_OP_BITAND:
+      return TL_OP_AND;
+    case TL_EXPR_OP_BITOR:
+      return TL_OP_OR;
+    case TL_EXPR_OP_BITXOR:
+      return TL_OP_XOR;
+    case TL_EXPR_OP_SHL:
+      return TL_OP_SHL;
+    case TL_EXPR_OP_SHR:
+      return TL_OP_SHR;
+    default:
+      return TL_OPCODE_COUNT;
   }
-  *quotient = a / b;
-  *remainder = a % b;
-  if (*remainder != 0 && (*remainder < 0) != (b < 0)) {
-    *quotient -= 1;
-    *remainder += b;
-  }
-  return TL_FOLD_OK;
 }
 
 static tl_fold_result fold_int_power(int64_t base, int64_t exponent, tl_const *out) {
@@ -114,101 +140,45 @@ static tl_fold_result fold_int_power(int64_t base, int64_t exponent, tl_const *o
   return TL_FOLD_OK;
 }
 
-static tl_fold_result fold_shift(tl_expr_op op, int64_t a, int64_t count, tl_const *out) {
-  if (count < 0) return TL_FOLD_TYPE;
-  if (op == TL_EXPR_OP_SHR) {
-    *out = tl_const_int(count > 63 ? (a < 0 ? -1 : 0) : a >> count);
-    return TL_FOLD_OK;
-  }
-  if (a == 0) {
-    *out = tl_const_int(0);
-    return TL_FOLD_OK;
-  }
-  int64_t result;
-  if (count > 62 || __builtin_mul_overflow(a, (int64_t)1 << count, &result)) return TL_FOLD_OVERFLOW;
-  *out = tl_const_int(result);
-  return TL_FOLD_OK;
-}
-
 static tl_fold_result fold_int_binary(tl_expr_op op, int64_t a, int64_t b, tl_const *out) {
-  int64_t result = 0, other = 0;
-  tl_fold_result status = TL_FOLD_OK;
-  bool overflow = false;
-  switch ((int)op) {
-    case TL_EXPR_OP_ADD:
-      overflow = __builtin_add_overflow(a, b, &result);
-      break;
-    case TL_EXPR_OP_SUB:
-      overflow = __builtin_sub_overflow(a, b, &result);
-      break;
-    case TL_EXPR_OP_MUL:
-      overflow = __builtin_mul_overflow(a, b, &result);
-      break;
-    case TL_EXPR_OP_DIV:
-      if (b == 0) return TL_FOLD_DIV_ZERO;
-      *out = tl_const_float((double)a / (double)b);
-      return TL_FOLD_OK;
-    case TL_EXPR_OP_FLOORDIV:
-      status = fold_floordiv(a, b, &result, &other);
-      break;
-    case TL_EXPR_OP_MOD:
-      status = fold_floordiv(a, b, &other, &result);
-      break;
-    case TL_EXPR_OP_POW:
-      return fold_int_power(a, b, out);
-    case TL_EXPR_OP_BITAND:
-      result = a & b;
-      break;
-    case TL_EXPR_OP_BITOR:
-      result = a | b;
-      break;
-    case TL_EXPR_OP_BITXOR:
-      result = a ^ b;
-      break;
-    case TL_EXPR_OP_SHL:
-    case TL_EXPR_OP_SHR:
-      return fold_shift(op, a, b, out);
-    default:
-      return TL_FOLD_TYPE;
+  if (op == TL_EXPR_OP_POW) return fold_int_power(a, b, out);
+  if (op == TL_EXPR_OP_DIV) {
+    if (b == 0) return TL_FOLD_DIV_ZERO;
+    *out = tl_const_float((double)a / (double)b);
+    return TL_FOLD_OK;
   }
+  int64_t result = 0;
+  tl_scalar_result status = tl_scalar_exact_op(opcode_of(op), a, b, &result);
   *out = tl_const_int(result);
-  return overflow ? TL_FOLD_OVERFLOW : status;
+  switch (status) {
+    case TL_SCALAR_OK:
+      return TL_FOLD_OK;
+    case TL_SCALAR_OVERFLOW:
+      return TL_FOLD_OVERFLOW;
+    case TL_SCALAR_DIV_ZERO:
+      return TL_FOLD_DIV_ZERO;
+    case TL_SCALAR_NEGATIVE_SHIFT:
+    case TL_SCALAR_NO_MEANING:
+      break;
+  }
+  return TL_FOLD_TYPE;
 }
 
 static tl_fold_result fold_float_binary(tl_expr_op op, double a, double b, tl_const *out) {
+  bool divides = op == TL_EXPR_OP_DIV || op == TL_EXPR_OP_FLOORDIV || op == TL_EXPR_OP_MOD;
+  if (divides && b == 0) return TL_FOLD_DIV_ZERO;
   double result;
-  switch ((int)op) {
-    case TL_EXPR_OP_ADD:
-      result = a + b;
-      break;
-    case TL_EXPR_OP_SUB:
-      result = a - b;
-      break;
-    case TL_EXPR_OP_MUL:
-      result = a * b;
-      break;
-    case TL_EXPR_OP_DIV:
-      if (b == 0) return TL_FOLD_DIV_ZERO;
-      result = a / b;
-      break;
-    case TL_EXPR_OP_FLOORDIV:
-      if (b == 0) return TL_FOLD_DIV_ZERO;
-      result = floor(a / b);
-      if (result == 0 && (a < 0) != (b < 0) && a != 0) result = -1;  // the quotient rounded to zero
-      break;
-    case TL_EXPR_OP_MOD:
-      if (b == 0) return TL_FOLD_DIV_ZERO;
-      result = fmod(a, b);
-      if (result != 0 && (result < 0) != (b < 0)) result += b;
-      break;
-    case TL_EXPR_OP_POW:
-      result = pow(a, b);
-      break;
-    default:
-      return TL_FOLD_TYPE;
-  }
+  if (!tl_scalar_float_op(opcode_of(op), a, b, &result)) return TL_FOLD_TYPE;
   *out = tl_const_float(result);
   return TL_FOLD_OK;
+}
+
+// The float value of an op on integers of which one came from rounding a float.
+static tl_const as_rounded(tl_expr_op op, const tl_const *a, const tl_const *b, const tl_const *integer) {
+  double value;
+  bool is_float_op = tl_scalar_float_op(opcode_of(op), tl_const_to_double(a), tl_const_to_double(b), &value);
+  if (!is_float_op || integer->kind != TL_CONST_INT || value != (double)integer->i) return *integer;
+  return (tl_const){.kind = TL_CONST_INT, .i = integer->i, .f = value, .is_rounded = true};
 }
 
 tl_fold_result tl_fold_binary(tl_expr_op op, const tl_const *a, const tl_const *b, tl_const *out) {
@@ -224,51 +194,48 @@ tl_fold_result tl_fold_binary(tl_expr_op op, const tl_const *a, const tl_const *
   tl_fold_result status = fold_int_binary(op, a->i, b->i, out);
   if (status == TL_FOLD_OK && is_bitwise && a->kind == TL_CONST_BOOL && b->kind == TL_CONST_BOOL)
     *out = tl_const_bool(out->i != 0);
+  if (!a->is_rounded && !b->is_rounded) return status;
+  // A float does not overflow.
+  if (status == TL_FOLD_OVERFLOW) return fold_float_binary(op, tl_const_to_double(a), tl_const_to_double(b), out);
+  if (status == TL_FOLD_OK) *out = as_rounded(op, a, b, out);
   return status;
 }
 
-static bool compare_order(tl_expr_op op, int order, bool *out) {
-  switch ((int)op) {
+static bool predicate_of(tl_expr_op op, tl_ir_enum_CMP *out) {
+  switch (op) {
     case TL_EXPR_OP_EQ:
-      *out = order == 0;
+      *out = TL_CMP_EQ;
       return true;
     case TL_EXPR_OP_NE:
-      *out = order != 0;
+      *out = TL_CMP_NE;
       return true;
     case TL_EXPR_OP_LT:
-      *out = order < 0;
+      *out = TL_CMP_LT;
       return true;
     case TL_EXPR_OP_LE:
-      *out = order <= 0;
+      *out = TL_CMP_LE;
       return true;
     case TL_EXPR_OP_GT:
-      *out = order > 0;
+      *out = TL_CMP_GT;
       return true;
     case TL_EXPR_OP_GE:
-      *out = order >= 0;
+      *out = TL_CMP_GE;
       return true;
+    default:
+      return false;
   }
-  return false;
 }
 
 tl_fold_result tl_fold_compare(tl_expr_op op, const tl_const *a, const tl_const *b, tl_const *out) {
-  bool result = false;
   if (a->kind == TL_CONST_DTYPE && b->kind == TL_CONST_DTYPE) {
     if (op != TL_EXPR_OP_EQ && op != TL_EXPR_OP_NE) return TL_FOLD_TYPE;
     *out = tl_const_bool((a->dtype == b->dtype) == (op == TL_EXPR_OP_EQ));
     return TL_FOLD_OK;
   }
-  if (!tl_const_is_number(a) || !tl_const_is_number(b)) return TL_FOLD_TYPE;
-  if (is_integral(a) && is_integral(b)) {
-    if (!compare_order(op, a->i < b->i ? -1 : a->i > b->i, &result)) return TL_FOLD_TYPE;
-  } else {
-    double x = tl_const_to_double(a), y = tl_const_to_double(b);
-    if (isnan(x) || isnan(y)) {
-      result = op == TL_EXPR_OP_NE;
-    } else if (!compare_order(op, x < y ? -1 : x > y, &result)) {
-      return TL_FOLD_TYPE;
-    }
-  }
-  *out = tl_const_bool(result);
+  tl_ir_enum_CMP predicate;
+  if (!tl_const_is_number(a) || !tl_const_is_number(b) || !predicate_of(op, &predicate)) return TL_FOLD_TYPE;
+  *out = tl_const_bool(is_integral(a) && is_integral(b)
+                           ? tl_scalar_compare_exact(predicate, a->i, b->i)
+                           : tl_scalar_compare_floats(predicate, tl_const_to_double(a), tl_const_to_double(b)));
   return TL_FOLD_OK;
 }

@@ -15,6 +15,8 @@ typedef enum tl_fold_result {
 
 tl_const tl_const_int(int64_t value);
 tl_const tl_const_float(double value);
+// A float that is a whole number, as rounding gives it: an integer where it fits 62 bits.
+tl_const tl_const_rounded(double value);
 tl_const tl_const_bool(bool value);
 tl_const tl_const_dtype(tl_dtype dtype);
 // As a double (INT, FLOAT, BOOL).
@@ -32,32 +34,58 @@ tl_fold_result tl_fold_compare(tl_expr_op op, const tl_const *a, const tl_const 
 // ---- functions of the language (sema_functions.def)
 typedef enum tl_function {
   TL_FUNCTION_NONE,
-#define TL_FUNCTION(ID, text, min_args, max_args, kind, math) TL_FUNCTION_##ID,
+#define TL_FUNCTION(ID, text, min_args, max_args, kind, math, fold, group, arguments, doc) TL_FUNCTION_##ID,
 #include "frontend/sema/sema_functions.def"
 #undef TL_FUNCTION
   TL_FUNCTION_COUNT
 } tl_function;
 
 typedef enum tl_function_kind {
-  TL_FUNCTION_KIND_INTEGER,   // ceildiv, popcount, clz, dp4a
-  TL_FUNCTION_KIND_PROMOTED,  // min, max, select, clamp, abs, sign, pow, atan2: of any numbers
-  TL_FUNCTION_KIND_MATH,      // one IR `math` op of a float
-  TL_FUNCTION_KIND_COMPOSED,  // built from several ops on floats
-  TL_FUNCTION_KIND_TYPE,      // has a dtype among its arguments
-  TL_FUNCTION_KIND_ACCESS,    // names an element
-  TL_FUNCTION_KIND_THREAD     // thread_id, lane_id, warp_id
+  TL_FUNCTION_KIND_INTEGER,    // ceildiv, popcount, clz, dp4a
+  TL_FUNCTION_KIND_PROMOTED,   // min, max, select, clamp, sign, pow, atan2, fma: of any numbers
+  TL_FUNCTION_KIND_MATH,       // one IR `math` op of a float
+  TL_FUNCTION_KIND_TEST,       // likewise, a bool
+  TL_FUNCTION_KIND_ROUNDING,   // likewise, of an integer the integer
+  TL_FUNCTION_KIND_MAGNITUDE,  // likewise, of an integer an integer
+  TL_FUNCTION_KIND_COMPOSED,   // built from several ops on floats
+  TL_FUNCTION_KIND_TYPE,       // has a dtype among its arguments
+  TL_FUNCTION_KIND_ACCESS,     // names an element
+  TL_FUNCTION_KIND_THREAD      // thread_id, lane_id, warp_id
 } tl_function_kind;
 
-typedef struct tl_function_info {
+// Groups of the table in docs/language.md, in its order.
+typedef enum tl_function_group {
+  TL_FUNCTION_GROUP_NUMBERS,
+  TL_FUNCTION_GROUP_BITS,
+  TL_FUNCTION_GROUP_ROUNDINGS,
+  TL_FUNCTION_GROUP_EXPONENTIALS,
+  TL_FUNCTION_GROUP_TRIGONOMETRY,
+  TL_FUNCTION_GROUP_ACTIVATIONS,
+  TL_FUNCTION_GROUP_OTHERS,
+  TL_FUNCTION_GROUP_MEMORY,
+  TL_FUNCTION_GROUP_THREADS,
+  TL_FUNCTION_GROUP_COUNT
+} tl_function_group;
+
+typedef struct tl_function_info tl_function_info;
+struct tl_function_info {
   const char *name;
   int min_args, max_args;
   tl_function_kind kind;
-  int math;  // tl_math of the MATH kind, else -1
-} tl_function_info;
+  int math;  // tl_math of the kinds MATH, TEST, ROUNDING and MAGNITUDE, else -1
+  tl_fold_result (*fold)(const tl_function_info *info, const tl_const *args, uint32_t num_args, tl_const *out);
+  tl_function_group group;
+  const char *arguments, *doc;
+};
 
 tl_function tl_function_parse(tl_str name);
 const tl_function_info *tl_function_info_of(tl_function function);
 // Folds a call of constants. The number of arguments was checked.
 tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t num_args, tl_const *out);
+// The bound of the error in f32 and f64 that the language states, in units in the last place; 0: exact, correctly
+// rounded, or composed of other functions.
+void tl_function_ulp(tl_function function, int *out_f32, int *out_f64);
+// The table of functions as Markdown; docs/language.md contains it.
+void tl_function_print_table(tl_strbuf *out);
 
 #endif

@@ -1,15 +1,252 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The function table and calls of constants.
+// Calls of constants, and the table of functions. A row of sema_functions.def names its fold here; what the IR has an
+// op for is asked of ir/scalar.
 #include <math.h>
 
 #include "frontend/sema/sema_fold.h"
+#include "ir/scalar/scalar.h"
 
 #define TL_MATH_NONE (-1)
 
+// The parameters of every fold; not each needs all.
+#define TL_FOLD(name)                                                                                      \
+  static tl_fold_result fold_##name(const tl_function_info *info, const tl_const *args, uint32_t num_args, \
+                                    tl_const *out)
+
+static tl_fold_result give_float(double value, tl_const *out) {
+  *out = tl_const_float(value);
+  return TL_FOLD_OK;
+}
+
+static tl_fold_result give_int(int64_t value, tl_const *out) {
+  *out = tl_const_int(value);
+  return TL_FOLD_OK;
+}
+
+TL_FOLD(nothing) {
+  (void)info, (void)args, (void)num_args, (void)out;
+  return TL_FOLD_NOT_CONST;
+}
+
+// ---- numbers
+
+TL_FOLD(ceildiv) {
+  (void)info, (void)num_args;
+  // Without forming -a or a + b - 1, which may overflow.
+  int64_t quotient, rest;
+  if (args[0].kind == TL_CONST_FLOAT || args[1].kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
+  tl_scalar_result status = tl_scalar_exact_op(TL_OP_FLOORDIV, args[0].i, args[1].i, &quotient);
+  if (status != TL_SCALAR_OK) return status == TL_SCALAR_DIV_ZERO ? TL_FOLD_DIV_ZERO : TL_FOLD_OVERFLOW;
+  tl_scalar_exact_op(TL_OP_MOD, args[0].i, args[1].i, &rest);
+  return give_int(quotient + (rest != 0), out);
+}
+
+static void take_best(tl_opcode code, const tl_const *arg, tl_const *best) {
+  bool is_float = best->kind == TL_CONST_FLOAT || arg->kind == TL_CONST_FLOAT;
+  bool is_rounded = best->is_rounded || arg->is_rounded;
+  double value = 0;
+  tl_scalar_float_op(code, tl_const_to_double(best), tl_const_to_double(arg), &value);
+  if (is_float) {
+    *best = tl_const_float(value);
+    return;
+  }
+  int64_t integer = 0;
+  tl_scalar_exact_op(code, best->i, arg->i, &integer);
+  *best = tl_const_int(integer);
+  best->is_rounded = is_rounded;
+  if (is_rounded) best->f = value;
+}
+
+static tl_fold_result fold_best(tl_opcode code, const tl_const *args, uint32_t num_args, tl_const *out) {
+  *out = args[0];
+  if (out->kind == TL_CONST_BOOL) *out = tl_const_int(args[0].i);
+  for (uint32_t i = 1; i < num_args; ++i) take_best(code, &args[i], out);
+  return TL_FOLD_OK;
+}
+
+TL_FOLD(min) {
+  (void)info;
+  return fold_best(TL_OP_MIN, args, num_args, out);
+}
+
+TL_FOLD(max) {
+  (void)info;
+  return fold_best(TL_OP_MAX, args, num_args, out);
+}
+
+TL_FOLD(clamp) {
+  (void)info, (void)num_args;
+  tl_const upper[2] = {args[0], args[2]};
+  tl_fold_result status = fold_best(TL_OP_MAX, args, 2, &upper[0]);
+  return status ? status : fold_best(TL_OP_MIN, upper, 2, out);
+}
+
+TL_FOLD(sign) {
+  (void)info, (void)num_args;
+  const tl_const *a = &args[0];
+  if (a->kind != TL_CONST_FLOAT && !a->is_rounded) return give_int((a->i > 0) - (a->i < 0), out);
+  double x = tl_const_to_double(a), sign = isnan(x) || x == 0 ? x : x < 0 ? -1 : 1;
+  *out = a->is_rounded ? tl_const_rounded(sign) : tl_const_float(sign);
+  return TL_FOLD_OK;
+}
+
+TL_FOLD(select) {
+  (void)info, (void)num_args;
+  bool condition;
+  if (!tl_const_truth(&args[0], &condition)) return TL_FOLD_TYPE;
+  *out = condition ? args[1] : args[2];
+  return TL_FOLD_OK;
+}
+
+// ---- functions of one float: the IR's, by kind
+
+TL_FOLD(math) {
+  (void)num_args;
+  const tl_const *a = &args[0];
+  double value = tl_scalar_math((tl_ir_enum_MATH)info->math, tl_const_to_double(a));
+  if (info->kind == TL_FUNCTION_KIND_TEST) {
+    *out = tl_const_bool(value != 0);
+  } else if (a->is_rounded && info->kind != TL_FUNCTION_KIND_MATH) {
+    *out = tl_const_rounded(value);
+  } else if (a->kind != TL_CONST_FLOAT && info->kind == TL_FUNCTION_KIND_MAGNITUDE) {
+    if (a->i < 0) return tl_fold_unary(TL_EXPR_OP_NEG, a, out);
+    *out = tl_const_int(a->i);
+  } else if (info->kind == TL_FUNCTION_KIND_ROUNDING) {
+    // An integer, so that it may stand in a shape.
+    *out = a->kind == TL_CONST_FLOAT ? tl_const_rounded(value) : tl_const_int(a->i);
+  } else {
+    *out = tl_const_float(value);
+  }
+  return TL_FOLD_OK;
+}
+
+// ---- functions that the language composes
+
+TL_FOLD(silu) {
+  (void)info, (void)num_args;
+  double x = tl_const_to_double(&args[0]);
+  return give_float(x * tl_scalar_math(TL_MATH_SIGMOID, x), out);
+}
+
+TL_FOLD(gelu) {
+  (void)info, (void)num_args;
+  double x = tl_const_to_double(&args[0]);
+  return give_float(0.5 * x * erfc(-x * 0.70710678118654752440), out);
+}
+
+TL_FOLD(relu) {
+  (void)info, (void)num_args;
+  const tl_const both[2] = {args[0], args[0].kind == TL_CONST_FLOAT ? tl_const_float(0) : tl_const_int(0)};
+  return fold_best(TL_OP_MAX, both, 2, out);
+}
+
+TL_FOLD(softplus) {
+  (void)info, (void)num_args;
+  double x = tl_const_to_double(&args[0]);
+  return give_float(fmax(x, 0) + log1p(exp(-fabs(x))), out);
+}
+
+// ---- two and three numbers
+
+TL_FOLD(pow) {
+  (void)info, (void)num_args;
+  return tl_fold_binary(TL_EXPR_OP_POW, &args[0], &args[1], out);
+}
+
+TL_FOLD(atan2) {
+  (void)info, (void)num_args;
+  double value = 0;
+  tl_scalar_float_op(TL_OP_ATAN2, tl_const_to_double(&args[0]), tl_const_to_double(&args[1]), &value);
+  return give_float(value, out);
+}
+
+TL_FOLD(fma) {
+  (void)info, (void)num_args;
+  if (args[0].kind == TL_CONST_FLOAT || args[1].kind == TL_CONST_FLOAT || args[2].kind == TL_CONST_FLOAT) {
+    double a = tl_const_to_double(&args[0]), b = tl_const_to_double(&args[1]), c = tl_const_to_double(&args[2]);
+    return give_float(fma(a, b, c), out);
+  }
+  tl_const product;
+  tl_fold_result status = tl_fold_binary(TL_EXPR_OP_MUL, &args[0], &args[1], &product);
+  return status ? status : tl_fold_binary(TL_EXPR_OP_ADD, &product, &args[2], out);
+}
+
+// ---- bits
+
+// A constant is an i32 if it fits, else a u32, else (where 64 bits are taken) an i64.
+static tl_fold_result fold_bits(tl_opcode code, const tl_const *a, tl_const *out) {
+  if (a->kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
+  bool is_wide = a->i < INT32_MIN || a->i > UINT32_MAX;
+  return give_int(tl_scalar_bits_op(code, is_wide ? 64 : 32, (uint64_t)a->i), out);
+}
+
+TL_FOLD(popcount) {
+  (void)info, (void)num_args;
+  return fold_bits(TL_OP_POPCOUNT, &args[0], out);
+}
+
+TL_FOLD(clz) {
+  (void)info, (void)num_args;
+  return fold_bits(TL_OP_CLZ, &args[0], out);
+}
+
+TL_FOLD(dp4a) {
+  (void)info, (void)num_args;
+  bool is_unsigned[2];
+  for (int i = 0; i < 3; ++i) {
+    if (args[i].kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
+    if (args[i].i < INT32_MIN || args[i].i > UINT32_MAX) return TL_FOLD_OVERFLOW;
+    if (i < 2) is_unsigned[i] = args[i].i > INT32_MAX;
+  }
+  uint32_t sum =
+      tl_dp4a((uint32_t)args[0].i, !is_unsigned[0], (uint32_t)args[1].i, !is_unsigned[1], (uint32_t)args[2].i);
+  *out = tl_const_int(is_unsigned[0] && is_unsigned[1] ? (int64_t)sum : (int32_t)sum);
+  return TL_FOLD_OK;
+}
+
+// ---- dtypes
+
+TL_FOLD(cast) {
+  (void)info, (void)num_args;
+  const tl_const *value = &args[0];
+  if (!tl_const_is_number(value) || args[1].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;
+  tl_dtype dtype = args[1].dtype;
+  if (tl_dtype_is_float(dtype)) return give_float(tl_dtype_round(dtype, tl_const_to_double(value)), out);
+  if (dtype == TL_DTYPE_BOOL) {
+    *out = tl_const_bool(tl_const_to_double(value) != 0);
+    return TL_FOLD_OK;
+  }
+  int64_t integer = value->kind == TL_CONST_FLOAT ? tl_scalar_to_int(dtype, value->f) : value->i;
+  return give_int(tl_scalar_wrap(dtype, (uint64_t)integer), out);
+}
+
+TL_FOLD(sizeof) {
+  (void)info, (void)num_args;
+  if (args[0].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;
+  int bits = tl_dtype_bits(args[0].dtype);
+  return bits % 8 == 0 ? give_int(bits / 8, out) : give_float(bits / 8.0, out);
+}
+
+TL_FOLD(inf) {
+  (void)info, (void)num_args;
+  if (args[0].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;
+  tl_dtype dtype = args[0].dtype;
+  // The 8- and 4-bit floats saturate: their largest value stands for infinity.
+  if (tl_dtype_is_float(dtype))
+    return give_float(tl_dtype_bits(dtype) <= 8 ? tl_dtype_float_max(dtype) : INFINITY, out);
+  uint64_t largest = tl_dtype_int_max(dtype);
+  return largest > INT64_MAX ? TL_FOLD_OVERFLOW : give_int((int64_t)largest, out);
+}
+
+// ---- the table
+
 static const tl_function_info function_infos[] = {
-    [TL_FUNCTION_NONE] = {"", 0, 0, TL_FUNCTION_KIND_INTEGER, TL_MATH_NONE},
-#define TL_FUNCTION(ID, text, min_args, max_args, kind, math) \
-  [TL_FUNCTION_##ID] = {text, min_args, max_args, TL_FUNCTION_KIND_##kind, TL_MATH_##math},
+    [TL_FUNCTION_NONE] = {"", 0, 0, TL_FUNCTION_KIND_INTEGER, TL_MATH_NONE, fold_nothing, TL_FUNCTION_GROUP_COUNT, "",
+                          ""},
+#define TL_FUNCTION(ID, text, min_args, max_args, kind, math, fold, group, arguments, doc)                            \
+  [TL_FUNCTION_##ID] = {                                                                                              \
+      text,      min_args, max_args, TL_FUNCTION_KIND_##kind, TL_MATH_##math, fold_##fold, TL_FUNCTION_GROUP_##group, \
+      arguments, doc},
 #include "frontend/sema/sema_functions.def"
 #undef TL_FUNCTION
 };
@@ -25,271 +262,47 @@ const tl_function_info *tl_function_info_of(tl_function function) {
   return &function_infos[function];
 }
 
-static tl_fold_result fold_ceildiv(const tl_const *a, const tl_const *b, tl_const *out) {
-  // Without forming -a or a + b - 1, which may overflow.
-  tl_const quotient, rest;
-  if (a->kind == TL_CONST_FLOAT || b->kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
-  tl_fold_result status = tl_fold_binary(TL_EXPR_OP_FLOORDIV, a, b, &quotient);
-  if (status == TL_FOLD_OK) status = tl_fold_binary(TL_EXPR_OP_MOD, a, b, &rest);
-  if (status == TL_FOLD_OK) *out = tl_const_int(quotient.i + (rest.i != 0));
-  return status;
-}
-
-static tl_fold_result fold_min_max(bool is_max, const tl_const *args, uint32_t num_args, tl_const *out) {
-  tl_const best = args[0];
-  bool any_float = best.kind == TL_CONST_FLOAT;
-  for (uint32_t i = 1; i < num_args; ++i) {
-    const tl_const *arg = &args[i];
-    any_float = any_float || arg->kind == TL_CONST_FLOAT;
-    double x = tl_const_to_double(&best), y = tl_const_to_double(arg);
-    if (best.kind != TL_CONST_FLOAT && arg->kind != TL_CONST_FLOAT) {
-      if (is_max ? arg->i > best.i : arg->i < best.i) best = *arg;
-    } else if (isnan(x) || (is_max ? y > x : y < x)) {
-      best = *arg;
-    }
-  }
-  if (any_float) {
-    *out = tl_const_float(tl_const_to_double(&best));
-  } else {
-    *out = best.kind == TL_CONST_BOOL ? tl_const_int(best.i) : best;
-  }
-  return TL_FOLD_OK;
-}
-
-// A constant is an i32 if it fits, else a u32, else (where 64 bits are taken) an i64.
-static tl_fold_result fold_bits(tl_function function, const tl_const *a, tl_const *out) {
-  if (a->kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
-  bool is_wide = a->i < INT32_MIN || a->i > UINT32_MAX;
-  uint64_t bits = is_wide ? (uint64_t)a->i : (uint32_t)a->i;
-  if (function == TL_FUNCTION_POPCOUNT)
-    *out = tl_const_int(__builtin_popcountll(bits));
-  else if (bits == 0)
-    *out = tl_const_int(32);
-  else
-    *out = tl_const_int(__builtin_clzll(bits) - (is_wide ? 0 : 32));
-  return TL_FOLD_OK;
-}
-
-static tl_fold_result fold_dp4a(const tl_const *args, tl_const *out) {
-  bool is_unsigned[2];
-  for (int i = 0; i < 3; ++i) {
-    if (args[i].kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
-    if (args[i].i < INT32_MIN || args[i].i > UINT32_MAX) return TL_FOLD_OVERFLOW;
-    if (i < 2) is_unsigned[i] = args[i].i > INT32_MAX;
-  }
-  uint32_t sum =
-      tl_dp4a((uint32_t)args[0].i, !is_unsigned[0], (uint32_t)args[1].i, !is_unsigned[1], (uint32_t)args[2].i);
-  *out = tl_const_int(is_unsigned[0] && is_unsigned[1] ? (int64_t)sum : (int32_t)sum);
-  return TL_FOLD_OK;
-}
-
-static tl_fold_result fold_integer(tl_function function, const tl_const *args, tl_const *out) {
-  if (function == TL_FUNCTION_CEILDIV) return fold_ceildiv(&args[0], &args[1], out);
-  return function == TL_FUNCTION_DP4A ? fold_dp4a(args, out) : fold_bits(function, &args[0], out);
-}
-
-// floor, ceil, round and trunc of constants give integers, so that they may stand in shapes.
-static tl_fold_result fold_rounding(tl_function function, const tl_const *a, tl_const *out) {
-  if (a->kind != TL_CONST_FLOAT) {
-    *out = tl_const_int(a->i);
-    return TL_FOLD_OK;
-  }
-  double value = a->f;
-  switch ((int)function) {
-    case TL_FUNCTION_FLOOR:
-      value = floor(value);
-      break;
-    case TL_FUNCTION_CEIL:
-      value = ceil(value);
-      break;
-    case TL_FUNCTION_ROUND:
-      value = nearbyint(value);
-      break;
-    case TL_FUNCTION_TRUNC:
-      value = trunc(value);
-      break;
-  }
-  *out = fabs(value) < 0x1p62 ? tl_const_int((int64_t)value) : tl_const_float(value);
-  return TL_FOLD_OK;
-}
-
-static double fold_math(tl_function function, double x) {
-  switch ((int)function) {
-    case TL_FUNCTION_EXP:
-      return exp(x);
-    case TL_FUNCTION_EXP2:
-      return exp2(x);
-    case TL_FUNCTION_EXP10:
-      return pow(10.0, x);
-    case TL_FUNCTION_LOG:
-      return log(x);
-    case TL_FUNCTION_LOG2:
-      return log2(x);
-    case TL_FUNCTION_LOG10:
-      return log10(x);
-    case TL_FUNCTION_LOG1P:
-      return log1p(x);
-    case TL_FUNCTION_EXPM1:
-      return expm1(x);
-    case TL_FUNCTION_SQRT:
-      return sqrt(x);
-    case TL_FUNCTION_RSQRT:
-      return 1.0 / sqrt(x);
-    case TL_FUNCTION_RCP:
-      return 1.0 / x;
-    case TL_FUNCTION_SIN:
-      return sin(x);
-    case TL_FUNCTION_COS:
-      return cos(x);
-    case TL_FUNCTION_TAN:
-      return tan(x);
-    case TL_FUNCTION_TANH:
-      return tanh(x);
-    case TL_FUNCTION_SINH:
-      return sinh(x);
-    case TL_FUNCTION_COSH:
-      return cosh(x);
-    case TL_FUNCTION_ATAN:
-      return atan(x);
-    case TL_FUNCTION_SIGMOID:
-      return x < 0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x));
-    case TL_FUNCTION_SILU:
-      return x / (1.0 + exp(-x));
-    case TL_FUNCTION_GELU:
-      return 0.5 * x * erfc(-x * 0.70710678118654752440);
-    case TL_FUNCTION_RELU:
-      return x > 0 ? x : 0;
-    case TL_FUNCTION_SOFTPLUS:
-      return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
-    case TL_FUNCTION_ERF:
-      return erf(x);
-  }
-  return NAN;
-}
-
-static tl_fold_result fold_promoted(tl_function function, const tl_const *args, uint32_t num_args, tl_const *out) {
-  bool condition;
-  tl_const inner;
-  tl_fold_result status;
-  switch ((int)function) {
-    case TL_FUNCTION_MIN:
-      return fold_min_max(false, args, num_args, out);
-    case TL_FUNCTION_MAX:
-      return fold_min_max(true, args, num_args, out);
-    case TL_FUNCTION_CLAMP:
-      status = fold_min_max(true, (tl_const[]){args[0], args[1]}, 2, &inner);
-      return status ? status : fold_min_max(false, (tl_const[]){inner, args[2]}, 2, out);
-    case TL_FUNCTION_SELECT:
-    case TL_FUNCTION_IF_THEN_ELSE:
-      if (!tl_const_truth(&args[0], &condition)) return TL_FOLD_TYPE;
-      *out = condition ? args[1] : args[2];
-      return TL_FOLD_OK;
-    case TL_FUNCTION_ABS:
-      if (args[0].kind == TL_CONST_FLOAT) {
-        *out = tl_const_float(fabs(args[0].f));
-        return TL_FOLD_OK;
-      }
-      return args[0].i < 0 ? tl_fold_unary(TL_EXPR_OP_NEG, &args[0], out)
-                           : (*out = tl_const_int(args[0].i), TL_FOLD_OK);
-    case TL_FUNCTION_SIGN:
-      if (args[0].kind == TL_CONST_FLOAT) {
-        double x = args[0].f;
-        *out = tl_const_float(isnan(x) ? x : (double)((x > 0) - (x < 0)));
-      } else {
-        *out = tl_const_int((args[0].i > 0) - (args[0].i < 0));
-      }
-      return TL_FOLD_OK;
-    case TL_FUNCTION_FLOOR:
-    case TL_FUNCTION_CEIL:
-    case TL_FUNCTION_ROUND:
-    case TL_FUNCTION_TRUNC:
-      return fold_rounding(function, &args[0], out);
-    case TL_FUNCTION_POW:
-      return tl_fold_binary(TL_EXPR_OP_POW, &args[0], &args[1], out);
-    case TL_FUNCTION_ATAN2:
-      *out = tl_const_float(atan2(tl_const_to_double(&args[0]), tl_const_to_double(&args[1])));
-      return TL_FOLD_OK;
-    case TL_FUNCTION_FMA:
-      if (args[0].kind == TL_CONST_FLOAT || args[1].kind == TL_CONST_FLOAT || args[2].kind == TL_CONST_FLOAT) {
-        *out = tl_const_float(
-            fma(tl_const_to_double(&args[0]), tl_const_to_double(&args[1]), tl_const_to_double(&args[2])));
-        return TL_FOLD_OK;
-      }
-      status = tl_fold_binary(TL_EXPR_OP_MUL, &args[0], &args[1], &inner);
-      return status ? status : tl_fold_binary(TL_EXPR_OP_ADD, &inner, &args[2], out);
-  }
-  return TL_FOLD_NOT_CONST;
-}
-
-static tl_fold_result fold_cast(const tl_const *value, tl_dtype dtype, tl_const *out) {
-  if (tl_dtype_is_float(dtype)) {
-    *out = tl_const_float(tl_dtype_round(dtype, tl_const_to_double(value)));
-  } else if (dtype == TL_DTYPE_BOOL) {
-    *out = tl_const_bool(tl_const_to_double(value) != 0);
-  } else {
-    int64_t slot[2] = {0, 0};
-    int64_t integer = value->i;
-    if (value->kind == TL_CONST_FLOAT) {  // truncates and saturates; NaN gives 0
-      double x = trunc(value->f), lo = (double)tl_dtype_int_min(dtype), hi = (double)tl_dtype_int_max(dtype);
-      if (isnan(x)) x = 0;
-      integer = x <= lo ? tl_dtype_int_min(dtype) : x >= hi ? (int64_t)tl_dtype_int_max(dtype) : (int64_t)x;
-    }
-    tl_dtype_store_int(dtype, slot, 0, integer);
-    *out = tl_const_int(tl_dtype_load_int(dtype, slot, 0));
-  }
-  return TL_FOLD_OK;
-}
-
-static tl_fold_result fold_type_call(tl_function function, const tl_const *args, tl_const *out) {
-  if (function == TL_FUNCTION_CAST) {
-    if (!tl_const_is_number(&args[0]) || args[1].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;
-    return fold_cast(&args[0], args[1].dtype, out);
-  }
-  if (function == TL_FUNCTION_BITCAST) return TL_FOLD_NOT_CONST;
-  if (args[0].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;
-  tl_dtype dtype = args[0].dtype;
-  if (function == TL_FUNCTION_SIZEOF) {
-    int bits = tl_dtype_bits(dtype);
-    *out = bits % 8 == 0 ? tl_const_int(bits / 8) : tl_const_float(bits / 8.0);
-  } else if (tl_dtype_is_float(dtype)) {
-    // The 8- and 4-bit floats saturate: their largest value stands for infinity.
-    *out = tl_const_float(tl_dtype_bits(dtype) <= 8 ? tl_dtype_float_max(dtype) : INFINITY);
-  } else {
-    uint64_t largest = tl_dtype_int_max(dtype);
-    if (largest > INT64_MAX) return TL_FOLD_OVERFLOW;
-    *out = tl_const_int((int64_t)largest);
-  }
-  return TL_FOLD_OK;
-}
-
 tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t num_args, tl_const *out) {
   const tl_function_info *info = tl_function_info_of(function);
-  if (info->kind == TL_FUNCTION_KIND_TYPE) return fold_type_call(function, args, out);
-  for (uint32_t i = 0; i < num_args; ++i) {
+  for (uint32_t i = 0; info->kind != TL_FUNCTION_KIND_TYPE && i < num_args; ++i) {
     bool is_branch = i > 0 && (function == TL_FUNCTION_SELECT || function == TL_FUNCTION_IF_THEN_ELSE);
     if (!is_branch && !tl_const_is_number(&args[i])) return TL_FOLD_TYPE;
   }
-  switch (info->kind) {
-    case TL_FUNCTION_KIND_INTEGER:
-      return fold_integer(function, args, out);
-    case TL_FUNCTION_KIND_PROMOTED:
-      return fold_promoted(function, args, num_args, out);
-    case TL_FUNCTION_KIND_MATH:
-    case TL_FUNCTION_KIND_COMPOSED: {
-      double x = tl_const_to_double(&args[0]);
-      if (function == TL_FUNCTION_ISNAN || function == TL_FUNCTION_ISINF) {
-        *out = tl_const_bool(function == TL_FUNCTION_ISNAN ? isnan(x) : isinf(x));
-      } else if (function == TL_FUNCTION_RELU && args[0].kind != TL_CONST_FLOAT) {
-        *out = tl_const_int(args[0].i > 0 ? args[0].i : 0);
-      } else {
-        *out = tl_const_float(fold_math(function, x));
-      }
-      return TL_FOLD_OK;
+  return info->fold(info, args, num_args, out);
+}
+
+void tl_function_ulp(tl_function function, int *out_f32, int *out_f64) {
+  *out_f32 = *out_f64 = 0;
+  if (function_infos[function].math >= 0) tl_scalar_math_ulp(function_infos[function].math, out_f32, out_f64);
+  if (function == TL_FUNCTION_POW) tl_scalar_float_op_ulp(TL_OP_POW, out_f32, out_f64);
+  if (function == TL_FUNCTION_ATAN2) tl_scalar_float_op_ulp(TL_OP_ATAN2, out_f32, out_f64);
+}
+
+static void print_function(tl_function function, tl_strbuf *out) {
+  const tl_function_info *info = &function_infos[function];
+  int f32_ulp, f64_ulp;
+  tl_function_ulp(function, &f32_ulp, &f64_ulp);
+  tl_strbuf_appendf(out, "| `%s%s` | %s", info->name, info->arguments, info->doc);
+  if (f32_ulp > 0) tl_strbuf_appendf(out, " (to %d ulp in f32, %d in f64)", f32_ulp, f64_ulp);
+  tl_strbuf_append_c(out, " |\n");
+}
+
+void tl_function_print_table(tl_strbuf *out) {
+  static const char *const titles[TL_FUNCTION_GROUP_COUNT] = {
+      [TL_FUNCTION_GROUP_NUMBERS] = "numbers",
+      [TL_FUNCTION_GROUP_BITS] = "bits of integers",
+      [TL_FUNCTION_GROUP_ROUNDINGS] = "rounding",
+      [TL_FUNCTION_GROUP_EXPONENTIALS] = "powers and logarithms",
+      [TL_FUNCTION_GROUP_TRIGONOMETRY] = "trigonometric and hyperbolic",
+      [TL_FUNCTION_GROUP_ACTIVATIONS] = "activations",
+      [TL_FUNCTION_GROUP_OTHERS] = "other",
+      [TL_FUNCTION_GROUP_MEMORY] = "memory",
+      [TL_FUNCTION_GROUP_THREADS] = "threads"};
+  tl_strbuf_append_c(out, "| function | value |\n| --- | --- |\n");
+  for (int group = 0; group < TL_FUNCTION_GROUP_COUNT; ++group) {
+    tl_strbuf_appendf(out, "| **%s** | |\n", titles[group]);
+    for (int i = 1; i < TL_FUNCTION_COUNT; ++i) {
+      if ((int)function_infos[i].group == group) print_function((tl_function)i, out);
     }
-    case TL_FUNCTION_KIND_TYPE:
-    case TL_FUNCTION_KIND_ACCESS:
-    case TL_FUNCTION_KIND_THREAD:
-      return TL_FOLD_NOT_CONST;
   }
-  return TL_FOLD_NOT_CONST;
 }

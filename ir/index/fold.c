@@ -4,6 +4,7 @@
 
 #include "ir/index/affine.h"
 #include "ir/index/fold_internal.h"
+#include "ir/scalar/scalar.h"
 
 // ---- constants
 
@@ -42,132 +43,9 @@ static tl_value *build_float(tl_builder *builder, const tl_type *type, double va
   return tl_build_const_float(builder, type, tl_dtype_round(type->dtype, value));
 }
 
-// Keeps the low bits of a dtype, sign- or zero-extended.
-static int64_t wrap_int(tl_dtype dtype, uint64_t bits) {
-  if (dtype == TL_DTYPE_BOOL) return bits & 1;
-  int shift = 64 - tl_dtype_bits(dtype);
-  return tl_dtype_is_signed_int(dtype) ? (int64_t)(bits << shift) >> shift : (int64_t)(bits << shift >> shift);
-}
-
 static tl_value *build_int(tl_builder *builder, const tl_type *type, int64_t value) {
-  if (type->kind == TL_TYPE_SCALAR) value = wrap_int(type->dtype, (uint64_t)value);
+  if (type->kind == TL_TYPE_SCALAR) value = tl_scalar_wrap(type->dtype, (uint64_t)value);
   return tl_build_const_int(builder, type, value);
-}
-
-// ---- binary ops on constants
-
-static bool fold_float(tl_opcode code, double a, double b, double *out) {
-  switch (code) {
-    case TL_OP_ADD:
-      *out = a + b;
-      return true;
-    case TL_OP_SUB:
-      *out = a - b;
-      return true;
-    case TL_OP_MUL:
-      *out = a * b;
-      return true;
-    case TL_OP_DIV:
-      *out = a / b;
-      return true;
-    case TL_OP_FLOORDIV:
-      *out = floor(a / b);
-      if (*out == 0 && a != 0 && (a < 0) != (b < 0)) *out = -1;  // the quotient rounded to zero
-      return true;
-    case TL_OP_MOD:
-      *out = fmod(a, b);
-      if (*out != 0 && (*out < 0) != (b < 0)) *out += b;
-      return true;
-    case TL_OP_MIN:
-      *out = fmin(a, b);
-      return true;
-    case TL_OP_MAX:
-      *out = fmax(a, b);
-      return true;
-    case TL_OP_POW:
-      *out = pow(a, b);
-      return true;
-    case TL_OP_ATAN2:
-      *out = atan2(a, b);
-      return true;
-    default:
-      return false;
-  }
-}
-
-static bool fold_signed_division(tl_opcode code, int64_t a, int64_t b, int64_t *out) {
-  if (b == 0) return false;
-  if (b == -1) {
-    // INT64_MIN / -1 wraps to itself.
-    *out = code == TL_OP_FLOORDIV ? (int64_t)(0 - (uint64_t)a) : 0;
-    return true;
-  }
-  int64_t quotient = a / b, rest = a % b;
-  if (rest != 0 && (rest < 0) != (b < 0)) {
-    quotient--;
-    rest += b;
-  }
-  *out = code == TL_OP_FLOORDIV ? quotient : rest;
-  return true;
-}
-
-static bool fold_shift(const tl_type *type, tl_opcode code, int64_t a, int64_t by, int64_t *out) {
-  int bits = tl_dtype_bits(type->dtype);
-  bool is_unsigned = is_unsigned_type(type);
-  // An unsigned count is never negative; a negative signed one is not folded.
-  if (by < 0 && !is_unsigned) return false;
-  bool past = (uint64_t)by >= (uint64_t)bits;
-  if (code == TL_OP_SHL) {
-    *out = past ? 0 : (int64_t)((uint64_t)a << by);
-  } else if (is_unsigned) {
-    *out = past ? 0 : (int64_t)((uint64_t)a >> by);
-  } else {
-    *out = a >> (past ? 63 : by);
-  }
-  return true;
-}
-
-// Integers of a dtype, and bools. The result still wraps to the dtype.
-static bool fold_int(const tl_type *type, tl_opcode code, int64_t a, int64_t b, int64_t *out) {
-  bool is_unsigned = is_unsigned_type(type);
-  bool less = is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;
-  switch (code) {
-    case TL_OP_ADD:
-      *out = (int64_t)((uint64_t)a + (uint64_t)b);
-      return true;
-    case TL_OP_SUB:
-      *out = (int64_t)((uint64_t)a - (uint64_t)b);
-      return true;
-    case TL_OP_MUL:
-      *out = (int64_t)((uint64_t)a * (uint64_t)b);
-      return true;
-    case TL_OP_FLOORDIV:
-    case TL_OP_MOD:
-      if (!is_unsigned) return fold_signed_division(code, a, b, out);
-      if (b == 0) return false;
-      *out = (int64_t)(code == TL_OP_MOD ? (uint64_t)a % (uint64_t)b : (uint64_t)a / (uint64_t)b);
-      return true;
-    case TL_OP_MIN:
-      *out = less ? a : b;
-      return true;
-    case TL_OP_MAX:
-      *out = less ? b : a;
-      return true;
-    case TL_OP_AND:
-      *out = a & b;
-      return true;
-    case TL_OP_OR:
-      *out = a | b;
-      return true;
-    case TL_OP_XOR:
-      *out = a ^ b;
-      return true;
-    case TL_OP_SHL:
-    case TL_OP_SHR:
-      return fold_shift(type, code, a, b, out);
-    default:
-      return false;
-  }
 }
 
 // ---- identities of machine scalars
@@ -205,7 +83,7 @@ static tl_value *float_identity(tl_opcode code, tl_value *a, tl_value *b) {
 
 static tl_value *int_identity(tl_builder *builder, tl_opcode code, tl_value *a, tl_value *b) {
   bool is_bool = is_bool_type(a->type);
-  int64_t ones = is_bool ? 1 : wrap_int(a->type->dtype, UINT64_MAX);
+  int64_t ones = is_bool ? 1 : tl_scalar_wrap(a->type->dtype, UINT64_MAX);
   switch (code) {
     case TL_OP_ADD:
       return is_const_int(b, 0) ? a : is_const_int(a, 0) ? b : NULL;
@@ -246,13 +124,13 @@ static tl_value *fold_binary(tl_builder *builder, tl_op *op) {
   bool both = const_of(a, &x) && const_of(b, &y);
   if (is_float_type(type)) {
     double folded;
-    if (both && x.is_float && y.is_float && fold_float(op->code, x.f, y.f, &folded)) {
+    if (both && x.is_float && y.is_float && tl_scalar_float_op(op->code, x.f, y.f, &folded)) {
       return build_float(builder, type, folded);
     }
     return float_identity(op->code, a, b);
   }
   int64_t folded;
-  if (both && fold_int(type, op->code, x.i, y.i, &folded)) return build_int(builder, type, folded);
+  if (both && tl_scalar_int_op(type->dtype, op->code, x.i, y.i, &folded)) return build_int(builder, type, folded);
   return int_identity(builder, op->code, a, b);
 }
 
@@ -283,54 +161,8 @@ static tl_value *fold_unary(tl_builder *builder, tl_op *op) {
   return build_int(builder, type, (int64_t)(0 - (uint64_t)x.i));
 }
 
-static bool compare_floats(int pred, double a, double b) {
-  switch ((enum tl_cmp)pred) {
-    case TL_CMP_EQ:
-      return a == b;
-    case TL_CMP_NE:
-      return a != b;
-    case TL_CMP_LT:
-      return a < b;
-    case TL_CMP_LE:
-      return a <= b;
-    case TL_CMP_GT:
-      return a > b;
-    case TL_CMP_GE:
-      return a >= b;
-    case TL_CMP_COUNT:
-      break;
-  }
-  return false;
-}
-
-static bool compare_ints(int pred, int64_t a, int64_t b, bool is_unsigned) {
-  // Flipping the top bit maps the unsigned order to the signed one.
-  if (is_unsigned) {
-    a = (int64_t)((uint64_t)a ^ ((uint64_t)1 << 63));
-    b = (int64_t)((uint64_t)b ^ ((uint64_t)1 << 63));
-  }
-  switch ((enum tl_cmp)pred) {
-    case TL_CMP_EQ:
-      return a == b;
-    case TL_CMP_NE:
-      return a != b;
-    case TL_CMP_LT:
-      return a < b;
-    case TL_CMP_LE:
-      return a <= b;
-    case TL_CMP_GT:
-      return a > b;
-    case TL_CMP_GE:
-      return a >= b;
-    case TL_CMP_COUNT:
-      break;
-  }
-  return false;
-}
-
-// What analysis can say of an integer comparison: 1 true, 0 false, -1 unknown.
-static int prove_compare(int pred, tl_value *a, tl_value *b) {
-  switch ((enum tl_cmp)pred) {
+int tl_prove_compare(tl_ir_enum_CMP predicate, tl_value *a, tl_value *b) {
+  switch (predicate) {
     case TL_CMP_LT:
       return tl_prove_lt(a, b) ? 1 : tl_prove_le(b, a) ? 0 : -1;
     case TL_CMP_LE:
@@ -353,14 +185,17 @@ static int prove_compare(int pred, tl_value *a, tl_value *b) {
 
 static tl_value *fold_cmp(tl_builder *builder, tl_op *op) {
   tl_value *a = op->operands[0].value, *b = op->operands[1].value;
-  int pred = (int)tl_op_int(op, TL_ATTR_CMP, 0);
+  tl_ir_enum_CMP pred = (tl_ir_enum_CMP)tl_op_int(op, TL_ATTR_CMP, 0);
   constant x, y;
   if (const_of(a, &x) && const_of(b, &y)) {
-    bool result = x.is_float ? compare_floats(pred, x.f, y.f) : compare_ints(pred, x.i, y.i, is_unsigned_type(a->type));
+    bool is_index = a->type->kind == TL_TYPE_INDEX;
+    bool result = x.is_float ? tl_scalar_compare_floats(pred, x.f, y.f)
+                  : is_index ? tl_scalar_compare_exact(pred, x.i, y.i)
+                             : tl_scalar_compare_ints(a->type->dtype, pred, x.i, y.i);
     return tl_build_bool(builder, result);
   }
   if (is_float_type(a->type)) return NULL;
-  int known = prove_compare(pred, a, b);
+  int known = tl_prove_compare(pred, a, b);
   return known < 0 ? NULL : tl_build_bool(builder, known != 0);
 }
 
@@ -385,16 +220,6 @@ static tl_value *fold_select(tl_builder *builder, tl_op *op) {
   return is_bool ? fold_bool_select(builder, condition, a, b) : NULL;
 }
 
-// Float to integer truncates and saturates; NaN gives 0.
-static int64_t int_of_float(tl_dtype dtype, double value) {
-  if (isnan(value)) return 0;
-  value = trunc(value);
-  double lo = (double)tl_dtype_int_min(dtype), hi = (double)tl_dtype_int_max(dtype);
-  if (value <= lo) return tl_dtype_int_min(dtype);
-  if (value >= hi) return (int64_t)tl_dtype_int_max(dtype);
-  return tl_dtype_is_unsigned_int(dtype) ? (int64_t)(uint64_t)value : (int64_t)value;
-}
-
 static tl_value *fold_const_cast(tl_builder *builder, constant x, const tl_type *from, const tl_type *to) {
   if (is_float_type(to)) {
     if (x.is_float) return build_float(builder, to, x.f);
@@ -406,7 +231,7 @@ static tl_value *fold_const_cast(tl_builder *builder, constant x, const tl_type 
   if (is_bool_type(to)) return tl_build_bool(builder, x.is_float ? x.f != 0 : x.i != 0);
   if (!x.is_float) return build_int(builder, to, x.i);
   if (to->kind == TL_TYPE_INDEX) return NULL;
-  return tl_build_const_int(builder, to, int_of_float(to->dtype, x.f));
+  return tl_build_const_int(builder, to, tl_scalar_to_int(to->dtype, x.f));
 }
 
 static tl_value *fold_cast(tl_builder *builder, tl_op *op) {
@@ -443,73 +268,11 @@ static tl_value *fold_bitcast(tl_builder *builder, tl_op *op) {
   return isnan(value) ? NULL : tl_build_const_float(builder, to, value);
 }
 
-static double math_of(enum tl_math function, double x) {
-  switch (function) {
-    case TL_MATH_EXP:
-      return exp(x);
-    case TL_MATH_EXP2:
-      return exp2(x);
-    case TL_MATH_LOG:
-      return log(x);
-    case TL_MATH_EXP10:
-      return pow(10, x);
-    case TL_MATH_EXPM1:
-      return expm1(x);
-    case TL_MATH_LOG2:
-      return log2(x);
-    case TL_MATH_LOG10:
-      return log10(x);
-    case TL_MATH_LOG1P:
-      return log1p(x);
-    case TL_MATH_SIN:
-      return sin(x);
-    case TL_MATH_COS:
-      return cos(x);
-    case TL_MATH_TAN:
-      return tan(x);
-    case TL_MATH_SINH:
-      return sinh(x);
-    case TL_MATH_COSH:
-      return cosh(x);
-    case TL_MATH_TANH:
-      return tanh(x);
-    case TL_MATH_ATAN:
-      return atan(x);
-    case TL_MATH_SQRT:
-      return sqrt(x);
-    case TL_MATH_RSQRT:
-      return 1 / sqrt(x);
-    case TL_MATH_RCP:
-      return 1 / x;
-    case TL_MATH_SIGMOID:
-      return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
-    case TL_MATH_ERF:
-      return erf(x);
-    case TL_MATH_FLOOR:
-      return floor(x);
-    case TL_MATH_CEIL:
-      return ceil(x);
-    case TL_MATH_ROUND:
-      return nearbyint(x);
-    case TL_MATH_TRUNC:
-      return trunc(x);
-    case TL_MATH_ABS:
-      return fabs(x);
-    case TL_MATH_ISNAN:
-      return isnan(x) ? 1 : 0;
-    case TL_MATH_ISINF:
-      return isinf(x) ? 1 : 0;
-    case TL_MATH_COUNT:
-      break;
-  }
-  return NAN;
-}
-
 static tl_value *fold_math(tl_builder *builder, tl_op *op) {
   constant x;
   const tl_type *type = op->results[0].type;
   if (!const_of(op->operands[0].value, &x) || !x.is_float) return NULL;
-  double value = math_of((enum tl_math)tl_op_int(op, TL_ATTR_MATH, TL_MATH_COUNT), x.f);
+  double value = tl_scalar_math((tl_ir_enum_MATH)tl_op_int(op, TL_ATTR_MATH, 0), x.f);
   return is_float_type(type) ? build_float(builder, type, value) : tl_build_bool(builder, value != 0);
 }
 
@@ -527,10 +290,7 @@ static tl_value *fold_bits(tl_builder *builder, tl_op *op) {
   constant x;
   const tl_type *from = op->operands[0].value->type;
   if (!const_of(op->operands[0].value, &x)) return NULL;
-  int width = tl_dtype_bits(from->dtype);
-  uint64_t bits = width == 64 ? (uint64_t)x.i : (uint32_t)x.i;
-  int zeros = bits == 0 ? width : __builtin_clzll(bits) - (64 - width);
-  int64_t value = op->code == TL_OP_POPCOUNT ? __builtin_popcountll(bits) : zeros;
+  int value = tl_scalar_bits_op(op->code, tl_dtype_bits(from->dtype), (uint64_t)x.i);
   return build_int(builder, op->results[0].type, value);
 }
 

@@ -2,6 +2,7 @@
 // Index arithmetic that simplifies while it is built.
 #include "ir/index/affine_internal.h"
 #include "ir/index/fold_internal.h"
+#include "ir/scalar/scalar.h"
 
 static bool is_index(const tl_value *value) {
   return value->type->kind == TL_TYPE_INDEX;
@@ -154,43 +155,7 @@ static tl_value *simplify_min_max(tl_opcode code, tl_value *a, tl_value *b) {
 }
 
 bool tl_fold_index(tl_opcode code, int64_t a, int64_t b, int64_t *out) {
-  bool divides = b != 0 && !(a == INT64_MIN && b == -1);
-  switch (code) {
-    case TL_OP_ADD:
-      return !__builtin_add_overflow(a, b, out);
-    case TL_OP_SUB:
-      return !__builtin_sub_overflow(a, b, out);
-    case TL_OP_MUL:
-      return !__builtin_mul_overflow(a, b, out);
-    case TL_OP_FLOORDIV:
-      *out = divides ? tl_floor_div(a, b) : 0;
-      return divides;
-    case TL_OP_MOD:
-      *out = divides ? tl_floor_mod(a, b) : 0;
-      return divides;
-    case TL_OP_MIN:
-      *out = a < b ? a : b;
-      return true;
-    case TL_OP_MAX:
-      *out = a > b ? a : b;
-      return true;
-    case TL_OP_AND:
-      *out = a & b;
-      return true;
-    case TL_OP_OR:
-      *out = a | b;
-      return true;
-    case TL_OP_XOR:
-      *out = a ^ b;
-      return true;
-    case TL_OP_SHL:
-      return b >= 0 && b <= 62 && !__builtin_mul_overflow(a, (int64_t)1 << b, out);
-    case TL_OP_SHR:
-      *out = b > 63 ? (a < 0 ? -1 : 0) : a >> (b & 63);
-      return b >= 0;
-    default:
-      return false;
-  }
+  return tl_scalar_exact_op(code, a, b, out) == TL_SCALAR_OK;
 }
 
 tl_value *tl_simplify_index(tl_builder *builder, tl_opcode code, tl_value *a, tl_value *b) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Verifier rules of scalar ops: types of operands and results.
+#include "ir/scalar/scalar.h"
 #include "ir/verify/verify_internal.h"
 
 enum { CLASS_INDEX = 1, CLASS_INT = 2, CLASS_FLOAT = 4, CLASS_BOOL = 8 };
@@ -68,7 +69,7 @@ static void verify_math(tl_verifier *verifier, const tl_op *op) {
   const tl_type *from = op->operands[0].value->type, *to = op->results[0].type;
   if (class_of(from) != CLASS_FLOAT) {
     tl_verify_fail(verifier, op, "'math' takes a float, not %s", tl_verify_type_text(verifier, from));
-  } else if (function == TL_MATH_ISNAN || function == TL_MATH_ISINF) {
+  } else if (tl_scalar_math_is_test((int)function)) {
     if (!tl_type_is_scalar_of(to, TL_DTYPE_BOOL)) tl_verify_fail(verifier, op, "the result is not bool");
   } else if (from != to) {
     tl_verify_fail(verifier, op, "operand and result differ: %s and %s", tl_verify_type_text(verifier, from),

@@ -4,6 +4,7 @@
 // the lowering of the ops.
 #include <math.h>
 
+#include "ir/scalar/scalar.h"
 #include "llvm_backend/lower/lower_precision.h"
 #include "llvm_backend/math/math_build.h"
 
@@ -87,19 +88,19 @@ static LLVMValueRef exp_of(const tl_math_context *m, LLVMValueRef x, tl_math_bui
   return tl_math_mul(m, power(m, hi), factor);
 }
 
-static LLVMValueRef build_exp(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_EXP(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return tl_math_exp_f64(m, x);
   if (!m->fast) return exp_of(m, x, ex2_for_uses);
   return ex2(m, tl_math_mul(m, x, tl_math_const(m, 1.442695040888963407)), true);
 }
 
-static LLVMValueRef build_exp2(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_EXP2(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return tl_math_exp2_f64(m, x);
   return m->fast ? ex2(m, x, true) : ex2_for_uses(m, x);
 }
 
 // ---- the others
-static LLVMValueRef build_tanh(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_TANH(const tl_math_context *m, LLVMValueRef x) {
   static const double c[] = {-0.33333318, 0.133326017, -0.053853858, 0.0210777584, -0.00628247336};
   if (m->is_f64) return tl_math_tanh_f64(m, x);
   if (m->fast) return tl_math_device1(m, TL_DEVOP_TANH_APPROX, x);
@@ -132,7 +133,7 @@ static const double erf_large_f64[] = {
     0x1.19eb1e9d1e4dbp-30,  -0x1.a5d3036237739p-35, 0x1.27695fb5eea57p-40};
 static const tl_math_series erf_small = TL_MATH_SERIES(erf_small), erf_large = TL_MATH_SERIES(erf_large);
 
-static LLVMValueRef build_erf(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ERF(const tl_math_context *m, LLVMValueRef x) {
   double middle = m->is_f64 ? 1 : 0.92, far = m->is_f64 ? 5.95 : 4;
   LLVMValueRef a = tl_math_abs(m, x), square = tl_math_mul(m, x, x);
   LLVMValueRef small = tl_math_mul(m, tl_math_series_of(m, square, &erf_small), x);
@@ -145,7 +146,7 @@ static LLVMValueRef build_erf(const tl_math_context *m, LLVMValueRef x) {
   return tl_math_select(m, is_large, tl_math_copy_sign(m, large, x), small);
 }
 
-static LLVMValueRef build_sigmoid(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_SIGMOID(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return tl_math_sigmoid_f64(m, x);
   LLVMValueRef one = tl_math_const(m, 1.0);
   if (m->fast) {
@@ -160,48 +161,48 @@ static LLVMValueRef build_sigmoid(const tl_math_context *m, LLVMValueRef x) {
   return tl_math_mul(m, right, tl_math_select(m, is_left, t, one));
 }
 
-static LLVMValueRef build_sqrt(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_SQRT(const tl_math_context *m, LLVMValueRef x) {
   if (m->fast) return tl_math_device1(m, TL_DEVOP_SQRT_APPROX_FTZ, x);
   return tl_lower_intrinsic1(m->l, "llvm.sqrt", x);
 }
 
-static LLVMValueRef build_rsqrt(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_RSQRT(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return tl_math_div(m, tl_math_const(m, 1.0), tl_lower_intrinsic1(m->l, "llvm.sqrt", x));
   return tl_math_device1(m, m->fast ? TL_DEVOP_RSQRT_APPROX_FTZ : TL_DEVOP_RSQRT_APPROX, x);
 }
 
-static LLVMValueRef build_rcp(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_RCP(const tl_math_context *m, LLVMValueRef x) {
   if (m->fast) return tl_math_device1(m, TL_DEVOP_RCP_APPROX_FTZ, x);
   return tl_math_div(m, tl_math_const(m, 1.0), x);
 }
 
-static LLVMValueRef build_floor(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_FLOOR(const tl_math_context *m, LLVMValueRef x) {
   return tl_lower_intrinsic1(m->l, "llvm.floor", x);
 }
-static LLVMValueRef build_ceil(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_CEIL(const tl_math_context *m, LLVMValueRef x) {
   return tl_lower_intrinsic1(m->l, "llvm.ceil", x);
 }
-static LLVMValueRef build_round(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ROUND(const tl_math_context *m, LLVMValueRef x) {
   return tl_lower_intrinsic1(m->l, "llvm.roundeven", x);
 }
-static LLVMValueRef build_trunc(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_TRUNC(const tl_math_context *m, LLVMValueRef x) {
   return tl_lower_intrinsic1(m->l, "llvm.trunc", x);
 }
-static LLVMValueRef build_abs(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ABS(const tl_math_context *m, LLVMValueRef x) {
   return tl_math_abs(m, x);
 }
-static LLVMValueRef build_isnan(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ISNAN(const tl_math_context *m, LLVMValueRef x) {
   return LLVMBuildFCmp(m->b, LLVMRealUNO, x, x, "");
 }
-static LLVMValueRef build_isinf(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ISINF(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef a = tl_math_abs(m, x);
   return tl_math_compare(m, LLVMRealOEQ, a, INFINITY);
 }
 
 static tl_math_builder *const builders[TL_MATH_COUNT] = {
-#define TL_MATH_FUNCTION(FN, builder, f32_ulp, f64_ulp, how) [TL_MATH_##FN] = builder,
-#include "llvm_backend/math/math.def"
-#undef TL_MATH_FUNCTION
+#define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how) \
+  [TL_MATH_##ID] = tl_math_build_##ID,
+#include "ir/scalar/functions.def"
 };
 
 static bool is_half(tl_dtype dtype) {
@@ -214,7 +215,7 @@ LLVMValueRef tl_math_build(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, 
   tl_math_context m = tl_math_context_of(l, dtype == TL_DTYPE_F64, source, op);
   if (is_half(dtype)) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
   LLVMValueRef result = builders[fn](&m, a);
-  if (is_half(dtype) && fn != TL_MATH_ISNAN && fn != TL_MATH_ISINF)
+  if (is_half(dtype) && !tl_scalar_math_is_test(fn))
     result = LLVMBuildFPTrunc(l->builder, result, tl_session_type(l->session, dtype), "");
   return result;
 }

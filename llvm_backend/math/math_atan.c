@@ -29,7 +29,7 @@ static LLVMValueRef turned(const tl_math_context *m, tl_math_pair turn, LLVMValu
   return tl_math_add(m, sum.hi, tl_math_add(m, sum.lo, turn.lo));
 }
 
-LLVMValueRef tl_math_atan(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ATAN(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef a = tl_math_abs(m, x), inverse = tl_math_reciprocal(m, a);
   // The order of the comparison lets a NaN through.
   LLVMValueRef is_large = tl_math_compare(m, LLVMRealOGT, a, 1);

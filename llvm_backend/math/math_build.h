@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the elementary functions are built from. Every helper works on f32 and on f64: the context knows which.
 //
-// The bounds of math.def rest on every operation being rounded as written, so none of these instructions may be
-// contracted: they carry no fast-math flags, and the code generator then writes `.rn`, which ptxas does not fuse (PTX
-// ISA, add, mul). Where a fused multiply-add is meant, it is built.
+// The bounds of ir/scalar/functions.def rest on every operation being rounded as written, so none of these instructions
+// may be contracted: they carry no fast-math flags, and the code generator then writes `.rn`, which ptxas does not fuse
+// (PTX ISA, add, mul). Where a fused multiply-add is meant, it is built.
 #ifndef TL_LLVM_BACKEND_MATH_BUILD_H
 #define TL_LLVM_BACKEND_MATH_BUILD_H
 
@@ -98,13 +98,12 @@ LLVMValueRef tl_math_expm1_small(const tl_math_context *m, LLVMValueRef r, LLVMV
 // x = 2^k (1 + f) for a positive finite x, with 1 + f from sqrt(1/2) to sqrt(2); k is a whole float (math_log.c).
 LLVMValueRef tl_math_split(const tl_math_context *m, LLVMValueRef x, LLVMValueRef *out_k);
 
-// ---- functions of math.def outside of math.c
+// ---- functions: tl_math_build_<ID> for each row of ir/scalar/functions.def
 typedef LLVMValueRef tl_math_builder(const tl_math_context *m, LLVMValueRef x);
-tl_math_builder tl_math_exp_f64, tl_math_exp2_f64, tl_math_sigmoid_f64, tl_math_tanh_f64;
-tl_math_builder tl_math_exp10, tl_math_expm1, tl_math_sinh, tl_math_cosh;  // math_exp.c
-tl_math_builder tl_math_log, tl_math_log2, tl_math_log10, tl_math_log1p;   // math_log.c
-tl_math_builder tl_math_sin, tl_math_cos, tl_math_tan;                     // math_trig.c
-tl_math_builder tl_math_atan;                                              // math_atan.c
+#define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how) \
+  tl_math_builder tl_math_build_##ID;
+#include "ir/scalar/functions.def"
+tl_math_builder tl_math_exp_f64, tl_math_exp2_f64, tl_math_sigmoid_f64, tl_math_tanh_f64;  // math_exp.c
 LLVMValueRef tl_math_atan2(const tl_math_context *m, LLVMValueRef y, LLVMValueRef x);
 LLVMValueRef tl_math_pow(const tl_math_context *m, LLVMValueRef x, LLVMValueRef y);  // math_pow.c
 

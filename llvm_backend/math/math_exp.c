@@ -81,7 +81,7 @@ LLVMValueRef tl_math_exp2_f64(const tl_math_context *m, LLVMValueRef x) {
   return power_of_base(m, x, &base_2, -1080, 1025);
 }
 
-LLVMValueRef tl_math_exp10(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_EXP10(const tl_math_context *m, LLVMValueRef x) {
   const double log2_10 = 3.32192809488736234787;
   if (m->fast) return tl_math_device1(m, TL_DEVOP_EX2_APPROX_FTZ, tl_math_mul(m, x, tl_math_const(m, log2_10)));
   return m->is_f64 ? power_of_base(m, x, &base_10, -325, 309) : power_of_base(m, x, &base_10, -46, 39);
@@ -95,7 +95,7 @@ static LLVMValueRef half_expm1(const tl_math_context *m, const exp_parts *parts)
   return tl_math_fma(m, power, parts->small, rest);
 }
 
-LLVMValueRef tl_math_expm1(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_EXPM1(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef inside = m->is_f64 ? tl_math_clamp(m, x, -50, 710) : tl_math_clamp(m, x, -30, 89);
   exp_parts parts = split_exponent(m, inside, &base_e);
   LLVMValueRef half = half_expm1(m, &parts);
@@ -144,13 +144,13 @@ static LLVMValueRef inverse_half(const tl_math_context *m, LLVMValueRef h) {
   return tl_math_mul(m, tl_math_reciprocal(m, h), tl_math_const(m, 0.25));
 }
 
-LLVMValueRef tl_math_cosh(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_COSH(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef h = half_exp(m, tl_math_abs(m, x));
   LLVMValueRef sum = tl_math_add(m, h, inverse_half(m, h));
   return m->fast ? sum : tl_math_keep_nan(m, x, sum);
 }
 
-LLVMValueRef tl_math_sinh(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_SINH(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef a = tl_math_abs(m, x), h = half_exp(m, a);
   LLVMValueRef large = tl_math_sub(m, h, inverse_half(m, h));
   const double *c = m->is_f64 ? sinh_series.f64 : sinh_series.f32;

@@ -174,18 +174,18 @@ static LLVMValueRef log_f64(const tl_math_context *m, LLVMValueRef x, const log_
 
 // ---- the functions
 
-LLVMValueRef tl_math_log(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_LOG(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return log_f64(m, x, &natural);
   if (!m->fast) return log_f32(m, x, &natural);
   return tl_math_mul(m, tl_math_device1(m, TL_DEVOP_LG2_APPROX_FTZ, x), tl_math_const(m, ln_2.hi));
 }
 
-LLVMValueRef tl_math_log2(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_LOG2(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return log_f64(m, x, &binary);
   return m->fast ? tl_math_device1(m, TL_DEVOP_LG2_APPROX_FTZ, x) : log_f32(m, x, &binary);
 }
 
-LLVMValueRef tl_math_log10(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_LOG10(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return log_f64(m, x, &decimal);
   if (!m->fast) return log_f32(m, x, &decimal);
   return tl_math_mul(m, tl_math_device1(m, TL_DEVOP_LG2_APPROX_FTZ, x), tl_math_const(m, decimal.of_two.hi));
@@ -193,7 +193,7 @@ LLVMValueRef tl_math_log10(const tl_math_context *m, LLVMValueRef x) {
 
 // ln(1 + x): the exponent e is that of u = 1 + x rounded, and 2^-e (1 + x) - 1 = 2^-e x + (2^-e - 1) is exact but for
 // one rounding of the sum. 4 * 2^-e is a normal number for every e, 2^-e is not.
-LLVMValueRef tl_math_log1p(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_LOG1P(const tl_math_context *m, LLVMValueRef x) {
   LLVMValueRef u = tl_math_add(m, x, tl_math_const(m, 1)), u_bits = tl_math_bits_of(m, u);
   LLVMValueRef e = m->is_f64 ? exponent_of(m, u_bits) : exponent_f32(m, u_bits);
   LLVMValueRef four = tl_math_bits_const(m, 0x40800000, 0x4010000000000000);

@@ -240,16 +240,16 @@ static LLVMValueRef keep_zero(const tl_math_context *m, LLVMValueRef x, LLVMValu
   return tl_math_select(m, is_zero, x, result);
 }
 
-LLVMValueRef tl_math_sin(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_SIN(const tl_math_context *m, LLVMValueRef x) {
   return m->fast ? tl_math_device1(m, TL_DEVOP_SIN_APPROX_FTZ, x) : keep_zero(m, x, shifted_sine(m, x, 0));
 }
 
-LLVMValueRef tl_math_cos(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_COS(const tl_math_context *m, LLVMValueRef x) {
   return m->fast ? tl_math_device1(m, TL_DEVOP_COS_APPROX_FTZ, x) : shifted_sine(m, x, 1);
 }
 
 // tan(r + e) = r + (r^3 P(r^2) + e (1 + r^2)), as a pair, and -1 of it in odd quadrants: q = -1 / hi, once refined.
-LLVMValueRef tl_math_tan(const tl_math_context *m, LLVMValueRef x) {
+LLVMValueRef tl_math_build_TAN(const tl_math_context *m, LLVMValueRef x) {
   if (m->fast) {
     LLVMValueRef sin = tl_math_device1(m, TL_DEVOP_SIN_APPROX_FTZ, x);
     return tl_math_div(m, sin, tl_math_device1(m, TL_DEVOP_COS_APPROX_FTZ, x));

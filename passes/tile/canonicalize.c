@@ -15,66 +15,6 @@
 
 // ---- simplification of single ops
 
-static tl_value *rebuild_index(tl_builder *builder, const tl_op *op) {
-  if (op->num_operands != 2) return NULL;
-  tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
-  switch ((int)op->code) {
-    case TL_OP_ADD:
-      return tl_index_add(builder, a, b);
-    case TL_OP_SUB:
-      return tl_index_sub(builder, a, b);
-    case TL_OP_MUL:
-      return tl_index_mul(builder, a, b);
-    case TL_OP_FLOORDIV:
-      return tl_index_floordiv(builder, a, b);
-    case TL_OP_MOD:
-      return tl_index_mod(builder, a, b);
-    case TL_OP_MIN:
-      return tl_index_min(builder, a, b);
-    case TL_OP_MAX:
-      return tl_index_max(builder, a, b);
-    default:
-      return NULL;
-  }
-}
-
-// The truth of a comparison of two indices: 1, 0, or -1 when it is not proven.
-static int decide_compare(const tl_op *op) {
-  tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
-  if (a->type->kind != TL_TYPE_INDEX) return -1;
-  switch ((tl_ir_enum_CMP)tl_op_int(op, TL_ATTR_CMP, 0)) {
-    case TL_CMP_LT:
-      return tl_prove_lt(a, b) ? 1 : tl_prove_le(b, a) ? 0 : -1;
-    case TL_CMP_LE:
-      return tl_prove_le(a, b) ? 1 : tl_prove_lt(b, a) ? 0 : -1;
-    case TL_CMP_GT:
-      return tl_prove_lt(b, a) ? 1 : tl_prove_le(a, b) ? 0 : -1;
-    case TL_CMP_GE:
-      return tl_prove_le(b, a) ? 1 : tl_prove_lt(a, b) ? 0 : -1;
-    case TL_CMP_EQ:
-      return tl_prove_equal(a, b) ? 1 : tl_prove_lt(a, b) || tl_prove_lt(b, a) ? 0 : -1;
-    case TL_CMP_NE:
-      return tl_prove_equal(a, b) ? 0 : tl_prove_lt(a, b) || tl_prove_lt(b, a) ? 1 : -1;
-    case TL_CMP_COUNT:
-      return -1;
-  }
-  return -1;
-}
-
-// Whether `value` is `op` built once more: nothing was simplified.
-static bool is_same_op(const tl_op *op, const tl_value *value) {
-  const tl_op *other = value->def;
-  if (!other || other->code != op->code || other->num_operands != op->num_operands) return false;
-  for (uint32_t i = 0; i < op->num_operands; i++) {
-    if (tl_op_operand(other, i) == tl_op_operand(op, i)) continue;
-    int64_t x = 0, y = 0;
-    if (!tl_value_const_int(tl_op_operand(other, i), &x) || !tl_value_const_int(tl_op_operand(op, i), &y) || x != y) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Ops that the builder made before `op` and that nothing uses now.
 static void drop_unused_before(tl_op *op, const tl_op *first_kept) {
   while (op->prev && op->prev != first_kept) {
@@ -114,14 +54,8 @@ static bool simplify_op(tl_pass_context *context, tl_op *op) {
   tl_value *result = tl_op_result(op, 0);
   tl_value *simple = tl_fold_op(&builder, op);
   if (!simple && op->code == TL_OP_IN_BOUNDS) simple = expand_in_bounds(&builder, op);
-  if (!simple && op->code == TL_OP_CMP) {
-    int truth = decide_compare(op);
-    if (truth >= 0) simple = tl_build_bool(&builder, truth != 0);
-  }
   if (!simple && result->type->kind == TL_TYPE_INDEX) {
-    simple = rebuild_index(&builder, op);
-    if (simple && is_same_op(op, simple)) simple = NULL;
-    if (!simple) simple = tl_canonicalize_quotient(&builder, op);
+    simple = tl_canonicalize_quotient(&builder, op);
   }
   if (!simple || simple == result) {
     drop_unused_before(op, first_kept);

@@ -15,10 +15,6 @@ typedef struct block_split {
   tl_affine rest;
 } block_split;
 
-static int64_t floor_mod(int64_t a, int64_t b) {
-  return (a % b + b) % b;
-}
-
 static bool split_by(const tl_affine *form, int64_t block, block_split *out) {
   *out = (block_split){.block = block, .quotient = {.valid = true}, .rest = {.valid = true}};
   for (int32_t i = 0; i < form->num_terms; i++) {
@@ -28,8 +24,8 @@ static bool split_by(const tl_affine *form, int64_t block, block_split *out) {
     if (whole) part->terms[part->num_terms].coefficient /= block;
     part->num_terms++;
   }
-  out->rest.constant = floor_mod(form->constant, block);
-  out->quotient.constant = (form->constant - out->rest.constant) / block;
+  if (!tl_fold_index(TL_OP_MOD, form->constant, block, &out->rest.constant)) return false;
+  if (!tl_fold_index(TL_OP_FLOORDIV, form->constant, block, &out->quotient.constant)) return false;
   tl_range range = tl_affine_range(&out->rest);
   return out->quotient.num_terms > 0 && range.lo >= 0 && range.hi < block;
 }
