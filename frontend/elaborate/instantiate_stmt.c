@@ -238,11 +238,16 @@ static void emit_let(tl_sema *sema, const tl_stmt *stmt) {
   for (uint32_t i = 0; i < stmt->num_lets; ++i) {
     const tl_named_expr *let = &stmt->lets[i];
     tl_sema_value value = tl_sema_expr(sema, let->value);
+    // In subscripts and comparisons the let means what its text would mean there.
+    tl_sema_value exact = {.kind = TL_SEMA_POISON};
+    if (tl_sema_may_wrap(sema, let->value, &value)) exact = tl_sema_exact(sema, let->value, TL_EXACT_ALL);
     tl_symbol *symbol = tl_sema_define(sema, let->name, let->loc, TL_ROLE_BODY_LET, TL_SYMBOL_POISON);
     if (!symbol || value.kind == TL_SEMA_POISON) continue;
     symbol->kind = value.kind == TL_SEMA_CONST ? TL_SYMBOL_CONST : TL_SYMBOL_VALUE;
     symbol->constant = value.constant;
     symbol->value = value.value;
+    bool is_index = exact.kind == TL_SEMA_VALUE && exact.value->type->kind == TL_TYPE_INDEX;
+    if (is_index) symbol->exact = exact.value;
     if (symbol->value && !symbol->value->name) symbol->value->name = tl_module_intern(sema->module, let->name);
   }
 }

@@ -34,6 +34,7 @@ typedef struct tl_symbol {
   tl_symbol_role role;
   tl_const constant;            // CONST
   tl_value *value;              // VALUE: a scalar; BUFFER: the buffer
+  tl_value *exact;              // VALUE of a body let: the same text without wrapping, an index; NULL: as `value`
   bool at_launch;               // VALUE: made of dynamic params only, so the launcher can compute it
   tl_value *dims[TL_MAX_RANK];  // BUFFER: elements, as index values; NULL for tiles (their type has them)
   bool is_dense;                // BUFFER: row-major without gaps, so it can be viewed
@@ -72,6 +73,13 @@ typedef struct tl_sema_reduction {
   tl_symbol *symbol;
 } tl_sema_reduction;
 
+// Which integer data becomes an index at once, so that the arithmetic on it does not wrap.
+typedef enum tl_exactness {
+  TL_EXACT_NOTHING,
+  TL_EXACT_SIGNED,  // what arithmetic takes as i32: the sides of a comparison. u32 wraps there, as hashes want it
+  TL_EXACT_ALL      // u32 too: what a subscript would make of the text
+} tl_exactness;
+
 typedef struct tl_sema {
   tl_arena *arena;  // Borrowed; scratch that lives as long as the analysis.
   tl_diags *diags;  // Borrowed.
@@ -91,6 +99,7 @@ typedef struct tl_sema {
   bool in_parallel;
   bool launch_only;     // translating something that the launcher evaluates
   bool index_position;  // translating a subscript, extent or bound
+  tl_exactness exact;   // which data becomes an index beside that
 } tl_sema;
 
 void tl_sema_init(tl_sema *sema, tl_arena *arena, tl_diags *diags);
@@ -174,6 +183,11 @@ tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr);
 
 // sema_expr.c
 tl_sema_value tl_sema_expr(tl_sema *sema, const tl_expr *expr);
+// As tl_sema_expr, with data of at most 32 bits as indices. Reports nothing: for an expression that was translated
+// before.
+tl_sema_value tl_sema_exact(tl_sema *sema, const tl_expr *expr, tl_exactness exact);
+// Whether wrapping could show in `value`, which `expr` gave: it is of 32 bits and made by arithmetic.
+bool tl_sema_may_wrap(const tl_sema *sema, const tl_expr *expr, const tl_sema_value *value);
 // In an index position: an index value, NULL after errors.
 tl_value *tl_sema_index(tl_sema *sema, const tl_expr *expr);
 // A compile-time integer; `what` names it in the message ("a tile's dim").

@@ -415,9 +415,12 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
   tl_sema_value args[MAX_CALL_ARGS];
   tl_const constants[MAX_CALL_ARGS];
   bool all_const = true, poisoned = false, outer_position = sema->index_position;
+  tl_exactness outer_exact = sema->exact;
   // What a rounding or a cast is applied to may well be a float quotient.
   bool is_rounding = info->kind == TL_FUNCTION_KIND_ROUNDING || info->kind == TL_FUNCTION_KIND_TYPE;
   if (is_rounding) sema->index_position = false;
+  // Bits are those of a dtype.
+  if (function == TL_FUNCTION_BITCAST || function == TL_FUNCTION_DP4A) sema->exact = TL_EXACT_NOTHING;
   for (uint32_t i = 0; i < expr->num_operands; ++i) {
     args[i] = tl_sema_expr(sema, expr->operands[i]);
     all_const = all_const && args[i].kind == TL_SEMA_CONST;
@@ -425,6 +428,7 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
     constants[i] = args[i].constant;
   }
   sema->index_position = outer_position;
+  sema->exact = outer_exact;
   if (poisoned) return tl_sema_poison();
   if (all_const && function != TL_FUNCTION_CAST && function != TL_FUNCTION_BITCAST) {
     tl_const folded;

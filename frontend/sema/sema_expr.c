@@ -8,12 +8,22 @@ static tl_sema_value misused(tl_sema *sema, const tl_expr *expr, const char *wha
   return tl_sema_poison();
 }
 
+// The exactness by which a value of this dtype is an index: NOTHING for none.
+static tl_exactness needed_exactness(tl_dtype dtype) {
+  if (!tl_dtype_is_int(dtype) || tl_dtype_bits(dtype) > 32) return TL_EXACT_NOTHING;
+  return tl_sema_arithmetic_dtype(dtype) == TL_DTYPE_I32 ? TL_EXACT_SIGNED : TL_EXACT_ALL;
+}
+
+static bool is_wanted_exact(const tl_sema *sema, tl_dtype dtype) {
+  if (sema->index_position) return tl_dtype_is_int(dtype);
+  tl_exactness needed = needed_exactness(dtype);
+  return needed != TL_EXACT_NOTHING && needed <= sema->exact;
+}
+
 // Integer data in a subscript turns into an index at once, so that the arithmetic on it never wraps.
 static tl_sema_value leaf(tl_sema *sema, tl_sema_value value, tl_loc loc) {
-  if (!sema->index_position || value.kind != TL_SEMA_VALUE || value.value->type->kind != TL_TYPE_SCALAR ||
-      !tl_dtype_is_int(value.value->type->dtype)) {
-    return value;
-  }
+  if (value.kind != TL_SEMA_VALUE || value.value->type->kind != TL_TYPE_SCALAR) return value;
+  if (!is_wanted_exact(sema, value.value->type->dtype)) return value;
   return tl_sema_of_value(tl_sema_convert(sema, &value, tl_type_index(sema->module), loc));
 }
 
@@ -36,6 +46,7 @@ static tl_sema_value name_value(tl_sema *sema, const tl_expr *expr) {
     case TL_SYMBOL_CONST:
       return tl_sema_of_const(symbol->constant);
     case TL_SYMBOL_VALUE:
+      if (symbol->exact && is_wanted_exact(sema, symbol->value->type->dtype)) return tl_sema_of_value(symbol->exact);
       return leaf(sema, tl_sema_of_value(symbol->value), expr->loc);
     case TL_SYMBOL_BUFFER:
       break;
@@ -62,11 +73,58 @@ static tl_sema_value logical(tl_sema *sema, const tl_expr *expr) {
   return tl_sema_lazy_logical(sema, expr->op == TL_EXPR_OP_AND, left, &right, expr->loc);
 }
 
+static bool wraps(tl_expr_op op) {
+  return op == TL_EXPR_OP_NEG || op == TL_EXPR_OP_ADD || op == TL_EXPR_OP_SUB || op == TL_EXPR_OP_MUL ||
+         op == TL_EXPR_OP_SHL || op == TL_EXPR_OP_POW;
+}
+
+static bool has_arithmetic(const tl_sema *sema, const tl_expr *expr) {
+  if (expr->kind == TL_EXPR_INDEX) return false;
+  if (expr->kind == TL_EXPR_NAME) {
+    const tl_symbol *symbol = tl_strmap_get(&sema->names, expr->text);
+    return symbol && symbol->kind == TL_SYMBOL_VALUE && symbol->exact;
+  }
+  if ((expr->kind == TL_EXPR_UNARY || expr->kind == TL_EXPR_BINARY) && wraps(expr->op)) return true;
+  for (uint32_t i = 0; i < expr->num_operands; ++i) {
+    if (has_arithmetic(sema, expr->operands[i])) return true;
+  }
+  return false;
+}
+
+bool tl_sema_may_wrap(const tl_sema *sema, const tl_expr *expr, const tl_sema_value *value) {
+  if (value->kind != TL_SEMA_VALUE || value->value->type->kind != TL_TYPE_SCALAR) return false;
+  tl_dtype dtype = value->value->type->dtype;
+  return (dtype == TL_DTYPE_I32 || dtype == TL_DTYPE_U32) && has_arithmetic(sema, expr);
+}
+
+tl_sema_value tl_sema_exact(tl_sema *sema, const tl_expr *expr, tl_exactness exact) {
+  tl_exactness outer = sema->exact;
+  tl_diags *diags = sema->diags, silent;
+  tl_diags_init(&silent, sema->sources);
+  sema->diags = &silent;
+  sema->exact = exact;
+  tl_sema_value value = tl_sema_expr(sema, expr);
+  sema->exact = outer;
+  sema->diags = diags;
+  tl_diags_fini(&silent);
+  return value;
+}
+
+// A side of a comparison. Signed integers do not wrap there, so that a condition means what the subscripts that it
+// guards do.
+static tl_sema_value side(tl_sema *sema, const tl_expr *expr) {
+  tl_sema_value value = tl_sema_expr(sema, expr);
+  if (sema->exact != TL_EXACT_NOTHING || sema->index_position || !tl_sema_may_wrap(sema, expr, &value)) return value;
+  if (value.value->type->dtype != TL_DTYPE_I32) return value;
+  tl_sema_value exact = tl_sema_exact(sema, expr, TL_EXACT_SIGNED);
+  return exact.kind == TL_SEMA_POISON ? value : exact;
+}
+
 // The links of a chain from `lazy->link` on, whose left side is known.
 static tl_sema_value links(tl_sema *sema, const tl_sema_lazy *lazy) {
   const tl_expr *expr = lazy->expr;
   uint32_t i = lazy->link;
-  tl_sema_value right = tl_sema_expr(sema, expr->operands[i]);
+  tl_sema_value right = side(sema, expr->operands[i]);
   tl_loc loc = expr->num_operands == 2 ? expr->loc : tl_loc_join(expr->operands[i - 1]->loc, expr->operands[i]->loc);
   tl_sema_value link = tl_sema_compare(sema, expr->compare_ops[i - 1], lazy->left, right, loc);
   if (i + 1 == expr->num_operands) return link;
@@ -76,7 +134,7 @@ static tl_sema_value links(tl_sema *sema, const tl_sema_lazy *lazy) {
 
 // a < b < c is (a < b) and (b < c) with b evaluated once.
 static tl_sema_value comparison(tl_sema *sema, const tl_expr *expr) {
-  tl_sema_lazy all = {.evaluate = links, .expr = expr, .link = 1, .left = tl_sema_expr(sema, expr->operands[0])};
+  tl_sema_lazy all = {.evaluate = links, .expr = expr, .link = 1, .left = side(sema, expr->operands[0])};
   return links(sema, &all);
 }
 

@@ -248,10 +248,14 @@ tl_sema_value tl_sema_sum(tl_sema *sema, const tl_expr *expr) {
   if (!check_form(sema, expr, &state)) return tl_sema_poison();
   tl_builder outside = sema->builder;
   size_t mark = tl_sema_open_scope(sema);
+  // The terms have a dtype to be summed in.
+  tl_exactness outer_exact = sema->exact;
+  sema->exact = TL_EXACT_NOTHING;
   bool ok = open_loops(sema, &state);
   bool is_condition = state.kind == ANY || state.kind == ALL;
   const tl_expr *body = expr->operands[0];
   tl_sema_value term = is_condition ? tl_sema_condition(sema, body) : tl_sema_expr(sema, body);
+  sema->exact = outer_exact;
   tl_sema_close_scope(sema, mark);
   tl_sema_value result = tl_sema_poison();
   if (ok && term.kind != TL_SEMA_POISON) {

@@ -94,6 +94,30 @@ const tl_type *tl_sema_common_type(tl_sema *sema, const tl_sema_value *a, const 
   return tl_type_scalar(sema->module, common_dtype(x->dtype, y->dtype));
 }
 
+// A finite constant past a float's range, which becomes infinite or, where the dtype saturates, its largest value.
+static void warn_of_overflow(tl_sema *sema, tl_dtype dtype, double value, double rounded, tl_loc loc) {
+  double largest = tl_dtype_float_max(dtype);
+  if (!isfinite(value) || fabs(value) <= largest || (isfinite(rounded) && fabs(rounded) < largest)) return;
+  // What rounds to the largest value is as near to it as any constant is to its value.
+  if (isfinite(rounded) && fabs(value) < largest * (1 + 0x1p-9)) return;
+  const char *wide = tl_dtype_name(fabs(value) > tl_dtype_float_max(TL_DTYPE_F32) ? TL_DTYPE_F64 : TL_DTYPE_F32);
+  tl_strbuf became;
+  tl_strbuf_init(&became);
+  tl_strbuf_append_double(&became, rounded);
+  tl_diag *diag =
+      tl_diag_report(sema->diags, TL_DIAG_CONSTANT_OVERFLOW, loc, "%g is past the range of %s, up to %g: it becomes %s",
+                     value, tl_dtype_name(dtype), largest, tl_strbuf_c(&became));
+  tl_strbuf_fini(&became);
+  if (isfinite(rounded)) {
+    tl_diag_add_hint(sema->diags, diag, "choose a value of the range, or say that it may saturate: cast(%g, %s)", value,
+                     tl_dtype_name(dtype));
+  } else {
+    tl_diag_add_hint(sema->diags, diag,
+                     "compute in %s, `cast(x, %s)`, where the value matters; write %sinf where infinity is meant", wide,
+                     wide, value < 0 ? "-" : "");
+  }
+}
+
 static tl_value *convert_const(tl_sema *sema, const tl_const *constant, const tl_type *type, tl_loc loc) {
   if (!tl_const_is_number(constant)) {
     tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "a number is needed, this is a dtype");
@@ -106,7 +130,8 @@ static tl_value *convert_const(tl_sema *sema, const tl_const *constant, const tl
     return NULL;
   }
   if (tl_dtype_is_float(type->dtype)) {
-    double rounded = tl_dtype_round(type->dtype, tl_const_to_double(constant));
+    double value = tl_const_to_double(constant), rounded = tl_dtype_round(type->dtype, value);
+    warn_of_overflow(sema, type->dtype, value, rounded, loc);
     return tl_build_const_float(&sema->builder, type, rounded);
   }
   if (type->dtype == TL_DTYPE_BOOL) return tl_build_bool(&sema->builder, tl_const_to_double(constant) != 0);
