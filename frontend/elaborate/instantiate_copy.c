@@ -98,15 +98,26 @@ static meeting regions_meet(const tl_sema_region *src, const tl_sema_region *dst
   return !known ? MEET_UNKNOWN : same ? MEET_SAME : MEET_ELSEWHERE;
 }
 
+// Where two regions of one memory meet, which may have several names.
+static meeting memories_meet(const tl_sema_region *src, const tl_sema_region *dst) {
+  const tl_value *from = src->symbol->value, *to = dst->symbol->value;
+  if (tl_buffer_root(from) != tl_buffer_root(to)) return MEET_NOWHERE;
+  bool same_elements = from == to || (from->type->rank == to->type->rank &&
+                                      tl_dtype_bits(from->type->dtype) == tl_dtype_bits(to->type->dtype));
+  for (int32_t d = 0; from != to && same_elements && d < to->type->rank; ++d)
+    same_elements = to->type->dims[d] >= 0 && from->type->dims[d] == to->type->dims[d];
+  return same_elements ? regions_meet(src, dst) : MEET_UNKNOWN;
+}
+
 // Threads copy in any order: an element must not be read after another thread has overwritten it.
-static bool check_self_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst) {
-  if (src->symbol != dst->symbol || regions_meet(src, dst) != MEET_ELSEWHERE) return true;
+static void report_self_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst) {
   const tl_symbol *symbol = src->symbol;
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_SELF_READ, stmt->from->loc,
                                  "`%.*s` is read here at other elements than the copy writes at the same time",
                                  TL_STR_ARG(symbol->name));
+  if (symbol != dst->symbol)
+    tl_diag_add_note(sema->diags, diag, dst->symbol->loc, "`%.*s` is the same memory", TL_STR_ARG(dst->symbol->name));
   tl_diag_add_hint(sema->diags, diag, "copy to another tile first");
-  return false;
 }
 
 static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst,
@@ -135,6 +146,43 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
   tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
 }
 
+// A whole tile as a region.
+static tl_sema_region whole(tl_sema *sema, tl_symbol *symbol, tl_loc loc) {
+  tl_sema_region region = {.symbol = symbol, .loc = loc, .is_whole = true, .rank = symbol->value->type->rank};
+  region.num_axes = region.rank;
+  tl_value *zero = tl_build_const_int(&sema->builder, tl_type_index(sema->module), 0);
+  for (int32_t d = 0; d < region.rank; ++d) {
+    region.offsets[d] = zero;
+    region.axes[d] = (tl_sema_axis){.dim = d, .step = 1, .extent = symbol->value->type->dims[d]};
+  }
+  return region;
+}
+
+// Regions that may overlap, as it turns out when the kernel runs: all elements are read before one is written. False:
+// they are too many for registers.
+static bool copy_through_registers(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src,
+                                   const tl_sema_region *dst, tl_value *pad, const copy_way *way) {
+  enum { MAX_BYTES = 64 << 10 };  // of a block
+  tl_dtype dtype = src->symbol->value->type->dtype;
+  int64_t extents[TL_MAX_RANK] = {0}, bits = tl_dtype_bits(dtype);
+  for (int32_t i = 0; i < src->num_axes; ++i) {
+    extents[i] = src->axes[i].extent;
+    if (__builtin_mul_overflow(bits, extents[i], &bits)) return false;
+  }
+  if (bits / 8 > MAX_BYTES) return false;
+  if (bits == tl_dtype_bits(dtype)) {  // one element
+    emit_copy(sema, stmt, src, dst, pad, way);
+    return true;
+  }
+  tl_symbol symbol = {.name = TL_STR("copied"), .loc = stmt->loc, .role = TL_ROLE_TILE, .kind = TL_SYMBOL_BUFFER};
+  symbol.access = TL_ACCESS_INOUT;
+  symbol.value = tl_instantiate_fragment(sema, "copied", dtype, extents, src->num_axes, stmt->loc);
+  tl_sema_region between = whole(sema, &symbol, stmt->loc);
+  emit_copy(sema, stmt, src, &between, pad, way);
+  emit_copy(sema, stmt, &between, dst, NULL, way);
+  return true;
+}
+
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`copy`")) return;
   tl_sema_region src, dst;
@@ -153,7 +201,18 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   }
   sema->builder.loc = stmt->loc;
   if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;
-  if (!check_self_copy(sema, stmt, &src, &dst)) return;
+  meeting meets = memories_meet(&src, &dst);
+  if (meets == MEET_ELSEWHERE) {
+    report_self_copy(sema, stmt, &src, &dst);
+    return;
+  }
+  if (meets == MEET_UNKNOWN) {
+    if (copy_through_registers(sema, stmt, &src, &dst, pad, &way)) return;
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_MAY_OVERLAP, stmt->from->loc,
+                                   "`%.*s` may be read here at elements that the copy writes at the same time",
+                                   TL_STR_ARG(src.symbol->name));
+    tl_diag_add_hint(sema->diags, diag, "if the two can overlap, copy to another tile first");
+  }
   emit_copy(sema, stmt, &src, &dst, pad, &way);
 }
 

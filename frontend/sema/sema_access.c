@@ -79,22 +79,86 @@ static bool is_comparable(const tl_tile_context *tile, tl_value *a, tl_value *b)
   return true;
 }
 
-// A tile assignment may read its target only where it writes in the same iteration, or where it writes nowhere: other
-// elements may have been overwritten already.
-static void check_self_read(tl_sema *sema, tl_value *const *indices, tl_loc loc) {
-  const tl_tile_context *tile = sema->tile;
-  bool same = true;
-  for (int32_t d = 0; d < tile->target->value->type->rank; ++d) {
-    tl_range read = tl_value_range(indices[d]), written = tl_value_range(tile->target_indices[d]);
-    if (read.hi < written.lo || written.hi < read.lo) return;
-    if (!is_comparable(tile, indices[d], tile->target_indices[d])) return;
-    same = same && tl_prove_equal(indices[d], tile->target_indices[d]);
+// Where an element of a buffer lies: by its indices, or by one number of bits from the start of the buffer's memory.
+typedef struct element_place {
+  int32_t rank;
+  tl_value *const *indices;
+  tl_value *bit;  // what `indices` points to then
+  int64_t width;  // values of the last index that the element takes
+} element_place;
+
+static tl_value *index_of(tl_sema *sema, int64_t value) {
+  return tl_build_const_int(&sema->builder, tl_type_index(sema->module), value);
+}
+
+// False: a dim is not known.
+static bool place_in_bits(tl_sema *sema, const tl_type *type, tl_value *const *indices, element_place *out) {
+  tl_value *at = index_of(sema, 0);
+  for (int32_t d = 0; d < type->rank; ++d) {
+    if (d > 0 && type->dims[d] < 0) return false;
+    if (d > 0) at = tl_index_mul(&sema->builder, at, index_of(sema, type->dims[d]));
+    at = tl_index_add(&sema->builder, at, indices[d]);
   }
-  if (same) return;
-  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_SELF_READ, loc,
-                                 "`%.*s` is read here at other elements than the assignment writes at the same time",
-                                 TL_STR_ARG(tile->target->name));
-  tl_diag_add_hint(sema->diags, diag, "assign to another tile, or copy `%.*s` first", TL_STR_ARG(tile->target->name));
+  out->width = tl_dtype_bits(type->dtype);
+  out->bit = tl_index_mul(&sema->builder, at, index_of(sema, out->width));
+  out->indices = &out->bit;
+  out->rank = 1;
+  return true;
+}
+
+// Whether elements of one index are one place: the same shape, and elements of one size.
+static bool has_same_elements(const tl_symbol *a, const tl_symbol *b) {
+  const tl_type *x = a->value->type, *y = b->value->type;
+  if (x->rank != y->rank || tl_dtype_bits(x->dtype) != tl_dtype_bits(y->dtype)) return false;
+  for (int32_t d = 0; d < x->rank; ++d)
+    if (x->dims[d] != y->dims[d] || (a != b && x->dims[d] < 0)) return false;
+  return true;
+}
+
+// Whether the assignment writes every element of its target: each iteration writes one of its own.
+static bool writes_all(const tl_tile_context *tile) {
+  const tl_type *type = tile->target->value->type;
+  int64_t left = tl_type_num_elements(type);
+  for (int32_t d = 0; d < type->rank; ++d)
+    if (type->dims[d] < 0) return false;
+  for (int32_t d = 0; d < tile->rank; ++d) left /= tile->extents[d] > 0 ? tile->extents[d] : 1;
+  return left <= 1;
+}
+
+static bool are_apart(tl_range a, int64_t a_width, tl_range b, int64_t b_width) {
+  bool before = a.hi < INT64_MAX - a_width && a.hi + a_width <= b.lo;
+  return before || (b.hi < INT64_MAX - b_width && b.hi + b_width <= a.lo);
+}
+
+// A tile assignment may read its target, by whatever name, only where it writes in the same iteration, or where it
+// writes nowhere: other elements may have been overwritten already.
+static void check_self_read(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_loc loc) {
+  const tl_tile_context *tile = sema->tile;
+  const tl_symbol *target = tile->target;
+  element_place read = {.rank = symbol->value->type->rank, .indices = indices, .width = 1};
+  element_place written = {.rank = target->value->type->rank, .indices = tile->target_indices, .width = 1};
+  if (!has_same_elements(symbol, target) &&
+      (!place_in_bits(sema, symbol->value->type, indices, &read) ||
+       !place_in_bits(sema, target->value->type, tile->target_indices, &written))) {
+    return;
+  }
+  bool same = read.width == written.width, known = true;
+  for (int32_t d = 0; d < read.rank; ++d) {
+    tl_value *from = read.indices[d], *to = written.indices[d];
+    if (are_apart(tl_value_range(from), read.width, tl_value_range(to), written.width)) return;
+    known = known && is_comparable(tile, from, to);
+    same = same && tl_prove_equal(from, to);
+  }
+  if (same || (!known && !writes_all(tile))) return;
+  tl_diag *diag =
+      tl_diag_report(sema->diags, TL_DIAG_SELF_READ, loc,
+                     known ? "`%.*s` is read here at other elements than the assignment writes at the same time"
+                           : "`%.*s` is read here at elements that are known when the kernel runs, and the assignment "
+                             "writes all of them",
+                     TL_STR_ARG(symbol->name));
+  if (symbol != target)
+    tl_diag_add_note(sema->diags, diag, target->loc, "`%.*s` is the same memory", TL_STR_ARG(target->name));
+  tl_diag_add_hint(sema->diags, diag, "assign to another tile, or copy `%.*s` first", TL_STR_ARG(symbol->name));
 }
 
 // ---- locals
@@ -135,8 +199,10 @@ tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *con
     return tl_sema_poison();
   }
   if (!tl_sema_check_local_place(sema, symbol, false, loc)) return tl_sema_poison();
-  if (sema->tile && sema->tile->target == symbol) check_self_read(sema, indices, loc);
   sema->builder.loc = loc;
+  const tl_symbol *target = sema->tile ? sema->tile->target : NULL;
+  if (target && tl_buffer_root(target->value) == tl_buffer_root(symbol->value))
+    check_self_read(sema, symbol, indices, loc);
   const tl_type *element = tl_type_scalar(sema->module, type->dtype);
   tl_group groups[3] = {TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}, {&pad, pad ? 1 : 0}};
   return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, groups, &element, 1), 0));

@@ -23,6 +23,15 @@ static tl_ref_value check_bound(tl_ref_code *code, tl_ref_value so_far, const tl
   return tl_ref_op(code, TL_REF_BOOL, "and i1 %s, %s", so_far.text, one.text);
 }
 
+static void warn_negative(const tl_ref_code *code, tl_loc loc, const tl_reference_buffer *buffer, tl_str name,
+                          uint32_t dim) {
+  tl_diags *diags = code->reference->diags;
+  tl_diag *diag = tl_diag_report(diags, TL_DIAG_ALWAYS_OUTSIDE, loc, "the index of dim %u of '%.*s' is always negative",
+                                 dim, TL_STR_ARG(name));
+  tl_diag_add_hint(diags, diag, "subscripts do not count from the end: the last element is %lld",
+                   (long long)buffer->dims[dim] - 1);
+}
+
 bool tl_ref_emit_address(tl_ref_code *code, const tl_expr *access, tl_ref_address *out) {
   tl_str name = tl_ref_base_name(access);
   int number = tl_ref_buffer_number(code, name);
@@ -46,6 +55,7 @@ bool tl_ref_emit_address(tl_ref_code *code, const tl_expr *access, tl_ref_addres
     }
     tl_ref_value value;
     if (!tl_ref_emit_int(code, subscript->lo, &value)) return false;
+    if (value.has_range && value.hi < 0) warn_negative(code, subscript->lo->loc, buffer, name, d);
     out->in_bounds = check_bound(code, out->in_bounds, &value, buffer->dims[d]);
     if (d == 0) {
       out->offset = value;

@@ -74,6 +74,11 @@ static void check_tile_edge(tl_pass_context *context, const tl_op *op, const tl_
   tl_diag_add_hint(context->diags, diag, "what lies outside of a tile is undefined");
 }
 
+static void hint_end(tl_pass_context *context, tl_diag *diag, int64_t extent) {
+  tl_diag_add_hint(context->diags, diag, "subscripts do not count from the end: the last element is %lld",
+                   (long long)extent - 1);
+}
+
 // An index of a tile that is outside whatever happens.
 static void check_tile_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
                              tl_value *index, int64_t lo, int64_t hi) {
@@ -89,16 +94,45 @@ static void check_tile_index(tl_pass_context *context, const tl_op *op, const tl
     check_tile_edge(context, op, buffer, dim, index, lo, hi);
     return;
   }
+  tl_diag *diag;
   if (!is_constant && lo == hi) {
-    tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
-                   "dim %d of '%s' has %lld elements; this index is always outside (%lld to %lld)", dim,
-                   tl_buffer_name(buffer), (long long)extent, (long long)range.lo, (long long)range.hi);
+    diag = tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
+                          "dim %d of '%s' has %lld elements; this index is always outside (%lld to %lld)", dim,
+                          tl_buffer_name(buffer), (long long)extent, (long long)range.lo, (long long)range.hi);
+    if (below) hint_end(context, diag, extent);
     return;
   }
   if (!is_constant) return;
-  tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
-                 "dim %d of '%s' has %lld elements; index %lld is outside", dim, tl_buffer_name(buffer),
-                 (long long)extent, (long long)(constant + lo < 0 ? constant + lo : constant + hi));
+  diag = tl_diag_report(context->diags, TL_DIAG_OUT_OF_BOUNDS, op->loc,
+                        "dim %d of '%s' has %lld elements; index %lld is outside", dim, tl_buffer_name(buffer),
+                        (long long)extent, (long long)(constant + lo < 0 ? constant + lo : constant + hi));
+  if (constant + lo < 0) hint_end(context, diag, extent);
+}
+
+// Of a tensor: an index that is outside whatever happens, below 0 or, where it is a constant, behind the end.
+// `offset` is what the access adds to it.
+static void check_tensor_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
+                               tl_value *index, int64_t offset) {
+  int64_t at = 0, extent = 0;
+  tl_value *limit = tl_buffer_dim_value(buffer, dim);
+  bool is_constant = tl_value_const_int(index, &at);
+  tl_range range = is_constant ? (tl_range){at, at} : tl_value_range(index);
+  bool is_negative = range.hi < 0 && range.hi != INT64_MIN && range.hi + offset < 0;
+  bool is_known = !limit || tl_value_const_int(limit, &extent);
+  if (!limit) extent = buffer->type->dims[dim];
+  bool is_behind = is_constant && offset == 0 && is_known && extent > 0 && at >= extent;
+  if (!is_negative && !is_behind) return;
+  const char *name = tl_buffer_name(buffer);
+  tl_diag *diag = is_constant && offset == 0
+                      ? tl_diag_report(context->diags, TL_DIAG_ALWAYS_OUTSIDE, op->loc,
+                                       "index %lld of dim %d of '%s' is out of bounds", (long long)at, dim, name)
+                      : tl_diag_report(context->diags, TL_DIAG_ALWAYS_OUTSIDE, op->loc,
+                                       "the index of dim %d of '%s' is always negative: at most %lld", dim, name,
+                                       (long long)(range.hi + offset));
+  bool reads = op->code == TL_OP_LOAD || op->code == TL_OP_TILE_LOAD ||
+               (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_src) == buffer);
+  tl_diag_add_hint(context->diags, diag, "%s%s", reads ? "the read gives 0" : "the write is dropped",
+                   is_negative ? "; subscripts do not count from the end, the last element of N is N - 1" : "");
 }
 
 // ---- boxes
@@ -117,6 +151,9 @@ static void check_box(tl_pass_context *context, tl_box *box) {
     tl_box_span(box, d, &lo, &hi);
     if (tl_buffer_is_global(box->buffer) || tl_box_limit(box, d)) {
       checks[d] = box_bits(box, d, lo, hi);
+      // A box that lies before the tensor as a whole.
+      if (tl_buffer_is_global(box->buffer) && hi >= 0 && hi < INT64_MAX / 2)
+        check_tensor_index(context, box->op, box->buffer, d, tl_box_offset(box, d), hi);
     } else {
       check_tile_index(context, box->op, box->buffer, d, tl_box_offset(box, d), lo, hi);
     }
@@ -152,20 +189,6 @@ static void clip_limits(tl_pass_context *context, tl_box *box) {
 
 // ---- elements
 
-static void check_constant_index(tl_pass_context *context, const tl_op *op, const tl_value *buffer, int32_t dim,
-                                 tl_value *index) {
-  int64_t at = 0, extent = 0;
-  tl_value *limit = tl_buffer_dim_value(buffer, dim);
-  if (!tl_value_const_int(index, &at)) return;
-  bool is_known = !limit || tl_value_const_int(limit, &extent);
-  if (!limit) extent = buffer->type->dims[dim];
-  if (at >= 0 && (!is_known || at < extent || extent <= 0)) return;
-  tl_diag *diag =
-      tl_diag_report(context->diags, TL_DIAG_ALWAYS_OUTSIDE, op->loc, "index %lld of dim %d of '%s' is out of bounds",
-                     (long long)at, dim, tl_buffer_name(buffer));
-  tl_diag_add_hint(context->diags, diag, "%s", op->code == TL_OP_LOAD ? "the read gives 0" : "the write is dropped");
-}
-
 static int64_t element_bits(const tl_op *op, uint32_t d) {
   const tl_value *buffer = tl_element_buffer(op);
   tl_value *limit = tl_buffer_dim_value(buffer, (int32_t)d);
@@ -180,7 +203,7 @@ static void check_element(tl_pass_context *context, tl_op *op) {
     tl_value *index = tl_element_index(op, d);
     if (tl_buffer_is_global(buffer)) {
       checks[d] = element_bits(op, d);
-      check_constant_index(context, op, buffer, (int32_t)d, index);
+      check_tensor_index(context, op, buffer, (int32_t)d, index, 0);
     } else {
       check_tile_index(context, op, buffer, (int32_t)d, index, 0, 0);
     }

@@ -6,8 +6,10 @@
 //
 // Looks at accesses that every element makes (at most loops with constant bounds around them inside the parallel) at
 // indices that are sums of loop indices, and tries pairs of elements at the corners of the box and as far apart as the
-// indices' constants say, for so many pairs of accesses. What it cannot show is left to the emulator. Atomics may meet.
-// Changes nothing.
+// indices' constants say, for so many pairs of accesses. Views of one memory are compared by bits where shapes differ.
+// What it cannot show is left to the emulator. Atomics may meet. Changes nothing.
+#include <string.h>
+
 #include "ir/index/affine.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/manager/passes.h"
@@ -26,6 +28,7 @@ typedef struct element_access {
   tl_op *op;
   int32_t rank;
   tl_affine index[TL_MAX_RANK];
+  int64_t width;  // values of the last index that it takes
 } element_access;
 
 typedef struct race_search {
@@ -76,7 +79,7 @@ static void collect(race_search *search, const tl_block *block) {
     if (op->code == TL_OP_FOR && add_loop(search, op)) collect(search, op->regions[0]);
     if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) continue;
     if (tl_element_buffer(op)->type->scope == TL_SCOPE_LOCAL) continue;
-    element_access access = {.op = op, .rank = (int32_t)tl_element_rank(op)};
+    element_access access = {.op = op, .rank = (int32_t)tl_element_rank(op), .width = 1};
     bool simple = true;
     for (int32_t d = 0; d < access.rank; d++) {
       access.index[d] = tl_affine_of(tl_element_index(op, (uint32_t)d));
@@ -107,7 +110,8 @@ static void choose_samples(race_search *search, const element_access *a, const e
       int64_t step = tl_affine_coefficient(&a->index[d], search->variables[v].index);
       if (step == 0) step = tl_affine_coefficient(&b->index[d], search->variables[v].index);
       used = used || step != 0;
-      if (step == 0 || step == INT64_MIN || apart == INT64_MIN || apart % step != 0) continue;
+      if (step == 0 || step == INT64_MIN || apart == INT64_MIN) continue;
+      if (apart % step != 0 && a->width == 1 && b->width == 1) continue;
       int64_t distance = apart / step;
       add_sample(search, v, distance < 0 ? -distance : distance);
     }
@@ -174,7 +178,11 @@ static void report(race_search *search, const element_access *first, const int32
                                  reads ? "element (%s) of the parallel reads a place of '%s' that element (%s) writes"
                                        : "elements (%s) and (%s) of the parallel write one place of '%s'",
                                  tl_strbuf_c(&a), reads ? name : tl_strbuf_c(&b), reads ? tl_strbuf_c(&b) : name);
-  if (second->op != first->op) tl_diag_add_note(diags, diag, second->op->loc, "written here");
+  const char *other = tl_buffer_name(tl_element_buffer(second->op));
+  if (strcmp(name, other) != 0)
+    tl_diag_add_note(diags, diag, second->op->loc, "written here as '%s', which is the same memory", other);
+  else if (second->op != first->op)
+    tl_diag_add_note(diags, diag, second->op->loc, "written here");
   bool updates = reads && is_one_element(first, second);
   const char *hint = "let one element write it, or use `atomic`";
   if (updates) hint = "elements run in any order: an update that they share is an `atomic: value -> X[…]`";
@@ -182,6 +190,48 @@ static void report(race_search *search, const element_access *first, const int32
   tl_diag_add_hint(diags, diag, "%s", hint);
   tl_strbuf_fini(&a);
   tl_strbuf_fini(&b);
+}
+
+// ---- names of one memory
+
+static tl_affine scaled(tl_affine form, int64_t scale) {
+  tl_affine sum = {.valid = true};
+  for (; scale > 0; scale >>= 1, form = tl_affine_add(&form, &form))
+    if (scale & 1) sum = tl_affine_add(&sum, &form);
+  return sum;
+}
+
+// The access by bits from the start of its buffer, which is dense. False: a dim is not known, an index may leave its
+// row, or the sum is too long.
+static bool by_bits(const element_access *access, element_access *out) {
+  const tl_type *type = tl_element_buffer(access->op)->type;
+  int64_t bits = tl_dtype_bits(type->dtype), stride = bits;
+  *out = (element_access){.op = access->op, .rank = 1, .width = bits, .index = {{.valid = true}}};
+  for (int32_t d = access->rank - 1; d >= 0; d--) {
+    tl_affine term = scaled(access->index[d], stride);
+    out->index[0] = tl_affine_add(&out->index[0], &term);
+    if (!out->index[0].valid) return false;
+    if (d == 0) return true;
+    tl_range range = tl_affine_range(&access->index[d]);
+    if (range.lo < 0 || range.hi >= type->dims[d] || __builtin_mul_overflow(stride, type->dims[d], &stride))
+      return false;
+  }
+  return true;
+}
+
+static bool has_same_elements(const tl_value *a, const tl_value *b) {
+  if (a == b) return true;
+  if (a->type->rank != b->type->rank || tl_dtype_bits(a->type->dtype) != tl_dtype_bits(b->type->dtype)) return false;
+  for (int32_t d = 0; d < a->type->rank; d++)
+    if (a->type->dims[d] < 0 || a->type->dims[d] != b->type->dims[d]) return false;
+  return true;
+}
+
+// Whether the values that two accesses take of their index `d` have one in common.
+static bool overlap(const race_search *search, const element_access *a, const int32_t *p, const element_access *b,
+                    const int32_t *q, int32_t d) {
+  int64_t from = own_part(search, &a->index[d], p), to = own_part(search, &b->index[d], q);
+  return from < to + b->width && to < from + a->width;
 }
 
 // Whether two different elements certainly meet in the place that `a` and the store `b` name; reports.
@@ -198,7 +248,7 @@ static bool meet(race_search *search, const element_access *a, const element_acc
       bool differ = false, same_place = true;
       for (int32_t loop = 0; loop < search->loops; loop++) differ = differ || p[loop] != q[loop];
       for (int32_t d = 0; d < a->rank && differ && same_place; d++) {
-        same_place = own_part(search, &a->index[d], p) == own_part(search, &b->index[d], q);
+        same_place = overlap(search, a, p, b, q, d);
       }
       if (!differ || !same_place) continue;
       report(search, a, p, b, q);
@@ -221,11 +271,13 @@ static void check_parallel(tl_op *op, void *user) {
     if (store->op->code != TL_OP_STORE) continue;
     for (size_t i = 0; i < search.accesses.len && left > 0; i++) {
       const element_access *other = &search.accesses.items[i];
-      bool is_pair = tl_element_buffer(other->op) == tl_element_buffer(store->op);
+      const tl_value *read = tl_element_buffer(other->op), *written = tl_element_buffer(store->op);
       // Two stores are one pair.
-      if (!is_pair || (other->op->code != TL_OP_LOAD && i < s)) continue;
+      if (tl_buffer_root(read) != tl_buffer_root(written) || (other->op->code != TL_OP_LOAD && i < s)) continue;
       left--;
-      if (meet(&search, other, store)) break;
+      element_access a = *other, b = *store;
+      if (!has_same_elements(read, written) && !(by_bits(other, &a) && by_bits(store, &b))) continue;
+      if (meet(&search, &a, &b)) break;
     }
   }
   tl_vec_fini(&search.accesses);

@@ -344,4 +344,42 @@ for what in 'C[0, j] += 1' 'C[0, j] max= 1'; do
   told shared_update 1 '23:.*error: .*\[TL0509\]'
   says '^hint: .*`atomic: value -> X\[…\]`$'
 done
+
+# Subscripts that count from the end elsewhere: loads, stores, atomics, copies, tiles, references. Halos are none.
+negative() {
+  cat >"$work/negative.yaml" <<END
+kernel: negative
+args:
+  A: in f32[64]
+  o: inout f32[64]
+threads: 64
+shared: {s: "f32[64]"}
+body:
+  - copy: A[-3:+64] -> s
+  - parallel: i in 32
+    do:
+      - o[i] += A[i - 1] * s[i]
+  - $1
+  - copy: s[0:32] -> o[32:+32]
+check:
+  reference:
+    - o[i] = ${2:-1}
+END
+}
+for form in '{parallel: i in 32, do: ["o[i] += A[-i - 1]"]}' '{parallel: i in 32, do: ["o[-1 - i] = s[i]"]}' \
+  '{parallel: i in 32, do: ["s[i] = A[-1]"]}' '{parallel: i in 32, do: [{atomic: "s[i] -> o[-i - 2]"}]}' \
+  '{copy: "A[-32:+32] -> s[0:32]"}' '{copy: "s[0:32] -> o[-32:+32]"}'; do
+  negative "$form"
+  told negative 0 '12:.*warning: .*\[TL0508\]'
+  says '^hint: .* subscripts do not count from the end'
+done
+negative '{parallel: i in 32, do: ["s[i] = s[-i - 1]"]}'
+told negative 1 '12:.*error: .*\[TL0502\]'
+says '^hint: subscripts do not count from the end: the last element is 63$'
+negative 'sync:' 'A[-i - 1]'
+expect 1 "$bin/tl-run" --check --device=emu "$work/negative.yaml"
+says 'negative.yaml:16:.*warning: .*\[TL0508\]'
+negative 'sync:'
+expect 0 "$llc" "$work/negative.yaml" -o /dev/null
+! grep -q TL0508 "$work/err" || fail "a halo is told of"
 finish
