@@ -1,61 +1,246 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The registers that tile values take. What one thread must hold at once can be more than it has; such a kernel would
-// live in local memory, and the code for it would grow with the tile.
+// The registers that tile values take. What one thread must hold at once can be more than it has. A thread has at most
+// 255, and the threads of a block share the multiprocessor's 65536. Far beyond that the kernel would live in local
+// memory, and the code for it would grow with the tile: an error. A little beyond it spills: a warning with numbers.
+#include <stdlib.h>
+
 #include "passes/layout/infer_layouts.h"
 
-typedef struct held_tiles {
-  TL_VEC(const tl_value *) values;  // alive together
-  int64_t registers;                // of one thread, at least
-} held_tiles;
+// What a thread needs beside its tiles: addresses, loop state, values under way (measured, docs/performance.md).
+enum { OTHER_REGISTERS = 12, WARP = 32 };
+
+// Registers of a thread, in blocks of so many threads of which so many shall be resident: warps are dealt out to the
+// four parts of a multiprocessor, each with a quarter of its registers, and get theirs by eights a thread.
+static int32_t registers_of_thread(int32_t threads, int64_t blocks) {
+  enum { PARTS = 4, UNIT = 8 };
+  int64_t warps = (threads + WARP - 1) / WARP * (blocks > 1 ? blocks : 1);
+  int64_t share = TL_REGISTERS_PER_SM / PARTS / ((warps + PARTS - 1) / PARTS * WARP) / UNIT * UNIT;
+  return share < TL_MAX_REGISTERS_PER_THREAD ? (int32_t)share : TL_MAX_REGISTERS_PER_THREAD;
+}
+
+// A tile value from where it is made to where it is used last, as positions in the kernel's text.
+typedef struct tile_range {
+  const tl_value *value;
+  int64_t registers;
+  int32_t from, to;
+} tile_range;
+
+// The two positions of an op: where it begins, and behind its regions.
+typedef struct op_position {
+  const tl_op *op;
+  int32_t begin, end;
+} op_position;
+
+typedef struct register_count {
+  TL_VEC(op_position) ops;     // by address: for look-up only
+  TL_VEC(const tl_op *) text;  // by position
+  TL_VEC(tile_range) ranges;
+} register_count;
 
 // 32-bit registers of one thread, at least: narrow elements are packed.
 static int64_t registers_of(const tl_value *value) {
+  if (value->type->kind != TL_TYPE_TILE || !value->type->layout) return 0;
   int64_t bits = (int64_t)tl_layout_num_registers(value->type->layout) * tl_dtype_bits(value->type->dtype);
   return (bits + 31) / 32;
-}
-
-static void hold(held_tiles *held, const tl_value *value) {
-  if (value->type->kind != TL_TYPE_TILE || !value->type->layout) return;
-  tl_vec_push(&held->values, value);
-  held->registers += registers_of(value);
 }
 
 static const char *name_of(const tl_value *value) {
   return value->name ? value->name : "a tile";
 }
 
-static void report(tl_layout_graph *graph, const tl_op *op, const held_tiles *held) {
-  tl_diags *diags = graph->context->diags;
-  tl_diag *diag = tl_diag_report(diags, TL_DIAG_REGISTER_LIMIT, op->loc,
-                                 "the tiles held here take %lld registers of a thread, but there are %d",
-                                 (long long)held->registers, TL_MAX_REGISTERS_PER_THREAD);
-  const tl_value *largest = held->values.items[0];
-  for (size_t i = 0; i < held->values.len; i++) {
-    const tl_value *value = held->values.items[i];
-    if (registers_of(value) > registers_of(largest)) largest = value;
-    tl_diag_add_note(diags, diag, op->loc, "'%s' takes %lld registers in each of %d threads", name_of(value),
-                     (long long)registers_of(value), graph->threads);
+// ---- what is alive together
+
+static void number_block(register_count *count, const tl_block *block);
+
+static void number_op(register_count *count, const tl_op *op) {
+  op_position position = {.op = op, .begin = (int32_t)count->text.len};
+  tl_vec_push(&count->text, op);
+  for (uint32_t r = 0; r < op->num_regions; r++) number_block(count, op->regions[r]);
+  position.end = (int32_t)count->text.len;
+  tl_vec_push(&count->text, op);
+  tl_vec_push(&count->ops, position);
+}
+
+static void number_block(register_count *count, const tl_block *block) {
+  for (const tl_op *op = block->first; op; op = op->next) number_op(count, op);
+}
+
+static int by_address(const void *left, const void *right) {
+  const op_position *a = left, *b = right;
+  return a->op < b->op ? -1 : a->op > b->op;
+}
+
+static const op_position *position_of(const register_count *count, const tl_op *op) {
+  op_position key = {.op = op};
+  return bsearch(&key, count->ops.items, count->ops.len, sizeof key, by_address);
+}
+
+// A use inside of loops that the value was made before is one in every iteration of them; one in a parallel ends as the
+// elements go by.
+static int32_t end_of_use(const register_count *count, const tl_value *value, const tl_op *user) {
+  const tl_op *home = value->def ? value->def->parent->parent : value->block->parent, *at = user;
+  const op_position *position = position_of(count, user);
+  int32_t end = position ? position->begin : 0;
+  for (; at && at != home; at = at->parent ? at->parent->parent : NULL) {
+    position = position_of(count, at);
+    if (position && at->code == TL_OP_PARALLEL) end = position->begin;
+    if (position && at->code == TL_OP_FOR && at != user) end = position->end;
   }
-  tl_diag_add_hint(diags, diag, "make '%s' smaller, or use more threads", name_of(largest));
+  return end;
+}
+
+static void add_range(register_count *count, const tl_value *value, int32_t from) {
+  tile_range range = {.value = value, .registers = registers_of(value), .from = from, .to = from};
+  if (range.registers == 0) return;
+  for (const tl_use *use = value->uses; use; use = use->next) {
+    int32_t end = end_of_use(count, value, use->owner);
+    if (end > range.to) range.to = end;
+  }
+  tl_vec_push(&count->ranges, range);
+}
+
+static void add_ranges(register_count *count) {
+  for (size_t i = 0; i < count->text.len; i++) {
+    const tl_op *op = count->text.items[i];
+    const op_position *position = position_of(count, op);
+    bool begins = position->begin == (int32_t)i;
+    for (uint32_t r = 0; begins && r < op->num_regions; r++)
+      for (uint32_t a = 0; a < op->regions[r]->num_args; a++)
+        add_range(count, op->regions[r]->args[a], position->begin);
+    for (uint32_t r = 0; !begins && r < op->num_results; r++) add_range(count, &op->results[r], position->end);
+  }
+}
+
+// The largest sum of registers over all positions, and where. With `held_only` without values that are used once: their
+// elements can go by one after the other.
+static int64_t most_registers(const register_count *count, bool held_only, int32_t *out_at) {
+  int64_t *change = tl_xcalloc(count->text.len + 1, sizeof *change), sum = 0, most = 0;
+  for (size_t i = 0; i < count->ranges.len; i++) {
+    const tl_use *uses = count->ranges.items[i].value->uses;
+    if (held_only && uses && !uses->next) continue;
+    change[count->ranges.items[i].from] += count->ranges.items[i].registers;
+    change[count->ranges.items[i].to] -= count->ranges.items[i].registers;
+  }
+  *out_at = 0;
+  for (size_t i = 0; i < count->text.len; i++) {
+    sum += change[i];
+    if (sum <= most) continue;
+    most = sum;
+    *out_at = (int32_t)i;
+  }
+  free(change);
+  return most;
+}
+
+// ---- what is told
+
+// The fewest threads, more than there are, whose registers hold tiles that take `total` of a block. 0: none do.
+static int32_t threads_that_hold(int64_t total, int32_t threads) {
+  for (int32_t more = threads + WARP; more <= TL_MAX_THREADS_PER_BLOCK; more += WARP)
+    if ((total + more - 1) / more + OTHER_REGISTERS <= registers_of_thread(more, 1)) return more;
+  return 0;
+}
+
+static void add_hint(tl_layout_graph *graph, tl_diag *diag, int64_t registers, const tl_value *largest) {
+  tl_diags *diags = graph->context->diags;
+  int32_t more = threads_that_hold(registers * graph->threads, graph->threads);
+  if (more)
+    tl_diag_add_hint(diags, diag, "%d threads would hold them, or make '%s' smaller", more, name_of(largest));
+  else
+    tl_diag_add_hint(
+        diags, diag,
+        "no block has registers for them: make '%s' smaller, keep it in a narrower dtype, or go through it in parts",
+        name_of(largest));
+}
+
+static void report_limit(tl_layout_graph *graph, const tl_op *op, const tl_value *const *held, size_t num_held,
+                         int64_t registers) {
+  tl_diags *diags = graph->context->diags;
+  tl_diag *diag =
+      tl_diag_report(diags, TL_DIAG_REGISTER_LIMIT, op->loc,
+                     "the tiles held here take %lld registers of a thread, but with %d threads there are %d",
+                     (long long)registers, graph->threads, registers_of_thread(graph->threads, 1));
+  const tl_value *largest = held[0];
+  for (size_t i = 0; i < num_held; i++) {
+    if (registers_of(held[i]) > registers_of(largest)) largest = held[i];
+    tl_diag_add_note(diags, diag, op->loc, "'%s' takes %lld registers in each of %d threads", name_of(held[i]),
+                     (long long)registers_of(held[i]), graph->threads);
+  }
+  add_hint(graph, diag, registers, largest);
+  graph->over_registers = true;
 }
 
 // Values that are certainly alive together: what a loop carries, else each result of an op for itself.
 static void check_op(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
-  held_tiles held = {0};
   if (graph->over_registers) return;
-  if (op->code == TL_OP_FOR) {
-    for (uint32_t i = 0; i < op->regions[0]->num_args; i++) hold(&held, op->regions[0]->args[i]);
-  } else {
-    for (uint32_t i = 0; i < op->num_results; i++) hold(&held, &op->results[i]);
+  bool is_loop = op->code == TL_OP_FOR;
+  uint32_t count = is_loop ? op->regions[0]->num_args : op->num_results;
+  TL_VEC(const tl_value *) held = {0};
+  int64_t registers = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const tl_value *value = is_loop ? op->regions[0]->args[i] : &op->results[i];
+    if (registers_of(value) == 0) continue;
+    tl_vec_push(&held, value);
+    registers += registers_of(value);
   }
-  if (held.registers > TL_MAX_REGISTERS_PER_THREAD) {
-    report(graph, op, &held);
-    graph->over_registers = true;
+  if (registers > TL_MAX_REGISTERS_PER_THREAD) report_limit(graph, op, held.items, held.len, registers);
+  tl_vec_fini(&held);
+}
+
+static void warn_of_spills(tl_layout_graph *graph, const register_count *count, int32_t at, int64_t registers) {
+  enum { MAX_NOTES = 4 };
+  tl_diags *diags = graph->context->diags;
+  const tl_op *op = count->text.items[at];
+  int32_t blocks = (int32_t)tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
+  tl_diag *diag = tl_diag_report(diags, TL_DIAG_REGISTERS_SPILL, op->loc,
+                                 "tiles take %lld registers of a thread here, and about %d more are needed beside "
+                                 "them; with %d threads there are %d, so that some may live in local memory",
+                                 (long long)registers, OTHER_REGISTERS, graph->threads,
+                                 registers_of_thread(graph->threads, blocks));
+  if (blocks > 1) tl_diag_add_note(diags, diag, op->loc, "%d blocks shall be on a multiprocessor at a time", blocks);
+  const tile_range *largest = NULL;
+  for (size_t i = 0, notes = 0; i < count->ranges.len; i++) {
+    const tile_range *range = &count->ranges.items[i];
+    if (range->from > at || range->to <= at) continue;
+    if (!largest || range->registers > largest->registers) largest = range;
+    if (range->registers * 8 < registers || notes++ >= MAX_NOTES) continue;
+    tl_diag_add_note(diags, diag, op->loc, "'%s' takes %lld registers", name_of(range->value),
+                     (long long)range->registers);
   }
-  tl_vec_fini(&held.values);
+  add_hint(graph, diag, registers, largest->value);
+}
+
+// Whether fewer blocks on a multiprocessor, at least three quarters of those that are asked for, leave each thread the
+// registers; then so many are asked for.
+static bool make_room(tl_layout_graph *graph, int64_t registers) {
+  int64_t wanted = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
+  for (int64_t blocks = wanted - 1; blocks >= 1 && 4 * blocks >= 3 * wanted; blocks--) {
+    if (registers > registers_of_thread(graph->threads, blocks)) continue;
+    tl_op_set_int(graph->context->module, graph->kernel, TL_ATTR_MIN_BLOCKS, blocks);
+    return true;
+  }
+  return false;
+}
+
+static void check_spills(tl_layout_graph *graph) {
+  register_count count = {0};
+  number_op(&count, graph->kernel);
+  qsort(count.ops.items, count.ops.len, sizeof *count.ops.items, by_address);
+  add_ranges(&count);
+  int64_t blocks = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
+  int32_t limit = registers_of_thread(graph->threads, blocks), at, held_at;
+  int64_t registers = most_registers(&count, false, &at);
+  bool fits = registers + OTHER_REGISTERS <= limit || make_room(graph, registers + OTHER_REGISTERS);
+  // What stage-reads brought to shared memory is read there again rather than held.
+  if (!fits && blocks > 1) fits = most_registers(&count, true, &held_at) + OTHER_REGISTERS <= limit;
+  if (!fits) warn_of_spills(graph, &count, at, registers);
+  tl_vec_fini(&count.ops);
+  tl_vec_fini(&count.text);
+  tl_vec_fini(&count.ranges);
 }
 
 void tl_check_registers(tl_layout_graph *graph) {
   tl_walk(graph->kernel, check_op, graph);
+  if (!graph->over_registers) check_spills(graph);
 }

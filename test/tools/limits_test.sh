@@ -33,7 +33,7 @@ refused elements 'TL0432'
 spec '2**22' 'fragment: {a: "f32[2**22]"}
 body: [{copy: A -> a}, {copy: a -> B}]' >"$work/fragment.yaml"
 refused fragment 'TL0641'
-says "make 'a' smaller, or use more threads"
+says "no block has registers for them: make 'a' smaller"
 spec 4096 'body:
   - unroll: u in 2**20
     do:
@@ -64,4 +64,28 @@ expect 0 timeout 60 "$llc" "$work/tiles.yaml" --emit=scheduled -o /dev/null
   echo '    - B[i] = x200'
 } >"$work/paths.yaml"
 expect 0 timeout 60 "$llc" "$work/paths.yaml" -Wnone -o /dev/null
+
+# The registers of a thread are what its block leaves it: rows of so many elements a thread, held in f32, over all sizes
+# of blocks. Hints name blocks that exist and hold the row.
+row() {
+  "$bin/tl-llc" kernels/softmax.yaml -D threads_per_row=$1 -D N=$(($1 * $2)) -o /dev/null 2>"$work/err"
+  grep -o 'TL064[12]' "$work/err" | sort -u | tr '\n' ' '
+  more=$(sed -n 's/^hint: \([0-9]*\) threads would hold them.*/\1/p' "$work/err")
+  [ -z "$more" ] || [ $((more % 32)) = 0 ] && [ "${more:-1024}" -le 1024 ] || fail "the hint names $more threads"
+  if [ -n "$more" ] && ! "$bin/tl-llc" kernels/softmax.yaml -D threads_per_row="$more" -D N=$(($1 * $2)) -o /dev/null 2>"$work/err2"; then
+    fail "$more threads do not hold $1 x $2"
+  fi
+}
+for threads in 32 64 128 256 512 1024; do
+  case $threads in
+    512) wanted='/ /TL0642 /TL0641 ' ;;
+    1024) wanted='/TL0642 /TL0642 /TL0641 ' ;;
+    *) wanted='/ / /TL0641 ' ;;
+  esac
+  given="/$(row $threads 64)/$(row $threads 126)/$(row $threads 300)"
+  [ "$(echo $given)" = "$(echo $wanted | sed 's#/ /#//#g; s#/ /#//#g')" ] || fail "$threads threads: $given"
+done
+expect 1 "$bin/tl-llc" kernels/softmax.yaml -D N=262144 -D threads_per_row=1024 -o /dev/null
+says 'with 1024 threads there are 64 \[TL0641\]'
+says '^hint: no block has registers for them: '
 finish
