@@ -276,6 +276,49 @@ static tl_status store_scalar(const tl_manifest_param *param, const tl_argument 
   return TL_OK;
 }
 
+static tl_status eval_map(const binder *b, const tl_manifest_map *map, tl_tensormap_params *out) {
+  int64_t value = 0;
+  for (int32_t d = 0; d < map->rank; d++) {
+    TL_TRY(eval(b, map->dims[d], &value));
+    out->dims[d] = (uint64_t)value;
+    out->box[d] = map->box[d];
+    out->element_strides[d] = 1;
+    if (d + 1 == map->rank) break;
+    TL_TRY(eval(b, map->strides[d], &value));
+    out->strides[d] = (uint64_t)value;
+  }
+  return TL_OK;
+}
+
+// A stride that no second index uses may be anything: the driver still wants it in order.
+static void settle_strides(tl_tensormap_params *params) {
+  for (uint32_t d = 0; d + 1 < params->rank; d++)
+    if (params->dims[d + 1] == 1) params->strides[d] = TL_TENSORMAP_STRIDE_UNIT;
+}
+
+static tl_status make_map(const binder *b, uint32_t index) {
+  const tl_manifest_param *param = &b->kernel->params[index];
+  const tl_manifest_map *map = param->map;
+  tl_launch_map *made = TL_NEW(&b->plan->arena, tl_launch_map);
+  b->plan->maps[index] = made;
+  made->params = (tl_tensormap_params){
+      .type = map->type, .rank = (uint32_t)map->rank, .swizzle = map->swizzle, .l2 = map->l2, .fill = map->fill};
+  const char *name = b->kernel->params[map->tensor].name;
+  TL_TRY(tl_status_annotate(eval_map(b, map, &made->params), "argument '%s'", name));
+  for (uint32_t d = 0; d < made->params.rank; d++) made->is_empty = made->is_empty || made->params.dims[d] == 0;
+  for (uint32_t d = 0; d < made->params.rank && made->is_empty; d++) made->params.dims[d] = 1;
+  settle_strides(&made->params);
+  if (made->is_empty) return TL_OK;
+  made->params.address = b->given[map->tensor]->tensor.data;
+  return tl_launch_plan_check_map(b->kernel, b->plan, index);
+}
+
+tl_status tl_launch_plan_check_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, uint32_t index) {
+  const tl_manifest_map *map = kernel->params[index].map;
+  return tl_status_annotate(tl_tensormap_check(&plan->maps[index]->params), "argument '%s'",
+                            kernel->params[map->tensor].name);
+}
+
 // The value of every param, each in eight bytes of its own.
 static tl_status store_values(binder *b) {
   tl_launch_plan *plan = b->plan;
@@ -283,6 +326,7 @@ static tl_status store_values(binder *b) {
   uint64_t *slots = TL_NEW_ARRAY(&plan->arena, uint64_t, count + 1);
   plan->params = TL_NEW_ARRAY(&plan->arena, void *, count + 1);
   plan->workspace_bytes = TL_NEW_ARRAY(&plan->arena, int64_t, count + 1);
+  plan->maps = TL_NEW_ARRAY(&plan->arena, tl_launch_map *, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     const tl_manifest_param *param = &b->kernel->params[i];
     plan->params[i] = &slots[i];
@@ -301,8 +345,9 @@ static tl_status store_values(binder *b) {
         slots[i] = (uint64_t)b->names[i].value;
         break;
       case TL_MPARAM_TENSOR_MAP:
-        return tl_status_make(TL_STATUS_UNSUPPORTED, "'%s' needs a tensor map, which this version cannot make",
-                              b->kernel->name);
+        plan->params[i] = tl_arena_alloc(&plan->arena, TL_TENSORMAP_BYTES, TL_TENSORMAP_ALIGN);
+        if (!plan->is_empty) TL_TRY(make_map(b, i));
+        break;
       case TL_MPARAM_WORKSPACE:
         TL_TRY(eval(b, param->bytes, &plan->workspace_bytes[i]));
         if (plan->workspace_bytes[i] < 0) {

@@ -18,12 +18,21 @@ typedef struct tl_launch_facts {
   void *user;
 } tl_launch_facts;
 
+// A tensor map to be made for a launch.
+typedef struct tl_launch_map {
+  tl_tensormap_params params;
+  // The tensor has no elements: `params.address` is NULL, and the launcher puts that of 16 bytes there, which are zero
+  // unless the map is written.
+  bool is_empty;
+} tl_launch_map;
+
 // A checked launch.
 typedef struct tl_launch_plan {
   tl_arena arena;
   uint32_t grid[3];          // blocks
   bool is_empty;             // a grid extent is 0: nothing to launch
-  void **params;             // one pointer a manifest param, to its value; workspaces are still NULL
+  void **params;             // one pointer a manifest param, to its value; workspaces are still NULL, maps empty
+  tl_launch_map **maps;      // one a manifest param; NULL where the param is no tensor map
   int64_t *workspace_bytes;  // one a manifest param; -1 where the param is no workspace
   tl_mbinding *bindings;     // dynamic names, strides, num_sms, resident_blocks
   size_t num_bindings;
@@ -33,6 +42,10 @@ typedef struct tl_launch_plan {
 TL_MUST_USE tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments,
                                             size_t num_arguments, const tl_launch_facts *facts,
                                             tl_launch_plan *out_plan);
+// What is wrong with the map of param `index`, as an INVALID_ARGUMENT that names its argument. Launchers ask once the
+// address of an empty one is there.
+TL_MUST_USE tl_status tl_launch_plan_check_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan,
+                                               uint32_t index);
 void tl_launch_plan_fini(tl_launch_plan *plan);
 
 #endif

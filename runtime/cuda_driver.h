@@ -19,11 +19,17 @@ typedef struct CUstream_st *tl_cu_stream;
 typedef struct CUevent_st *tl_cu_event;
 typedef struct CUgraph_st *tl_cu_graph;
 typedef struct CUgraphExec_st *tl_cu_graph_exec;
+typedef struct CUtensorMap_st tl_cu_tensor_map;
 typedef unsigned int tl_cu_device_attribute;
 typedef unsigned int tl_cu_function_attribute;
 typedef unsigned int tl_cu_jit_option;
 typedef unsigned int tl_cu_pointer_attribute;
 typedef unsigned int tl_cu_capture_mode;
+typedef unsigned int tl_cu_tensor_map_type;
+typedef unsigned int tl_cu_tensor_map_interleave;
+typedef unsigned int tl_cu_tensor_map_swizzle;
+typedef unsigned int tl_cu_tensor_map_l2;
+typedef unsigned int tl_cu_tensor_map_fill;
 
 // Values of the driver API's enumerations that the runtime uses.
 enum {

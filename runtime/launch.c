@@ -83,6 +83,7 @@ static tl_status launch_plan(tl_kernel *kernel, tl_launch_plan *plan, void *stre
     TL_TRY(tl_status_annotate(take_workspace(kernel, i, plan->workspace_bytes[i], stream, (void **)plan->params[i]),
                               "workspace '%s'", manifest->params[i].name));
   }
+  TL_TRY(tl_launch_make_maps(kernel, plan, stream));
   return TL_CUDA_CALL(device->driver, launch_kernel, kernel->function, plan->grid[0], plan->grid[1], plan->grid[2],
                       (unsigned)manifest->block_threads, 1, 1, (unsigned)manifest->dynamic_shared_bytes, stream,
                       plan->params, NULL);

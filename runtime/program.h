@@ -19,6 +19,14 @@ typedef struct tl_workspace {
 } tl_workspace;
 typedef TL_VEC(tl_workspace) tl_workspaces;
 
+// A tensor map that was made for a launch.
+typedef struct tl_made_map {
+  uint32_t param;  // of the kernel
+  tl_tensormap_params params;
+  uint8_t bytes[TL_TENSORMAP_BYTES];
+} tl_made_map;
+typedef TL_VEC(tl_made_map) tl_made_maps;
+
 struct tl_kernel {
   tl_program *program;                 // Borrowed.
   const tl_manifest_kernel *manifest;  // Borrowed from the program.
@@ -26,8 +34,10 @@ struct tl_kernel {
   int registers;
   int local_bytes;
   int64_t resident_blocks;  // on the whole device
-  pthread_mutex_t lock;     // of `workspaces`
+  pthread_mutex_t lock;     // of what follows
   tl_workspaces workspaces;
+  tl_made_maps maps;  // of the last launches
+  size_t next_map;    // the one to be replaced once there are many
 };
 
 struct tl_chain {
@@ -52,6 +62,8 @@ struct tl_program {
 // on the stream may still use a smaller one, so that is freed only after the stream has come to its end.
 TL_MUST_USE tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes,
                                         void *stream, void **out_memory, bool *out_is_new);
+// Makes the tensor maps of a plan (tensor_maps.c). The kernel's lock is held.
+TL_MUST_USE tl_status tl_launch_make_maps(tl_kernel *kernel, tl_launch_plan *plan, void *stream);
 // Memory that kernels of `user` (a tl_device) cannot use is refused before the launch, not found by a fault in it.
 tl_status tl_launch_check_pointer(void *user, const char *name, const void *pointer);
 // Launches a checked plan that is not empty. Takes the kernel's lock.

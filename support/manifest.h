@@ -8,6 +8,7 @@
 #include "support/dtype.h"
 #include "support/status.h"
 #include "support/strbuf.h"
+#include "support/tensormap.h"
 
 #define TL_MANIFEST_ABI 1
 
@@ -20,9 +21,25 @@ typedef enum tl_manifest_param_kind {
   TL_MPARAM_SCALAR,      // a scalar argument by value
   TL_MPARAM_DYNAMIC,     // i32, a dynamic name
   TL_MPARAM_STRIDE,      // i64, a run-time stride (elements)
-  TL_MPARAM_TENSOR_MAP,  // hidden: 128 bytes by value, align 64 (not emitted before TMA is)
+  TL_MPARAM_TENSOR_MAP,  // hidden: 128 bytes by value, align 64
   TL_MPARAM_WORKSPACE    // hidden: device memory
 } tl_manifest_param_kind;
+
+// How the launcher makes a tensor map: the parameters of cuTensorMapEncodeTiled, without interleave and element strides
+// (NONE and 1). Of a tensor without elements the map has the dims 1, strides 16 and other memory: 16 bytes that are
+// zero for reading, and whatever for writing.
+typedef struct tl_manifest_map {
+  uint32_t tensor;  // of the kernel's params: whose memory it is
+  bool is_written;  // else read
+  tl_tensormap_type type;
+  int32_t rank;
+  const tl_mexpr *dims[TL_TENSORMAP_MAX_RANK];         // elements, innermost first
+  const tl_mexpr *strides[TL_TENSORMAP_MAX_RANK - 1];  // bytes from one index of dimension 1, 2, … to the next
+  uint32_t box[TL_TENSORMAP_MAX_RANK];                 // elements
+  tl_tensormap_swizzle swizzle;
+  tl_tensormap_l2 l2;
+  tl_tensormap_fill fill;
+} tl_manifest_map;
 
 typedef struct tl_manifest_param {
   tl_manifest_param_kind kind;
@@ -30,12 +47,13 @@ typedef struct tl_manifest_param {
   tl_dtype dtype;
   int access;  // 0 in, 1 out, 2 inout
   int32_t rank;
-  const tl_mexpr **dims;     // elements
-  const tl_mexpr **strides;  // elements
-  int64_t align;             // bytes
-  int64_t divisor;           // DYNAMIC: known multiple, at least 1
-  const tl_mexpr *bytes;     // WORKSPACE
-  bool zero_each_launch;     // WORKSPACE
+  const tl_mexpr **dims;       // elements
+  const tl_mexpr **strides;    // elements
+  int64_t align;               // bytes
+  int64_t divisor;             // DYNAMIC: known multiple, at least 1
+  const tl_mexpr *bytes;       // WORKSPACE
+  bool zero_each_launch;       // WORKSPACE
+  const tl_manifest_map *map;  // TENSOR_MAP
 } tl_manifest_param;
 
 typedef struct tl_manifest_require {

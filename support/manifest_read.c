@@ -115,7 +115,82 @@ static tl_status read_tensor(tl_arena *arena, json_t *object, tl_manifest_param 
   return read_int(object, where, "align", 1, 1 << 20, &param->align);
 }
 
-static tl_status read_param(tl_arena *arena, json_t *object, tl_manifest_param *param) {
+// -1: there is none.
+static int find_type(const char *text) {
+  for (int i = 0; i < TL_TENSORMAP_NUM_TYPES; i++)
+    if (strcmp(text, tl_tensormap_type_name((tl_tensormap_type)i)) == 0) return i;
+  return -1;
+}
+
+// The value of an enumeration of which `bytes_of` gives the number under `key`.
+static tl_status read_span(json_t *object, const char *where, const char *key, uint32_t (*bytes_of)(int), int *out) {
+  int64_t bytes = 0;
+  TL_TRY(read_int(object, where, key, 0, 256, &bytes));
+  for (*out = 0; *out < 4; ++*out)
+    if (bytes_of(*out) == bytes) return TL_OK;
+  return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: %s: \"%s\" is %lld, which is unknown", where, key,
+                        (long long)bytes);
+}
+
+static uint32_t swizzle_bytes(int swizzle) {
+  return tl_tensormap_swizzle_span((tl_tensormap_swizzle)swizzle);
+}
+
+static uint32_t l2_bytes(int l2) {
+  return tl_tensormap_l2_bytes((tl_tensormap_l2)l2);
+}
+
+static tl_status read_map_shape(tl_arena *arena, json_t *object, const char *where, tl_manifest_map *map) {
+  json_t *dims = json_object_get(object, "dims"), *box = json_object_get(object, "box");
+  size_t rank = json_is_array(dims) ? json_array_size(dims) : 0;
+  if (rank < 1 || rank > TL_TENSORMAP_MAX_RANK) return bad(where, "dims must be a list of 1 to 5");
+  map->rank = (int32_t)rank;
+  TL_TRY(read_exprs(arena, dims, where, map->dims, rank));
+  TL_TRY(read_exprs(arena, json_object_get(object, "strides"), where, map->strides, rank - 1));
+  if (!json_is_array(box) || json_array_size(box) != rank) return bad(where, "box must be a list as long as dims");
+  for (size_t i = 0; i < rank; i++) {
+    json_t *item = json_array_get(box, i);
+    if (!json_is_integer(item) || json_integer_value(item) < 1 || json_integer_value(item) > 256)
+      return bad(where, "box must hold integers of 1 to 256");
+    map->box[i] = (uint32_t)json_integer_value(item);
+  }
+  return TL_OK;
+}
+
+// `tensor` is one of the params before it.
+static tl_status read_map(tl_arena *arena, json_t *object, const tl_manifest_kernel *kernel, tl_manifest_param *param) {
+  static const key_rule rules[] = {{"kind", true},    {"name", true}, {"tensor", true},  {"access", true},
+                                   {"type", true},    {"dims", true}, {"strides", true}, {"box", true},
+                                   {"swizzle", true}, {"l2", true},   {"fill", true}};
+  const char *where = param->name, *tensor = "", *access = "", *type = "", *fill = "";
+  tl_manifest_map *map = TL_NEW(arena, tl_manifest_map);
+  param->map = map;
+  TL_TRY(check_keys(object, where, rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(read_text(arena, object, where, "tensor", &tensor));
+  TL_TRY(read_text(arena, object, where, "access", &access));
+  TL_TRY(read_text(arena, object, where, "type", &type));
+  TL_TRY(read_text(arena, object, where, "fill", &fill));
+  while (&kernel->params[map->tensor] < param && (kernel->params[map->tensor].kind != TL_MPARAM_TENSOR ||
+                                                  strcmp(kernel->params[map->tensor].name, tensor) != 0))
+    map->tensor++;
+  if (&kernel->params[map->tensor] == param) return bad(where, "no parameter before it is the tensor");
+  if (strcmp(access, "in") != 0 && strcmp(access, "out") != 0) return bad(where, "access must be in or out");
+  map->is_written = access[0] == 'o';
+  int found = find_type(type), swizzle = 0, l2 = 0;
+  if (found < 0) return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: %s: unknown type \"%s\"", where, type);
+  map->type = (tl_tensormap_type)found;
+  TL_TRY(read_map_shape(arena, object, where, map));
+  TL_TRY(read_span(object, where, "swizzle", swizzle_bytes, &swizzle));
+  TL_TRY(read_span(object, where, "l2", l2_bytes, &l2));
+  map->swizzle = (tl_tensormap_swizzle)swizzle;
+  map->l2 = (tl_tensormap_l2)l2;
+  if (strcmp(fill, "zero") != 0 && strcmp(fill, "nan") != 0) return bad(where, "fill must be zero or nan");
+  map->fill = fill[0] == 'n' ? TL_TENSORMAP_FILL_NAN : TL_TENSORMAP_FILL_ZERO;
+  return TL_OK;
+}
+
+static tl_status read_param(tl_arena *arena, json_t *object, const tl_manifest_kernel *kernel,
+                            tl_manifest_param *param) {
   static const key_rule scalar_rules[] = {{"kind", true}, {"name", true}, {"dtype", true}};
   static const key_rule dynamic_rules[] = {{"kind", true}, {"name", true}, {"divisor", true}};
   static const key_rule stride_rules[] = {{"kind", true}, {"name", true}};
@@ -154,6 +229,10 @@ static tl_status read_param(tl_arena *arena, json_t *object, tl_manifest_param *
     param->zero_each_launch = json_is_true(zero);
     return read_expr(arena, json_object_get(object, "bytes"), param->name, &param->bytes);
   }
+  if (strcmp(kind, "tensor_map") == 0) {
+    param->kind = TL_MPARAM_TENSOR_MAP;
+    return read_map(arena, object, kernel, param);
+  }
   return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: parameter '%s' has the unknown kind \"%s\"", param->name,
                         kind);
 }
@@ -183,7 +262,7 @@ static tl_status read_signature(tl_arena *arena, json_t *object, tl_manifest_ker
   kernel->num_params = (uint32_t)json_array_size(params);
   kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, kernel->num_params + 1);
   for (uint32_t i = 0; i < kernel->num_params; i++) {
-    TL_TRY(read_param(arena, json_array_get(params, i), &kernel->params[i]));
+    TL_TRY(read_param(arena, json_array_get(params, i), kernel, &kernel->params[i]));
   }
   return read_requires(arena, json_object_get(object, "requires"), where, kernel);
 }

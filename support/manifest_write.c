@@ -84,7 +84,20 @@ static const char *kind_text(tl_manifest_param_kind kind) {
   return "?";
 }
 
-static void write_param(writer *w, const tl_manifest_param *param) {
+static void write_map(writer *w, const tl_manifest_kernel *kernel, const tl_manifest_map *map) {
+  tl_strbuf_append_c(w->out, ", \"tensor\": ");
+  write_text(w, kernel->params[map->tensor].name);
+  tl_strbuf_appendf(w->out, ", \"access\": \"%s\", \"type\": \"%s\"", map->is_written ? "out" : "in",
+                    tl_tensormap_type_name(map->type));
+  write_exprs(w, "dims", map->dims, map->rank);
+  write_exprs(w, "strides", map->strides, map->rank - 1);
+  tl_strbuf_append_c(w->out, ", \"box\": [");
+  for (int32_t d = 0; d < map->rank; d++) tl_strbuf_appendf(w->out, "%s%u", d ? ", " : "", map->box[d]);
+  tl_strbuf_appendf(w->out, "], \"swizzle\": %u, \"l2\": %u, \"fill\": \"%s\"", tl_tensormap_swizzle_span(map->swizzle),
+                    tl_tensormap_l2_bytes(map->l2), map->fill == TL_TENSORMAP_FILL_NAN ? "nan" : "zero");
+}
+
+static void write_param(writer *w, const tl_manifest_kernel *kernel, const tl_manifest_param *param) {
   static const char *const access_text[] = {"in", "out", "inout"};
   tl_strbuf_appendf(w->out, "{\"kind\": \"%s\", \"name\": ", kind_text(param->kind));
   write_text(w, param->name);
@@ -103,7 +116,9 @@ static void write_param(writer *w, const tl_manifest_param *param) {
       tl_strbuf_appendf(w->out, ", \"divisor\": %lld", (long long)param->divisor);
       break;
     case TL_MPARAM_STRIDE:
+      break;
     case TL_MPARAM_TENSOR_MAP:
+      write_map(w, kernel, param->map);
       break;
     case TL_MPARAM_WORKSPACE:
       tl_strbuf_append_c(w->out, ", \"bytes\": ");
@@ -139,7 +154,7 @@ static void write_signature(writer *w, const tl_manifest_kernel *kernel) {
   tl_strbuf_append_char(out, '[');
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     line(w, 4);
-    write_param(w, &kernel->params[i]);
+    write_param(w, kernel, &kernel->params[i]);
     if (i + 1 < kernel->num_params) tl_strbuf_append_char(out, ',');
   }
   if (kernel->num_params) line(w, 3);

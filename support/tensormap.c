@@ -34,6 +34,10 @@ uint32_t tl_tensormap_swizzle_span(tl_tensormap_swizzle swizzle) {
   return swizzle == TL_TENSORMAP_SWIZZLE_NONE ? 0 : 16u << swizzle;
 }
 
+uint32_t tl_tensormap_l2_bytes(tl_tensormap_l2 l2) {
+  return l2 == TL_TENSORMAP_L2_NONE ? 0 : 32u << l2;
+}
+
 static tl_status invalid(const char *rule, const char *what, long long value) {
   return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "tensor map: %s is %lld, %s", what, value, rule);
 }

@@ -10,7 +10,12 @@
 
 #include "support/status.h"
 
-enum { TL_TENSORMAP_MAX_RANK = 5, TL_TENSORMAP_BYTES = 128, TL_TENSORMAP_ALIGN = 64 };
+enum {
+  TL_TENSORMAP_MAX_RANK = 5,
+  TL_TENSORMAP_BYTES = 128,
+  TL_TENSORMAP_ALIGN = 64,
+  TL_TENSORMAP_STRIDE_UNIT = 16  // bytes: strides are multiples of it
+};
 
 // Types of elements. 8-bit floats go as U8.
 typedef enum tl_tensormap_type {
@@ -78,6 +83,9 @@ const char *tl_tensormap_type_name(tl_tensormap_type type);
 bool tl_tensormap_type_is_float(tl_tensormap_type type);
 // 32, 64 or 128; 0 without swizzle.
 uint32_t tl_tensormap_swizzle_span(tl_tensormap_swizzle swizzle);
+
+// 64, 128 or 256; 0 without promotion.
+uint32_t tl_tensormap_l2_bytes(tl_tensormap_l2 l2);
 
 // INVALID_ARGUMENT with the parameter, its value and the rule, for the first rule that is broken.
 TL_MUST_USE tl_status tl_tensormap_check(const tl_tensormap_params *params);

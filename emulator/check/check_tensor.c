@@ -27,6 +27,7 @@ void tl_emu_copy_params(const tl_manifest_kernel *manifest, tl_arena *arena, tl_
     copies[i].bytes = NULL;
     if (from->kind != TL_MPARAM_TENSOR || !from->dims || !from->strides) copies[i].rank = 0;
     copies[i].dims = copies[i].strides = NULL;
+    copies[i].map = NULL;
     if (!copies[i].rank) continue;
     copies[i].dims = TL_NEW_ARRAY(arena, const tl_mexpr *, from->rank);
     copies[i].strides = TL_NEW_ARRAY(arena, const tl_mexpr *, from->rank);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/ops/tensormap.h"
 #include "harness/device/device_internal.h"
 #include "ir/index/elements.h"
 #include "runtime/chain.h"
@@ -11,6 +12,8 @@
 // What grids and workspaces that depend on the device see, unless the options say how many blocks are resident: few
 // blocks, so that those of a persistent kernel have several tiles.
 enum { EMU_NUM_SMS = 3, EMU_RESIDENT_BLOCKS = 3 };
+
+typedef TL_VEC(void *) emu_memory;
 
 static void emu_close(tl_run_device *device) {
   (void)device;
@@ -98,6 +101,24 @@ static void mark_outputs(const tl_manifest_kernel *info, const tl_launch_plan *p
   }
 }
 
+// The tensor maps of a launch; `memory` gets what stands in for tensors without elements.
+static tl_status encode_maps(const tl_manifest_kernel *info, tl_launch_plan *plan, emu_memory *memory) {
+  for (uint32_t i = 0; i < info->num_params; i++) {
+    tl_launch_map *map = plan->maps[i];
+    if (!map) continue;
+    if (map->is_empty) {
+      map->params.address = tl_emu_alloc(TL_TENSORMAP_STRIDE_UNIT, 256);
+      memset(map->params.address, 0, TL_TENSORMAP_STRIDE_UNIT);
+      tl_vec_push(memory, map->params.address);
+    }
+    tl_emu_tensormap encoded;
+    TL_TRY(tl_launch_plan_check_map(info, plan, i));
+    TL_TRY(tl_emu_tensormap_encode(&map->params, &encoded));
+    memcpy(plan->params[i], encoded.bytes, sizeof encoded.bytes);
+  }
+  return TL_OK;
+}
+
 static tl_emu_options options_of(const tl_run_kernel *kernel, const tl_manifest_kernel *info) {
   tl_emu_options options = kernel->device->emu;
   // The blocks of a persistent kernel may wait for each other, as on a GPU where all of them fit.
@@ -144,7 +165,7 @@ static tl_status run_marked(tl_emu_kernel *marked, tl_launch_plan *plan, tl_emu_
 static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan *plan) {
   const tl_manifest_kernel *info = &kernel->manifest.kernels[index];
   const tl_emu_options options = options_of(kernel, info);
-  TL_VEC(void *) workspaces = {0};
+  emu_memory workspaces = {0};
   for (uint32_t i = 0; i < info->num_params; i++) {
     if (plan->workspace_bytes[i] < 0) continue;
     size_t bytes = (size_t)plan->workspace_bytes[i];
@@ -154,11 +175,12 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
     *(void **)plan->params[i] = memory;
   }
   tl_emu_stats stats = {0};
-  tl_status status = TL_OK;
+  tl_status status = encode_maps(info, plan, &workspaces);
   tl_emu_kernel *marked = plan->is_empty ? NULL : kernel->emu_elements[index];
   saved_tensors saved = {0};
   if (marked) save_tensors(info, plan, &saved);
-  if (!plan->is_empty) status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
+  if (!status && !plan->is_empty)
+    status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
   if (!status && marked) status = run_marked(marked, plan, options, &saved);
   for (size_t i = 0; i < saved.items.len; i++) tl_emu_free(saved.items.items[i].copy);
   tl_vec_fini(&saved.items);

@@ -118,7 +118,8 @@ START_TEST(reports_evaluation_errors) {
 END_TEST
 
 static tl_manifest sample(void) {
-  static tl_manifest_param params[4];
+  static tl_manifest_param params[5];
+  static tl_manifest_map map;
   static const tl_mexpr *dims[2], *strides[2];
   static tl_manifest_require require;
   static tl_manifest_kernel kernel;
@@ -139,11 +140,20 @@ static tl_manifest sample(void) {
   params[2] = (tl_manifest_param){.kind = TL_MPARAM_DYNAMIC, .name = "M", .dtype = TL_DTYPE_I32, .divisor = 8};
   params[3] = (tl_manifest_param){
       .kind = TL_MPARAM_WORKSPACE, .name = "ws", .divisor = 1, .bytes = parse("M * 4"), .zero_each_launch = true};
+  map = (tl_manifest_map){.type = TL_TENSORMAP_BF16,
+                          .rank = 2,
+                          .dims = {tl_mexpr_int(&arena, 64), parse("M")},
+                          .strides = {parse("64 * s0 * 2")},
+                          .box = {32, 128},
+                          .swizzle = TL_TENSORMAP_SWIZZLE_64B,
+                          .l2 = TL_TENSORMAP_L2_256B,
+                          .fill = TL_TENSORMAP_FILL_NAN};
+  params[4] = (tl_manifest_param){.kind = TL_MPARAM_TENSOR_MAP, .name = "A.map", .divisor = 1, .map = &map};
   require = (tl_manifest_require){parse("M % 8 == 0"), "M % 8 == 0"};
   kernel = (tl_manifest_kernel){.name = "k",
                                 .doc = "line one\n\"two\"",
                                 .params = params,
-                                .num_params = 4,
+                                .num_params = 5,
                                 .requires_ = &require,
                                 .num_requires = 1,
                                 .grid = {parse("ceildiv(M, 128)"), tl_mexpr_int(&arena, 2), tl_mexpr_int(&arena, 1)},
@@ -178,6 +188,8 @@ START_TEST(round_trips) {
     ck_assert_str_eq(read.kernels[0].doc, "line one\n\"two\"");
     ck_assert_int_eq(read.kernels[0].params[2].divisor, 8);
     ck_assert_int_eq(read.ptx_version, 70);
+    ck_assert(read.kernels[0].params[4].map->swizzle == TL_TENSORMAP_SWIZZLE_64B);
+    ck_assert_uint_eq(read.kernels[0].params[4].map->tensor, 0);
     ck_assert(read.kernels[0].persistent == manifest.kernels[0].persistent);
     tl_manifest_write(&read, prefix, &again);
     ck_assert_int_eq(again.len, written);
@@ -223,6 +235,15 @@ START_TEST(refuses_what_it_does_not_know) {
       {"\"block_threads\": 160", "\"block_threads\": 2000", TL_STATUS_INVALID_ARGUMENT},
       {"\"strides\": [\"64 * s0\", 1]", "\"strides\": [1]", TL_STATUS_INVALID_ARGUMENT},
       {"\"7.0\"", "\"seven\"", TL_STATUS_INVALID_ARGUMENT},
+      {"\"tensor\": \"A\"", "\"tensor\": \"alpha\"", TL_STATUS_INVALID_ARGUMENT},
+      {"\"access\": \"in\"", "\"access\": \"inout\"", TL_STATUS_INVALID_ARGUMENT},
+      {"\"type\": \"bf16\"", "\"type\": \"f12\"", TL_STATUS_UNSUPPORTED},
+      {"\"swizzle\": 64", "\"swizzle\": 48", TL_STATUS_UNSUPPORTED},
+      {"\"l2\": 256", "\"l2\": 32", TL_STATUS_UNSUPPORTED},
+      {"\"fill\": \"nan\"", "\"fill\": \"one\"", TL_STATUS_INVALID_ARGUMENT},
+      {"\"box\": [32, 128]", "\"box\": [32, 257]", TL_STATUS_INVALID_ARGUMENT},
+      {"\"box\": [32, 128]", "\"box\": [32]", TL_STATUS_INVALID_ARGUMENT},
+      {"\"fill\": \"nan\"", "\"fill\": \"nan\", \"interleave\": 16", TL_STATUS_UNSUPPORTED},
       {"{", "[", TL_STATUS_INVALID_ARGUMENT},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
