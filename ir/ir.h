@@ -48,8 +48,10 @@ typedef enum tl_type_kind {
   TL_TYPE_BUFFER,  // memory: scope, dtype, dims (global: -1 where only known at launch)
   TL_TYPE_TILE,    // SSA tile spread over the block's registers: dtype, dims, layout once inferred
   TL_TYPE_RING,
-  TL_TYPE_SLOT,  // an acquired or waited slot of a ring
-  TL_TYPE_TOKEN  // a copy in flight
+  TL_TYPE_SLOT,      // an acquired or waited slot of a ring
+  TL_TYPE_MBARRIER,  // mbarriers of one kind, one a stage
+  TL_TYPE_MAP,       // a tensor map
+  TL_TYPE_TOKEN      // a copy in flight
 } tl_type_kind;
 
 typedef struct tl_type {
@@ -205,6 +207,8 @@ typedef struct tl_operand_info {
     TL_OPERAND_TILE,
     TL_OPERAND_RING,
     TL_OPERAND_SLOT,
+    TL_OPERAND_MBARRIER,
+    TL_OPERAND_MAP,
     TL_OPERAND_TOKEN,
     TL_OPERAND_ANY
   } kind;
@@ -255,7 +259,7 @@ const tl_type *tl_type_scalar(tl_module *module, tl_dtype dtype);
 const tl_type *tl_type_buffer(tl_module *module, int scope, tl_dtype dtype, const int64_t *dims, int32_t rank);
 const tl_type *tl_type_tile(tl_module *module, tl_dtype dtype, const int64_t *dims, int32_t rank,
                             const tl_layout *layout);
-const tl_type *tl_type_simple(tl_module *module, tl_type_kind kind);  // RING, SLOT, TOKEN, NONE, INDEX
+const tl_type *tl_type_simple(tl_module *module, tl_type_kind kind);  // those without parts
 // The module's own copy of a type of any module.
 const tl_type *tl_type_import(tl_module *module, const tl_type *type);
 // Copies a layout into the module (equal layouts are shared).

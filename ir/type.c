@@ -76,6 +76,12 @@ void tl_type_print(const tl_type *type, tl_strbuf *out) {
     case TL_TYPE_SLOT:
       tl_strbuf_append_c(out, "slot");
       return;
+    case TL_TYPE_MBARRIER:
+      tl_strbuf_append_c(out, "mbarrier");
+      return;
+    case TL_TYPE_MAP:
+      tl_strbuf_append_c(out, "map");
+      return;
     case TL_TYPE_TOKEN:
       tl_strbuf_append_c(out, "token");
       return;
@@ -150,6 +156,8 @@ const tl_type *tl_type_import(tl_module *module, const tl_type *type) {
     case TL_TYPE_INDEX:
     case TL_TYPE_RING:
     case TL_TYPE_SLOT:
+    case TL_TYPE_MBARRIER:
+    case TL_TYPE_MAP:
     case TL_TYPE_TOKEN:
       return tl_type_simple(module, type->kind);
   }

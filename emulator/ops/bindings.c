@@ -275,6 +275,7 @@ static const tl_emu_binding bindings[] = {
     {"tl.tile", "(l)", tl_emu_op_tile, 0},
     {"tl.elements", "()", tl_emu_op_elements, 0},
     {"tl.element", "(Giiiib)", tl_emu_op_element, 0},
+    {"tl.memory.order", "()", tl_emu_op_nothing, 0},
     {"tl.tanh.approx.f32", "f(f)", tl_emu_op_approx, TL_EMU_APPROX_TANH},
 
     // predicated global accesses; the star is the cache hint

@@ -126,7 +126,7 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
   for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
   if (!tl_instantiate_check_extents(sema, extents, src->num_axes, stmt->text_loc)) return;
   sema->builder.loc = stmt->loc;
-  tl_group groups[7] = {
+  tl_group groups[TL_GROUP_COPY_stage + 1] = {
       TL_GROUP_OF(src->symbol->value),
       {src->offsets, (uint32_t)src->rank},
       {src->limits, src->has_limits ? (uint32_t)src->rank : 0},

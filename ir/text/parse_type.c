@@ -82,10 +82,8 @@ const tl_type *tl_parser_type(tl_parser *parser) {
   static const struct {
     const char *name;
     tl_type_kind kind;
-  } simple[] = {{"index", TL_TYPE_INDEX},
-                {"ring", TL_TYPE_RING},
-                {"slot", TL_TYPE_SLOT},
-                {"token", TL_TYPE_TOKEN},
+  } simple[] = {{"index", TL_TYPE_INDEX},       {"ring", TL_TYPE_RING}, {"slot", TL_TYPE_SLOT},
+                {"mbarrier", TL_TYPE_MBARRIER}, {"map", TL_TYPE_MAP},   {"token", TL_TYPE_TOKEN},
                 {"none", TL_TYPE_NONE}};
   tl_str word;
   if (!tl_parser_expect_word(parser, &word, "a type")) return NULL;

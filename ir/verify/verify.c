@@ -52,6 +52,10 @@ static bool is_of_kind(const tl_type *type, int kind) {
       return type->kind == TL_TYPE_RING;
     case TL_OPERAND_SLOT:
       return type->kind == TL_TYPE_SLOT;
+    case TL_OPERAND_MBARRIER:
+      return type->kind == TL_TYPE_MBARRIER;
+    case TL_OPERAND_MAP:
+      return type->kind == TL_TYPE_MAP;
     case TL_OPERAND_TOKEN:
       return type->kind == TL_TYPE_TOKEN;
     default:
@@ -59,8 +63,8 @@ static bool is_of_kind(const tl_type *type, int kind) {
   }
 }
 
-static const char *const kind_texts[] = {"an index", "a scalar", "a bool",  "a buffer", "a tile",
-                                         "a ring",   "a slot",   "a token", "anything"};
+static const char *const kind_texts[] = {"an index", "a scalar",    "a bool", "a buffer", "a tile",  "a ring",
+                                         "a slot",   "an mbarrier", "a map",  "a token",  "anything"};
 
 static bool verify_group(tl_verifier *verifier, const tl_op *op, int group, uint32_t start) {
   const tl_operand_info *info = &tl_op_info_of(op->code)->groups[group];
@@ -207,6 +211,7 @@ static void verify_op_rules(tl_verifier *verifier, const tl_op *op) {
   tl_verify_reduce_op(verifier, op);
   tl_verify_control_op(verifier, op);
   tl_verify_ring_op(verifier, op);
+  tl_verify_async_op(verifier, op);
 }
 
 static void verify_block(tl_verifier *verifier, const tl_block *block, const tl_op *around);

@@ -126,7 +126,8 @@ static void verify_token(tl_verifier *verifier, const tl_op *op) {
   uint32_t count = 0;
   for (const tl_use *use = token->uses; use; use = use->next) {
     count++;
-    if (use->owner->code != TL_OP_RING_COMMIT && use->owner->code != TL_OP_ASYNC_COMMIT) {
+    if (use->owner->code != TL_OP_RING_COMMIT && use->owner->code != TL_OP_ASYNC_COMMIT &&
+        use->owner->code != TL_OP_BULK_COMMIT) {
       tl_verify_fail(verifier, use->owner, "'%s' takes no token", tl_op_info_of(use->owner->code)->name);
     }
   }

@@ -58,6 +58,8 @@ static int32_t value_len(const tl_type *type) {
     case TL_TYPE_BUFFER:
     case TL_TYPE_RING:
     case TL_TYPE_SLOT:
+    case TL_TYPE_MBARRIER:
+    case TL_TYPE_MAP:
     case TL_TYPE_TOKEN:
       return 0;
   }

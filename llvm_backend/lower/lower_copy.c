@@ -121,6 +121,10 @@ bool tl_lower_copy_is_async(const tl_op *op) {
 }
 
 void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
+  if (tl_op_arg(op, TL_GROUP_COPY_map)) {
+    tl_lower_tma_copy(l, op);
+    return;
+  }
   tl_buffer *src = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_COPY_src));
   tl_buffer *dst = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_COPY_dst));
   const tl_layout *layout = tl_op_layout(op, TL_ATTR_THREAD_LAYOUT);

@@ -6,12 +6,14 @@
 #include "llvm_backend/lower/grid.h"
 #include "llvm_backend/lower/lower.h"
 #include "llvm_backend/output/backend_internal.h"
+#include "support/tensormap.h"
 
 void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params) {
   memset(params, 0, sizeof *params);
   for (tl_op *op = l->kernel->regions[0]->first; op; op = op->next) {
     if (op->code == TL_OP_TENSOR || op->code == TL_OP_SCALAR_ARG) tl_vec_push(&params->args, op);
     if (op->code == TL_OP_DYN_PARAM) tl_vec_push(&params->dynamics, op);
+    if (op->code == TL_OP_TENSOR_MAP) tl_vec_push(&params->maps, op);
   }
   // Arguments in the spec's order; insertion sort keeps it simple and stable.
   for (size_t i = 1; i < params->args.len; i++) {
@@ -26,6 +28,7 @@ void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params) {
 void tl_kernel_params_fini(tl_kernel_params *params) {
   tl_vec_fini(&params->args);
   tl_vec_fini(&params->dynamics);
+  tl_vec_fini(&params->maps);
 }
 
 void tl_kernel_entry_name(const tl_op *kernel, char *out, size_t size) {
@@ -75,12 +78,26 @@ static void set_tensor_param(tl_lower *l, tl_op *op, LLVMValueRef param, int ind
   tl_session_add_attribute(l->session, l->function, index, "align", (uint64_t)tl_op_int(op, TL_ATTR_ALIGN, 16));
 }
 
-// Declares the function and binds its parameters: args in order, then dynamic params as i32.
+// A tensor map comes by value and stays where it is: a copy in local memory would be no map any more (PTX ISA,
+// "Tensor-map": parameters, constant and global memory).
+static void set_map_param(tl_lower *l, tl_op *op, LLVMValueRef param, int index) {
+  tl_session *s = l->session;
+  unsigned byval = LLVMGetEnumAttributeKindForName("byval", strlen("byval"));
+  LLVMTypeRef type = LLVMArrayType2(s->i8, TL_TENSORMAP_BYTES);
+  static const char grid_constant[] = "nvvm.grid_constant";
+  LLVMAddAttributeAtIndex(l->function, (unsigned)index, LLVMCreateTypeAttribute(s->context, byval, type));
+  LLVMAddAttributeAtIndex(l->function, (unsigned)index,
+                          LLVMCreateStringAttribute(s->context, grid_constant, strlen(grid_constant), "", 0));
+  tl_session_add_attribute(s, l->function, index, "align", TL_TENSORMAP_ALIGN);
+  tl_lower_set_one(l, tl_op_result(op, 0), param);
+}
+
+// Declares the function and binds its parameters: args in order, then dynamic params as i32, then tensor maps.
 static void make_function(tl_lower *l) {
   tl_session *s = l->session;
   tl_kernel_params params;
   tl_lower_collect_params(l, &params);
-  size_t n = params.args.len + params.dynamics.len;
+  size_t maps = params.args.len + params.dynamics.len, n = maps + params.maps.len;
   LLVMTypeRef *types = TL_NEW_ARRAY(&l->arena, LLVMTypeRef, n + 1);
   for (size_t i = 0; i < params.args.len; i++) {
     tl_op *op = params.args.items[i];
@@ -88,6 +105,7 @@ static void make_function(tl_lower *l) {
     if (!types[i]) tl_lower_unsupported(l, op, "a scalar argument of this dtype has no lowering");
   }
   for (size_t i = 0; i < params.dynamics.len; i++) types[params.args.len + i] = s->i32;
+  for (size_t i = maps; i < n; i++) types[i] = s->generic_ptr;
   if (!tl_lower_failed(l)) {
     char name[256];
     tl_kernel_entry_name(l->kernel, name, sizeof name);
@@ -103,6 +121,8 @@ static void make_function(tl_lower *l) {
     for (size_t i = 0; i < params.dynamics.len; i++)
       tl_lower_set_one(l, tl_op_result(params.dynamics.items[i], 0),
                        LLVMGetParam(l->function, (unsigned)(params.args.len + i)));
+    for (size_t i = maps; i < n; i++)
+      set_map_param(l, params.maps.items[i - maps], LLVMGetParam(l->function, (unsigned)i), (int)i + 1);
   }
   tl_kernel_params_fini(&params);
 }

@@ -20,6 +20,7 @@ struct tl_backend {
 typedef struct tl_kernel_params {
   TL_VEC(tl_op *) args;      // TENSOR and SCALAR_ARG
   TL_VEC(tl_op *) dynamics;  // DYN_PARAM
+  TL_VEC(tl_op *) maps;      // TENSOR_MAP
 } tl_kernel_params;
 void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params);
 void tl_kernel_params_fini(tl_kernel_params *params);
@@ -29,6 +30,12 @@ void tl_kernel_entry_name(const tl_op *kernel, char *out, size_t size);
 
 // Runs the middle end on a copy of the lowered module (once).
 TL_MUST_USE tl_status tl_backend_optimise(tl_backend *backend);
+// The value as an expression of the launch; a diagnostic at `op` when it has none.
+TL_MUST_USE tl_status tl_backend_to_expr(tl_backend *backend, tl_lower *l, tl_op *op, const tl_value *value,
+                                         const tl_mexpr **out);
+// Param `index` from a TENSOR_MAP op; the kernel's tensors are there already.
+TL_MUST_USE tl_status tl_backend_make_map(tl_backend *backend, tl_lower *l, tl_op *op, tl_manifest_kernel *kernel,
+                                          uint32_t index);
 // Fills `backend->manifest` from the kernel.
 TL_MUST_USE tl_status tl_backend_make_manifest(tl_backend *backend, tl_lower *l);
 

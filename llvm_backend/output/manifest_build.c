@@ -116,7 +116,7 @@ static void write_value(tl_expr_writer *w, const tl_value *value) {
   if (value->def) write_op(w, value->def);
 }
 
-static tl_status to_expr(tl_backend *backend, tl_lower *l, tl_op *op, const tl_value *value, const tl_mexpr **out) {
+tl_status tl_backend_to_expr(tl_backend *backend, tl_lower *l, tl_op *op, const tl_value *value, const tl_mexpr **out) {
   int64_t constant;
   if (tl_value_const_int(value, &constant)) {
     *out = tl_mexpr_int(&backend->arena, constant);
@@ -150,8 +150,9 @@ static tl_status tensor_param(tl_backend *backend, tl_lower *l, tl_op *op, tl_ma
   param->dims = TL_NEW_ARRAY(&backend->arena, const tl_mexpr *, type->rank + 1);
   param->strides = TL_NEW_ARRAY(&backend->arena, const tl_mexpr *, type->rank + 1);
   for (int32_t d = 0; d < type->rank; d++) {
-    TL_TRY(to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_TENSOR_dims, (uint32_t)d), &param->dims[d]));
-    TL_TRY(to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d), &param->strides[d]));
+    TL_TRY(tl_backend_to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_TENSOR_dims, (uint32_t)d), &param->dims[d]));
+    TL_TRY(tl_backend_to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d),
+                              &param->strides[d]));
   }
   return TL_OK;
 }
@@ -159,7 +160,7 @@ static tl_status tensor_param(tl_backend *backend, tl_lower *l, tl_op *op, tl_ma
 static tl_status make_params(tl_backend *backend, tl_lower *l, tl_manifest_kernel *kernel) {
   tl_kernel_params params;
   tl_lower_collect_params(l, &params);
-  kernel->num_params = (uint32_t)(params.args.len + params.dynamics.len);
+  kernel->num_params = (uint32_t)(params.args.len + params.dynamics.len + params.maps.len);
   kernel->params = TL_NEW_ARRAY(&backend->arena, tl_manifest_param, kernel->num_params + 1);
   tl_status status = TL_OK;
   for (size_t i = 0; i < params.args.len && !status; i++) {
@@ -170,6 +171,9 @@ static tl_status make_params(tl_backend *backend, tl_lower *l, tl_manifest_kerne
     param->kind = TL_MPARAM_SCALAR;
     if (op->code == TL_OP_TENSOR) status = tensor_param(backend, l, op, param);
   }
+  for (size_t i = 0; i < params.maps.len && !status; i++)
+    status = tl_backend_make_map(backend, l, params.maps.items[i], kernel,
+                                 (uint32_t)(params.args.len + params.dynamics.len + i));
   for (size_t i = 0; i < params.dynamics.len; i++) {
     tl_manifest_param *param = &kernel->params[params.args.len + i];
     param->kind = TL_MPARAM_DYNAMIC;
@@ -192,7 +196,7 @@ static tl_status make_requires(tl_backend *backend, tl_lower *l, tl_manifest_ker
     if (tl_value_const_int(condition, &constant) && constant) continue;
     tl_manifest_require *require = &kernel->requires_[kernel->num_requires++];
     require->text = copied(backend, tl_op_str(op, TL_ATTR_TEXT));
-    TL_TRY(to_expr(backend, l, op, condition, &require->condition));
+    TL_TRY(tl_backend_to_expr(backend, l, op, condition, &require->condition));
   }
   return TL_OK;
 }
@@ -205,7 +209,7 @@ static tl_status folded_extent(tl_backend *backend, tl_lower *l, tl_op *grid, co
   uint32_t rank = tl_op_group_len(grid, TL_GROUP_GRID_extents);
   for (uint32_t d = 0; d < rank && !status; d++) {
     const tl_mexpr *extent = NULL;
-    status = to_expr(backend, l, grid, tl_op_group_at(grid, TL_GROUP_GRID_extents, d), &extent);
+    status = tl_backend_to_expr(backend, l, grid, tl_op_group_at(grid, TL_GROUP_GRID_extents, d), &extent);
     if (status) break;
     tl_strbuf_append_c(&text, d > 0 ? " * (" : "(");
     tl_mexpr_print(extent, &text);
@@ -245,7 +249,7 @@ static tl_status make_grid(tl_backend *backend, tl_lower *l, tl_manifest_kernel 
     }
     if (tl_grid_folds(op)) return folded_extent(backend, l, op, &kernel->grid[0]);
     for (uint32_t d = 0; d < tl_op_group_len(op, TL_GROUP_GRID_extents); d++)
-      TL_TRY(to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_GRID_extents, d), &kernel->grid[d]));
+      TL_TRY(tl_backend_to_expr(backend, l, op, tl_op_group_at(op, TL_GROUP_GRID_extents, d), &kernel->grid[d]));
   }
   return TL_OK;
 }

@@ -96,6 +96,7 @@ static void report_obstacle(tl_pass_context *context, tl_op *copy, const tl_box 
 }
 
 static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
+  if (tl_op_arg(copy, TL_GROUP_COPY_map)) return;  // decided
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
   int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
   int32_t vec = copy_vector(&source, &destination, false);

@@ -249,8 +249,8 @@ void tl_stage_build_copy(tl_pass_context *context, const tl_staged_region *regio
     zeros[d] = tl_build_index(&builder, 0);
     dims[d] = d;
   }
-  tl_group groups[] = {TL_GROUP_OF(region->tensor), {from, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(stage),
-                       {zeros, (uint32_t)rank},     TL_GROUP_EMPTY,         TL_GROUP_EMPTY};
+  tl_group groups[TL_GROUP_COPY_stage + 1] = {
+      TL_GROUP_OF(region->tensor), {from, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(stage), {zeros, (uint32_t)rank}};
   const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
   tl_op *copy = tl_build(&builder, TL_OP_COPY, groups, &token, 1);
   tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, stage->type->dims, rank);

@@ -82,8 +82,9 @@ static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
   }
   for (uint32_t d = 0; d < num_offsets; d++) offsets[d] = tl_op_group_at(store, TL_GROUP_TILE_STORE_dst_offsets, d);
   for (uint32_t d = 0; d < num_limits; d++) limits[d] = tl_op_group_at(store, TL_GROUP_TILE_STORE_dst_limits, d);
-  tl_group groups[] = {TL_GROUP_OF(staged),    {zeros, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(dst),
-                       {offsets, num_offsets}, {limits, num_limits},    TL_GROUP_EMPTY};
+  tl_group groups[TL_GROUP_COPY_stage + 1] = {TL_GROUP_OF(staged), {zeros, (uint32_t)rank}, TL_GROUP_EMPTY,
+                                              TL_GROUP_OF(dst),    {offsets, num_offsets},  {limits, num_limits},
+                                              TL_GROUP_EMPTY};
   tl_op *copy = tl_build(&builder, TL_OP_COPY, groups, NULL, 0);
   tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, tile->type->dims, rank);
   tl_op_set_ints(module, copy, TL_ATTR_SRC_DIMS, identity, rank);

@@ -11,6 +11,8 @@
 // iteration. Nothing is kept from iteration to iteration, so that only a barrier is needed: the loop begins with one
 // when memory is shared and none stands after the last live range and before the first of the next iteration.
 //
+// mbarriers live as long as the kernel and share with nothing.
+//
 // Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the
 // tiles.
 #include "ir/index/affine.h"
@@ -19,13 +21,14 @@
 #include "passes/manager/passes.h"
 
 enum {
+  MBARRIER_BYTES = 8,
   ALIGN_SMALL = 16,      // one cp.async or vector access
   ALIGN_TILE = 128,      // a row of all 32 banks
   ALIGN_SWIZZLED = 1024  // eight rows of 128 bytes: one period of the widest swizzle
 };
 
 typedef struct shared_tile {
-  tl_op *alloc;
+  tl_op *alloc;  // or MBARRIER
   int64_t bytes;
   int64_t align;
   int32_t first, last;  // statements of the kernel's body that touch it; first > last when nothing does
@@ -70,6 +73,15 @@ static shared_tile measure(tl_op *alloc) {
   return tile;
 }
 
+static bool is_mbarrier(const shared_tile *tile) {
+  return tile->alloc->code == TL_OP_MBARRIER;
+}
+
+static shared_tile measure_mbarrier(tl_op *op) {
+  int64_t bytes = tl_op_int(op, TL_ATTR_DEPTH, 1) * MBARRIER_BYTES;
+  return (shared_tile){.alloc = op, .bytes = bytes, .align = ALIGN_SMALL};
+}
+
 static shared_tile *find_tile(shared_plan *plan, const tl_value *root) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
     if (tl_op_result(plan->tiles.items[i].alloc, 0) == root) return &plan->tiles.items[i];
@@ -99,6 +111,9 @@ static void find_live_ranges(shared_plan *plan) {
     plan->tiles.items[i].first = INT32_MAX;
     plan->tiles.items[i].last = -1;
     plan->tiles.items[i].is_placed = false;
+    if (!is_mbarrier(&plan->tiles.items[i])) continue;
+    plan->tiles.items[i].first = 0;
+    plan->tiles.items[i].last = INT32_MAX;
   }
   tl_vec_clear(&plan->barriers);
   tile_list in_flight = {0}, by_hand = {0};
@@ -143,6 +158,7 @@ static bool barrier_between(const shared_plan *plan, int32_t after, int32_t befo
 }
 
 static bool may_share(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
+  if (is_mbarrier(a) || is_mbarrier(b)) return false;
   if (a->last < 0 || b->last < 0) return true;
   return barrier_between(plan, a->last, b->first) || barrier_between(plan, b->last, a->first);
 }
@@ -235,6 +251,13 @@ static void begin_with_barrier(shared_plan *plan) {
   tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
+// What messages call it.
+static const char *name_of(const shared_tile *tile) {
+  if (!is_mbarrier(tile)) return tl_buffer_name(tl_op_result(tile->alloc, 0));
+  const char *name = tl_op_str(tile->alloc, TL_ATTR_NAME);
+  return name ? name : "mbarriers";
+}
+
 static void report_limit(shared_plan *plan, const tl_target *target) {
   const shared_tile *largest = NULL;
   for (size_t i = 0; i < plan->tiles.len; i++) {
@@ -254,13 +277,13 @@ static void report_limit(shared_plan *plan, const tl_target *target) {
     if (depth > 1) {
       tl_strbuf_appendf(&stages, ": %lld in each of %lld stages", (long long)(tile->bytes / depth), (long long)depth);
     }
-    tl_diag_add_note(diags, diag, tile->alloc->loc, "'%s' takes %lld bytes%s",
-                     tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->bytes, tl_strbuf_c(&stages));
+    tl_diag_add_note(diags, diag, tile->alloc->loc, "'%s' takes %lld bytes%s", name_of(tile), (long long)tile->bytes,
+                     tl_strbuf_c(&stages));
     tl_strbuf_fini(&stages);
   }
   bool is_staged = tl_op_int(largest->alloc, TL_ATTR_DEPTH, 1) > 1;
   tl_diag_add_hint(diags, diag, is_staged ? "use fewer stages, or make '%s' smaller" : "make '%s' smaller",
-                   tl_buffer_name(tl_op_result(largest->alloc, 0)));
+                   name_of(largest));
 }
 
 static void finish(shared_plan *plan) {
@@ -271,9 +294,8 @@ static void finish(shared_plan *plan) {
     tl_op_set_int(module, tile->alloc, TL_ATTR_OFFSET, tile->offset);
     if (!tile->is_placed) continue;
     tl_diag_report(plan->context->diags, TL_DIAG_SHARED_PLAN, tile->alloc->loc,
-                   "'%s' lies at byte %lld of shared memory and takes %lld of %lld bytes",
-                   tl_buffer_name(tl_op_result(tile->alloc, 0)), (long long)tile->offset, (long long)tile->bytes,
-                   (long long)plan->total);
+                   "'%s' lies at byte %lld of shared memory and takes %lld of %lld bytes", name_of(tile),
+                   (long long)tile->offset, (long long)tile->bytes, (long long)plan->total);
   }
 }
 
@@ -284,6 +306,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
                       .body = loop ? loop->regions[0] : kernel->regions[0],
                       .is_loop = loop != NULL};
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+    if (op->code == TL_OP_MBARRIER) tl_vec_push(&plan.tiles, measure_mbarrier(op));
     if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
     tl_vec_push(&plan.tiles, measure(op));
   }

@@ -222,6 +222,10 @@ static bool run_passes(const tl_module *module, const tl_target *target, const c
   tl_pass_options options = {.passes = passes, .pass_limit = -1, .verify_each = true, .is_hand_written = true};
   tl_status status = tl_passes_run(copy, target, &options, &diags);
   bool ours = tl_status_code_of(status) == TL_STATUS_INTERNAL;
+  // Where a box lies may be arithmetic of constants, which the verifier does not do: folding shows that it leaves its
+  // tile.
+  if (ours && strstr(tl_status_message(status), "left invalid IR") && strstr(tl_status_message(status), " leave dim "))
+    ours = false;
   if (ours) printf("passes %s: %s\n", passes, tl_status_message(status));
   tl_status_free(status);
   tl_diags_fini(&diags);

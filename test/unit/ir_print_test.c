@@ -74,7 +74,7 @@ START_TEST(op_tables) {
   const tl_op_info *copy = tl_op_info_of(TL_OP_COPY);
   ck_assert_str_eq(copy->groups[TL_GROUP_COPY_src].name, "src");
   ck_assert_str_eq(copy->groups[TL_GROUP_COPY_pad].name, "pad");
-  ck_assert_int_eq(copy->num_groups, 7);
+  ck_assert_int_eq(copy->num_groups, 10);
   ck_assert_int_eq(copy->groups[TL_GROUP_COPY_dst_limits].count, TL_COUNT_MANY);
   ck_assert_int_eq(copy->attrs[0].key, TL_ATTR_EXTENTS);
   ck_assert(copy->attrs[0].required && !copy->attrs[3].required);
@@ -368,6 +368,8 @@ END_TEST
 
 // ---- random modules
 
+enum { MAX_GROUPS = 16 };  // of operands of one op
+
 typedef struct random_state {
   uint64_t state;
   tl_module *module;
@@ -399,7 +401,7 @@ static const tl_type *random_type(random_state *r) {
       return tl_type_tile(r->module, dtype, dims, rank, &layout);
     }
     case 4:
-      return tl_type_simple(r->module, (tl_type_kind)(TL_TYPE_RING + next_random(r, 3)));
+      return tl_type_simple(r->module, (tl_type_kind)(TL_TYPE_RING + next_random(r, TL_TYPE_TOKEN - TL_TYPE_RING + 1)));
     default:
       return tl_type_scalar(r->module, dtype);
   }
@@ -483,8 +485,8 @@ static void random_block(random_state *r, tl_block *block, int depth) {
     tl_opcode code = (tl_opcode)next_random(r, TL_OPCODE_COUNT);
     const tl_op_info *info = tl_op_info_of(code);
     if (info->num_regions && depth >= 3) continue;
-    tl_value *values[8][3];
-    tl_group groups[8] = {0};
+    tl_value *values[MAX_GROUPS][3];
+    tl_group groups[MAX_GROUPS] = {0};
     for (int g = 0; g < info->num_groups; g++) {
       uint32_t len =
           info->groups[g].count == TL_COUNT_ONE ? 1 : next_random(r, info->groups[g].count == TL_COUNT_OPT ? 2 : 4);

@@ -85,8 +85,9 @@ static inline tl_value *test_tile(test_kernel *k, const char *name, int scope, t
 // copy src[r, c] -> dst (whole), both of rank 2; `via` as tl_via.
 static inline tl_op *test_copy_at(test_kernel *k, tl_value *src, tl_value *sr, tl_value *sc, tl_value *dst,
                                   tl_value *dr, tl_value *dc, int64_t rows, int64_t cols, int via) {
-  tl_group groups[] = {TL_GROUP_OF(src),    TL_GROUP_OF(sr, sc), TL_GROUP_EMPTY, TL_GROUP_OF(dst),
-                       TL_GROUP_OF(dr, dc), TL_GROUP_EMPTY,      TL_GROUP_EMPTY};
+  tl_group groups[TL_GROUP_COPY_stage + 1] = {TL_GROUP_OF(src), TL_GROUP_OF(sr, sc), TL_GROUP_EMPTY,
+                                              TL_GROUP_OF(dst), TL_GROUP_OF(dr, dc), TL_GROUP_EMPTY,
+                                              TL_GROUP_EMPTY};
   tl_op *op = tl_build(&k->b, TL_OP_COPY, groups, NULL, 0);
   tl_op_set_ints(k->module, op, TL_ATTR_EXTENTS, (int64_t[]){rows, cols}, 2);
   tl_op_set_ints(k->module, op, TL_ATTR_SRC_DIMS, (int64_t[]){0, 1}, 2);

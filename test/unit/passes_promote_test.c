@@ -91,21 +91,21 @@ static void case_padded_slice(promote_frame *f) {
 
 static void case_row(promote_frame *f) {
   // One row of the tensor into [8] and into [1, 8].
-  tl_group groups[] = {TL_GROUP_OF(f->x),    TL_GROUP_OF(test_index(f->k, 3), f->zero),
-                       TL_GROUP_EMPTY,       TL_GROUP_OF(f->row),
-                       TL_GROUP_OF(f->zero), TL_GROUP_EMPTY,
-                       TL_GROUP_EMPTY};
+  tl_group groups[TL_GROUP_COPY_stage + 1] = {TL_GROUP_OF(f->x),    TL_GROUP_OF(test_index(f->k, 3), f->zero),
+                                              TL_GROUP_EMPTY,       TL_GROUP_OF(f->row),
+                                              TL_GROUP_OF(f->zero), TL_GROUP_EMPTY,
+                                              TL_GROUP_EMPTY};
   tl_op *copy = tl_build(&f->k->b, TL_OP_COPY, groups, NULL, 0);
   tl_op_set_ints(f->k->module, copy, TL_ATTR_EXTENTS, (int64_t[]){8}, 1);
   tl_op_set_ints(f->k->module, copy, TL_ATTR_SRC_DIMS, (int64_t[]){1}, 1);
   tl_op_set_ints(f->k->module, copy, TL_ATTR_DST_DIMS, (int64_t[]){0}, 1);
-  tl_group wide[] = {TL_GROUP_OF(f->x),
-                     TL_GROUP_OF(test_index(f->k, 4), f->zero),
-                     TL_GROUP_EMPTY,
-                     TL_GROUP_OF(f->one_row),
-                     TL_GROUP_OF(f->zero, f->zero),
-                     TL_GROUP_EMPTY,
-                     TL_GROUP_EMPTY};
+  tl_group wide[TL_GROUP_COPY_stage + 1] = {TL_GROUP_OF(f->x),
+                                            TL_GROUP_OF(test_index(f->k, 4), f->zero),
+                                            TL_GROUP_EMPTY,
+                                            TL_GROUP_OF(f->one_row),
+                                            TL_GROUP_OF(f->zero, f->zero),
+                                            TL_GROUP_EMPTY,
+                                            TL_GROUP_EMPTY};
   copy = tl_build(&f->k->b, TL_OP_COPY, wide, NULL, 0);
   tl_op_set_ints(f->k->module, copy, TL_ATTR_EXTENTS, (int64_t[]){8}, 1);
   tl_op_set_ints(f->k->module, copy, TL_ATTR_SRC_DIMS, (int64_t[]){1}, 1);

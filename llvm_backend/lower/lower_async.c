@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// mbarriers, proxy fences, bulk groups and copies by the copy engine (PTX ISA, "Asynchronous Data Copies: Tensor Copy",
+// "mbarrier").
+//
+// What one thread does for all (the elected one, or the first of each warp or warpgroup) stands behind a branch.
+// Arrivals and waits order other memory than that of the mbarrier, which LLVM does not know of its intrinsics: a mark
+// that may touch all memory stands before and after them.
+#include "llvm_backend/lower/lower.h"
+
+enum {
+  MBARRIER_BYTES = 8,
+  WARPGROUP_THREADS = 128,
+  MAX_RANK = 5  // of a tensor map
+};
+
+// Cache policies of createpolicy.fractional for the whole access (L2::evict_first, L2::evict_last).
+#define TL_POLICY_EVICT_FIRST INT64_C(0x12F0000000000000)
+#define TL_POLICY_EVICT_LAST INT64_C(0x14F0000000000000)
+
+static void call(tl_lower *l, tl_device_op_id id, LLVMValueRef *args, unsigned num_args) {
+  tl_session_call_device(l->session, l->builder, id, args, num_args);
+}
+
+static void mark_order(tl_lower *l) {
+  call(l, TL_DEVOP_MEMORY_ORDER, NULL, 0);
+}
+
+static LLVMValueRef index32(tl_lower *l, const tl_value *index) {
+  return tl_lower_index_as(l, l->builder, tl_lower_get(l, index, 0), l->session->i32);
+}
+
+// Whether this thread stands for its warp, warpgroup or role; NULL: every thread does.
+static LLVMValueRef stands_for(tl_lower *l, int64_t each) {
+  if (each == TL_EACH_THREAD) return NULL;
+  if (each == TL_EACH_ROLE) return tl_lower_is_first_thread(l);
+  LLVMValueRef number = l->lane;
+  if (each == TL_EACH_WARPGROUP)
+    number = LLVMBuildAnd(l->entry, l->tid, tl_session_i32(l->session, WARPGROUP_THREADS - 1), "");
+  return LLVMBuildICmp(l->entry, LLVMIntEQ, number, tl_session_i32(l->session, 0), "");
+}
+
+// ---- mbarriers
+
+static LLVMValueRef pointer_at(tl_lower *l, LLVMValueRef base, LLVMValueRef offset) {
+  return LLVMBuildGEP2(l->builder, l->session->i8, base, &offset, 1, "");
+}
+
+static LLVMValueRef mbarrier_at(tl_lower *l, const tl_value *barrier, const tl_value *stage) {
+  LLVMValueRef base = tl_lower_get(l, barrier, 0);
+  int64_t constant;
+  if (tl_value_const_int(stage, &constant))
+    return pointer_at(l, base, tl_session_i32(l->session, constant * MBARRIER_BYTES));
+  LLVMValueRef bytes = tl_session_i32(l->session, MBARRIER_BYTES);
+  return pointer_at(l, base, LLVMBuildNSWMul(l->builder, index32(l, stage), bytes, ""));
+}
+
+void tl_lower_op_MBARRIER(tl_lower *l, tl_op *op) {
+  if (!tl_op_has(op, TL_ATTR_OFFSET)) {
+    tl_lower_internal(l, op, "mbarriers without an offset");
+    return;
+  }
+  LLVMValueRef offset = tl_session_i32(l->session, tl_op_int(op, TL_ATTR_OFFSET, 0));
+  tl_lower_set_one(l, tl_op_result(op, 0), LLVMBuildGEP2(l->entry, l->session->i8, l->shared_base, &offset, 1, ""));
+}
+
+void tl_lower_op_MBARRIER_INIT(tl_lower *l, tl_op *op) {
+  tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  for (uint32_t i = 0; i < op->num_operands && !tl_lower_failed(l); i++) {
+    const tl_op *made = tl_op_operand(op, i)->def;
+    if (!made || made->code != TL_OP_MBARRIER) {
+      tl_lower_internal(l, op, "mbarriers that nothing declares");
+      return;
+    }
+    for (int64_t stage = 0; stage < tl_op_int(made, TL_ATTR_DEPTH, 1); stage++) {
+      LLVMValueRef offset = tl_session_i32(l->session, stage * MBARRIER_BYTES);
+      LLVMValueRef args[] = {pointer_at(l, tl_lower_get(l, tl_op_operand(op, i), 0), offset),
+                             tl_session_i32(l->session, tl_op_int(made, TL_ATTR_ARRIVALS, 1))};
+      call(l, TL_DEVOP_MBARRIER_INIT, args, 2);
+    }
+  }
+  call(l, TL_DEVOP_FENCE_MBARRIER_INIT, NULL, 0);
+  tl_lower_guard_end(l, &guard);
+}
+
+void tl_lower_op_MBARRIER_ARRIVE(tl_lower *l, tl_op *op) {
+  int64_t each = tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD);
+  const tl_value *bytes = tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes);
+  LLVMValueRef all = tl_session_i32(l->session, -1), stands = stands_for(l, each);
+  mark_order(l);
+  if (each == TL_EACH_WARP) call(l, TL_DEVOP_WARP_SYNC, &all, 1);
+  tl_guard guard = tl_lower_guard_begin(l, stands);
+  LLVMValueRef args[] = {
+      mbarrier_at(l, tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_barrier), tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_stage)),
+      bytes ? index32(l, bytes) : tl_session_i32(l->session, 1)};
+  call(l, bytes ? TL_DEVOP_MBARRIER_ARRIVE_EXPECT_TX : TL_DEVOP_MBARRIER_ARRIVE, args, 2);
+  tl_lower_guard_end(l, &guard);
+}
+
+void tl_lower_op_MBARRIER_EXPECT(tl_lower *l, tl_op *op) {
+  tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  LLVMValueRef args[] = {
+      mbarrier_at(l, tl_op_arg(op, TL_GROUP_MBARRIER_EXPECT_barrier), tl_op_arg(op, TL_GROUP_MBARRIER_EXPECT_stage)),
+      index32(l, tl_op_arg(op, TL_GROUP_MBARRIER_EXPECT_bytes))};
+  call(l, TL_DEVOP_MBARRIER_EXPECT_TX, args, 2);
+  tl_lower_guard_end(l, &guard);
+}
+
+void tl_lower_op_MBARRIER_WAIT(tl_lower *l, tl_op *op) {
+  tl_guard guard = tl_lower_guard_begin(l, stands_for(l, tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD)));
+  LLVMValueRef args[] = {
+      mbarrier_at(l, tl_op_arg(op, TL_GROUP_MBARRIER_WAIT_barrier), tl_op_arg(op, TL_GROUP_MBARRIER_WAIT_stage)),
+      index32(l, tl_op_arg(op, TL_GROUP_MBARRIER_WAIT_phase))};
+  LLVMBasicBlockRef again = tl_lower_new_block(l), done = tl_lower_new_block(l);
+  LLVMBuildBr(l->builder, again);
+  LLVMPositionBuilderAtEnd(l->builder, again);
+  LLVMValueRef ended = tl_session_call_device(l->session, l->builder, TL_DEVOP_MBARRIER_TRY_WAIT_PARITY, args, 2);
+  LLVMBuildCondBr(l->builder, ended, done, again);
+  LLVMPositionBuilderAtEnd(l->builder, done);
+  mark_order(l);
+  tl_lower_guard_end(l, &guard);
+}
+
+void tl_lower_op_FENCE_PROXY(tl_lower *l, tl_op *op) {
+  bool is_global = tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_GLOBAL;
+  call(l, is_global ? TL_DEVOP_FENCE_PROXY_ASYNC_GLOBAL : TL_DEVOP_FENCE_PROXY_ASYNC_SHARED, NULL, 0);
+}
+
+// ---- bulk groups
+
+void tl_lower_op_BULK_COMMIT(tl_lower *l, tl_op *op) {
+  (void)op;
+  tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  call(l, TL_DEVOP_BULK_COMMIT_GROUP, NULL, 0);
+  tl_lower_guard_end(l, &guard);
+}
+
+void tl_lower_op_BULK_WAIT(tl_lower *l, tl_op *op) {
+  tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  LLVMValueRef pending = tl_session_i32(l->session, tl_op_int(op, TL_ATTR_PENDING, 0));
+  call(l, tl_op_has(op, TL_ATTR_READ) ? TL_DEVOP_BULK_WAIT_GROUP_READ : TL_DEVOP_BULK_WAIT_GROUP, &pending, 1);
+  tl_lower_guard_end(l, &guard);
+}
+
+// ---- copies
+
+// The parameter was bound with the function.
+void tl_lower_op_TENSOR_MAP(tl_lower *l, tl_op *op) {
+  (void)l;
+  (void)op;
+}
+
+typedef struct tma_copy {
+  const tl_op *op, *map;
+  bool is_store;
+  const tl_buffer *shared;
+  const tl_attr *extents, *map_dims, *box;
+  const tl_attr *global_dims, *shared_dims;  // of tile dims
+  int offsets, shared_offsets;               // operand groups
+  int32_t rank, first;                       // of the map, and its first dim that is no panel's
+} tma_copy;
+
+// The tile dim that walks dim `d` of the global side, or -1.
+static int32_t tile_dim(const tma_copy *copy, int64_t d) {
+  for (int32_t t = 0; t < copy->global_dims->v.ints.len; t++)
+    if (copy->global_dims->v.ints.items[t] == d) return t;
+  return -1;
+}
+
+// Elements along tile dim `t` that one box moves.
+static int64_t box_along(const tma_copy *copy, int32_t t) {
+  const int64_t *box = copy->box->v.ints.items, *dims = copy->map_dims->v.ints.items;
+  for (int32_t i = copy->first; i < copy->rank; i++)
+    if (dims[i] == copy->global_dims->v.ints.items[t])
+      return copy->first && i == copy->rank - 1 ? box[i] * box[0] : box[i];
+  return 1;
+}
+
+// Coordinates of the box that begins at element `start` of the tile: innermost first, as the instruction takes them.
+static void push_coordinates(tl_lower *l, const tma_copy *copy, const int64_t *start, LLVMValueRef *args, unsigned *n) {
+  const int64_t *dims = copy->map_dims->v.ints.items;
+  int64_t panel = tl_op_int(copy->map, TL_ATTR_PANEL, 0);
+  for (int32_t i = copy->rank - 1; i >= 0; i--) {
+    int64_t d = dims[i];
+    int32_t t = tile_dim(copy, d);
+    if (copy->first && i == copy->rank - 1) {
+      args[(*n)++] = tl_session_i32(l->session, 0);
+      continue;
+    }
+    LLVMValueRef at = index32(l, tl_op_group_at(copy->op, copy->offsets, (uint32_t)d));
+    if (t >= 0 && start[t]) at = LLVMBuildAdd(l->builder, at, tl_session_i32(l->session, start[t]), "");
+    if (copy->first && i == 0) at = LLVMBuildExactSDiv(l->builder, at, tl_session_i32(l->session, panel), "");
+    args[(*n)++] = at;
+  }
+}
+
+// Where that box lies in shared memory.
+static LLVMValueRef box_pointer(tl_lower *l, const tma_copy *copy, const int64_t *start) {
+  const tl_buffer *buffer = copy->shared;
+  int32_t coord[TL_MAX_DIMS], shape[TL_MAX_DIMS];
+  for (int32_t d = 0; d < buffer->rank; d++) {
+    int64_t offset = 0;
+    if (!tl_value_const_int(tl_op_group_at(copy->op, copy->shared_offsets, (uint32_t)d), &offset))
+      tl_lower_internal(l, copy->op, "a box that lies at no constant place of its tile");
+    coord[d] = (int32_t)offset;
+    shape[d] = (int32_t)buffer->dims[d];
+  }
+  for (int32_t t = 0; t < copy->shared_dims->v.ints.len; t++)
+    coord[copy->shared_dims->v.ints.items[t]] += (int32_t)start[t];
+  int64_t at = tl_shared_layout_offset(&buffer->shared, shape, buffer->rank, tl_dtype_bits(buffer->dtype), coord);
+  return at ? pointer_at(l, buffer->base, tl_session_i32(l->session, at)) : buffer->base;
+}
+
+static void push_policy(tl_lower *l, const tl_op *op, LLVMValueRef *args, unsigned *n) {
+  int64_t evict = tl_op_int(op, TL_ATTR_EVICT, TL_EVICT_NORMAL);
+  int64_t policy = evict == TL_EVICT_FIRST ? TL_POLICY_EVICT_FIRST : evict == TL_EVICT_LAST ? TL_POLICY_EVICT_LAST : 0;
+  args[(*n)++] = tl_session_i64(l->session, policy);
+  args[(*n)++] = tl_session_bool(l->session, policy != 0);
+}
+
+static void move_box(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier, const int64_t *start) {
+  LLVMValueRef args[MAX_RANK + 5], map = tl_lower_get(l, tl_op_arg(copy->op, TL_GROUP_COPY_map), 0);
+  unsigned n = 0;
+  args[n++] = box_pointer(l, copy, start);
+  if (barrier) args[n++] = barrier;
+  args[n++] = map;
+  push_coordinates(l, copy, start, args, &n);
+  push_policy(l, copy->op, args, &n);
+  tl_device_op_id id = copy->is_store ? TL_DEVOP_TMA_STORE_1D : TL_DEVOP_TMA_LOAD_CTA_1D;
+  call(l, (tl_device_op_id)(id + copy->rank - 1), args, n);
+}
+
+static void move_boxes(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier) {
+  const int64_t *extents = copy->extents->v.ints.items;
+  int64_t start[TL_MAX_DIMS] = {0};
+  int32_t t = 0;
+  while (t >= 0 && !tl_lower_failed(l)) {
+    move_box(l, copy, barrier, start);
+    for (t = copy->extents->v.ints.len - 1; t >= 0; t--) {
+      start[t] += box_along(copy, t);
+      if (start[t] < extents[t]) break;
+      start[t] = 0;
+    }
+  }
+}
+
+void tl_lower_tma_copy(tl_lower *l, tl_op *op) {
+  const tl_value *map = tl_op_arg(op, TL_GROUP_COPY_map), *src = tl_op_arg(op, TL_GROUP_COPY_src);
+  const tl_value *barrier = tl_op_arg(op, TL_GROUP_COPY_barrier);
+  bool is_store = src->type->scope == TL_SCOPE_SHARED;
+  tma_copy copy = {.op = op, .map = map->def, .is_store = is_store};
+  copy.shared = tl_lower_buffer(l, is_store ? src : tl_op_arg(op, TL_GROUP_COPY_dst));
+  copy.extents = tl_op_attr(op, TL_ATTR_EXTENTS);
+  copy.map_dims = tl_op_attr(copy.map, TL_ATTR_MAP_DIMS);
+  copy.box = tl_op_attr(copy.map, TL_ATTR_BOX);
+  copy.global_dims = tl_op_attr(op, is_store ? TL_ATTR_DST_DIMS : TL_ATTR_SRC_DIMS);
+  copy.shared_dims = tl_op_attr(op, is_store ? TL_ATTR_SRC_DIMS : TL_ATTR_DST_DIMS);
+  copy.offsets = is_store ? TL_GROUP_COPY_dst_offsets : TL_GROUP_COPY_src_offsets;
+  copy.shared_offsets = is_store ? TL_GROUP_COPY_src_offsets : TL_GROUP_COPY_dst_offsets;
+  copy.rank = copy.map_dims->v.ints.len;
+  copy.first = tl_op_has(copy.map, TL_ATTR_PANEL) ? 1 : 0;
+  if (!copy.shared || !is_store != (barrier != NULL)) {
+    tl_lower_internal(l, op, "no memory behind the shared side, or no mbarrier for a load");
+    return;
+  }
+  tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  move_boxes(l, &copy, barrier ? mbarrier_at(l, barrier, tl_op_arg(op, TL_GROUP_COPY_stage)) : NULL);
+  tl_lower_guard_end(l, &guard);
+}
