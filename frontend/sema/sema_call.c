@@ -286,6 +286,10 @@ static tl_sema_value type_call(tl_sema *sema, tl_function function, const tl_exp
         return tl_sema_poison();
       }
       if (dtype == TL_DTYPE_BOOL) return tl_sema_of_const(folded);
+      const tl_type *type = tl_type_scalar(sema->module, dtype);
+      sema->builder.loc = expr->loc;
+      // The bits of the dtype: of a u64 past 2^63 they are no literal.
+      if (tl_dtype_is_int(dtype)) return tl_sema_of_value(tl_build_const_int(&sema->builder, type, folded.i));
       tl_sema_value value = tl_sema_of_const(folded);
       return tl_sema_of_value(tl_sema_to_dtype(sema, &value, dtype, expr->loc));
     }

@@ -227,7 +227,7 @@ bool tl_sema_const_int(tl_sema *sema, const tl_expr *expr, const char *what, int
 tl_sema_value tl_sema_condition(tl_sema *sema, const tl_expr *expr) {
   bool outer = sema->index_position;
   sema->index_position = false;
-  tl_sema_value value = tl_sema_expr(sema, expr);
+  tl_sema_value value = side(sema, expr);
   sema->index_position = outer;
   return tl_sema_to_bool(sema, &value, expr->loc);
 }
