@@ -83,7 +83,9 @@ bool tl_emu_readers_add(tl_emu_readers *readers, size_t cell, tl_emu_epoch read,
   return true;
 }
 
-tl_emu_epoch tl_emu_readers_end(tl_emu_readers *readers, size_t cell, const tl_emu_actor *actor, bool is_atomic) {
+tl_emu_epoch tl_emu_readers_end(const tl_emu_checker *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
+                                tl_emu_epoch *out_unfenced) {
+  tl_emu_readers *readers = checker->readers;
   tl_emu_epoch found = 0;
   uint32_t at = readers->chains[cell];
   readers->chains[cell] = 0;
@@ -91,7 +93,10 @@ tl_emu_epoch tl_emu_readers_end(tl_emu_readers *readers, size_t cell, const tl_e
     link *here = &readers->links[at - 1];
     for (uint32_t i = 0; i < here->len && !found; i++) {
       bool both_atomic = is_atomic && (here->reads[i] & TL_EMU_EPOCH_ATOMIC);
-      if (!both_atomic && !tl_emu_happened_before(here->reads[i], actor)) found = here->reads[i];
+      if (!both_atomic && !tl_emu_happened_before(here->reads[i], actor))
+        found = here->reads[i];
+      else if (out_unfenced && tl_emu_is_unfenced(checker, here->reads[i], actor))
+        *out_unfenced = here->reads[i];
     }
     uint32_t next = here->next;
     here->next = readers->first_free;

@@ -304,8 +304,8 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
     case TL_EMU_FINDING_RACE:
       return order_text(launch, raw);
     case TL_EMU_FINDING_PROXY:
-      return format_text("fence.proxy.async of thread %d after its write, before what orders the two",
-                         (int)raw->before_thread);
+      return format_text("fence.proxy.async of thread %d after its %s, before what orders the two",
+                         (int)raw->before_thread, raw->before & TL_EMU_EPOCH_READ ? "read" : "write");
     case TL_EMU_FINDING_UNINITIALISED:
       if (raw->what) return format_text("a write of the element before the read");
       return format_text(raw->shared_offset >= 0 ? "a write by this block before the read" : "a write before the read");

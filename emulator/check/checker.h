@@ -199,11 +199,17 @@ typedef struct tl_emu_actor {
 tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site);
 tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t agent, const tl_emu_site *site);
 bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
-// Whether the async proxy sees a write of the generic one: its thread fenced between the write and what orders the two.
+// Whether the async proxy comes after a write or read of the generic one: its thread fenced between that and what
+// orders the two.
 static inline bool tl_emu_is_fenced(const tl_emu_checker *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
   if (agent >= checker->num_threads) return true;
   return clock <= (agent == actor->agent ? actor->fenced : actor->known->items[checker->width + agent]);
+}
+// Whether it is an access of the generic proxy that is not. A read counts too: an arrival does not wait for loads that
+// are under way, which may bring what the engine writes next (measured on an H200).
+static inline bool tl_emu_is_unfenced(const tl_emu_checker *checker, tl_emu_epoch before, const tl_emu_actor *actor) {
+  return !(before & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(checker, before, actor);
 }
 bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          size_t align, tl_emu_access_kind kind);
@@ -256,8 +262,10 @@ void tl_emu_readers_reset(tl_emu_readers *readers);
 // One more reader of a cell, in the place of one that is ordered before it. False: there is no room for it.
 bool tl_emu_readers_add(tl_emu_readers *readers, size_t cell, tl_emu_epoch read, const tl_emu_actor *actor);
 bool tl_emu_readers_has(const tl_emu_readers *readers, size_t cell);
-// Forgets those of a cell that `actor` writes. Returns one that is not ordered with the write; 0: there is none.
-tl_emu_epoch tl_emu_readers_end(tl_emu_readers *readers, size_t cell, const tl_emu_actor *actor, bool is_atomic);
+// Forgets those of a cell that `actor` writes. Returns one that is not ordered with the write; 0: there is none. Where
+// that would be one of the other proxy, `out_unfenced` (may be NULL) gets one that is ordered, but lacks a proxy fence.
+tl_emu_epoch tl_emu_readers_end(const tl_emu_checker *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
+                                tl_emu_epoch *out_unfenced);
 
 // ---- check_exit.c
 // NULL when the cluster has one block, or bounds are not checked.

@@ -98,7 +98,7 @@ static inline bool both_atomic(const access *a, tl_emu_epoch other) {
 static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell) {
   if (a->races && !happened_before(write, a->actor) && !both_atomic(a, write)) {
     tell(a, TL_EMU_FINDING_RACE, write, cell);
-  } else if (a->proxies && !(write & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(a->checker, write, a->actor)) {
+  } else if (a->proxies && tl_emu_is_unfenced(a->checker, write, a->actor)) {
     tell(a, TL_EMU_FINDING_PROXY, write, cell);
   }
 }
@@ -135,8 +135,11 @@ static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
 
 static void __attribute__((noinline)) end_readers(access *a, size_t index) {
   bool is_atomic = a->epoch & TL_EMU_EPOCH_ATOMIC;
-  tl_emu_epoch read = tl_emu_readers_end(a->checker->readers, a->base + index, a->actor, is_atomic);
+  tl_emu_epoch unfenced = 0;
+  tl_emu_epoch read =
+      tl_emu_readers_end(a->checker, a->base + index, a->actor, is_atomic, a->proxies ? &unfenced : NULL);
   if (read && a->races) tell(a, TL_EMU_FINDING_RACE, read, index);
+  if (unfenced) tell(a, TL_EMU_FINDING_PROXY, unfenced, index);
 }
 
 static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
@@ -148,11 +151,14 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   } else if (a->kind == TL_EMU_ATOMIC && a->inits) {
     read_unwritten(a, cell, index);
   }
+  tl_emu_epoch unfenced = 0;
   for (int i = 0; i < TL_EMU_CELL_READERS && cell->reads[i]; i++) {
     if (a->races && !happened_before(cell->reads[i], a->actor) && !both_atomic(a, cell->reads[i]))
       tell(a, TL_EMU_FINDING_RACE, cell->reads[i], index);
+    if (a->proxies && tl_emu_is_unfenced(a->checker, cell->reads[i], a->actor)) unfenced = cell->reads[i];
     cell->reads[i] = 0;
   }
+  if (unfenced) tell(a, TL_EMU_FINDING_PROXY, unfenced, index);
   if (__builtin_expect(tl_emu_readers_has(a->checker->readers, a->base + index), 0)) end_readers(a, index);
   cell->write = a->epoch;
 }

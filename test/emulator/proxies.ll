@@ -141,9 +141,20 @@ define ptx_kernel void @loaded_twice(ptr addrspace(1) %in, ptr addrspace(1) %out
   call void @begin(i32 %tid)
   call void @load(i32 %tid, ptr addrspace(1) %in, i32 0)
   call void @take(i32 %tid, ptr addrspace(1) %out)
+  call void @llvm.nvvm.fence.proxy.async.shared_cta()
   call void @meet()
   call void @load(i32 %tid, ptr addrspace(1) %in, i32 1)
   call void @take(i32 %tid, ptr addrspace(1) %out)
+  ret void
+}
+; The reads may still be under way when the engine writes.
+define ptx_kernel void @loaded_twice_without(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  call void @begin(i32 %tid)
+  call void @load(i32 %tid, ptr addrspace(1) %in, i32 0)
+  call void @take(i32 %tid, ptr addrspace(1) %out)
+  call void @meet()
+  call void @load(i32 %tid, ptr addrspace(1) %in, i32 1)
   ret void
 }
 
