@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The evaluator of verify-barriers: runs a kernel's scalars concretely.
+// What the files of verify-barriers share: the evaluator, which runs a kernel's scalars concretely, and the accesses
+// that threads and copy engine have made.
 #ifndef TL_PASSES_VERIFY_BARRIERS_INTERNAL_H
 #define TL_PASSES_VERIFY_BARRIERS_INTERNAL_H
 
 #include "ir/ir.h"
+#include "passes/manager/passes.h"
 #include "support/vec.h"
 
 // The value of an SSA value during a run. Scalars and indices: `number` (floats stand for themselves as an opaque
@@ -32,5 +34,97 @@ void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number);
 int64_t tl_run_env_number(tl_run_env *env, const tl_value *value);
 // Evaluates a pure scalar op or a load into its result.
 void tl_run_scalar(tl_run_env *env, const tl_op *op);
+
+// ---- accesses
+
+typedef enum tl_run_kind { TL_RUN_READ, TL_RUN_WRITE, TL_RUN_ATOMIC, TL_RUN_WAITED } tl_run_kind;
+
+// Who has something in its past: the elected thread, and every other thread.
+enum { TL_RUN_ELECTED = 1, TL_RUN_OTHERS = 2, TL_RUN_ALL = 3 };
+
+// What an arrival handed on: whoever waits for this phase has the access in its past.
+typedef struct tl_run_release {
+  size_t stage;  // of the verifier's stages
+  int64_t phase;
+  bool fenced;  // a proxy fence stood before the arrival
+} tl_run_release;
+
+// An access that another thread, or another proxy, may not have seen yet.
+typedef struct tl_run_access {
+  tl_run_kind kind;
+  int64_t root, slot;  // of a WAITED: the stage of an mbarrier, and the phase
+  bool is_async;       // of cp.async
+  bool has_landed;     // of an async one: its own thread waited for it
+  int64_t group;       // of an async one, or of a bulk copy: number of the commit that closed it; -1 before
+  int64_t ring;        // the ring of that commit, or -1
+  bool is_engine;      // of the copy engine
+  bool is_fenced;      // a proxy fence of its own threads came after it
+  uint8_t seen;        // in whose past it is …
+  uint8_t fenced;      // … with a proxy fence of its own threads between
+  TL_VEC(tl_run_release) releases;
+  size_t counts_on;  // of a copy by the engine into shared memory: the stage, and its phase
+  int64_t counts_phase;
+  // Of copies, tile loads and tile stores: the buffer that the box is of (else NULL), and its ends, both inclusive.
+  const tl_value *box_buffer;
+  int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
+  const tl_op *op;
+} tl_run_access;
+
+// One mbarrier.
+typedef struct tl_run_stage {
+  const tl_op *made;
+  int64_t number;
+  bool is_started;
+  int64_t phase;    // the current one
+  int64_t pending;  // arrivals that it still needs
+  int64_t bytes;    // expected and not yet come; copies may come first
+} tl_run_stage;
+
+typedef struct tl_ring_state {
+  const tl_value *ring;
+  TL_VEC(int64_t) commits;  // global numbers of this ring's commits
+} tl_ring_state;
+
+typedef struct tl_barrier_verifier {
+  tl_pass_context *context;
+  tl_op *kernel;
+  tl_run_env env;
+  TL_VEC(const tl_op *) roots;  // ALLOC and TENSOR ops; a buffer's number is its position
+  TL_VEC(tl_run_access) records;
+  TL_VEC(tl_ring_state) rings;
+  TL_VEC(tl_run_stage) stages;
+  int64_t num_commits;
+  int64_t num_bulk;  // bulk groups that were closed
+  bool uses_engine;  // some copy goes by the copy engine
+  int64_t period;    // product-free common multiple of all depths
+  int64_t max_depth;
+  int64_t budget;
+  TL_VEC(int64_t) least_trips;  // of the loops whose bounds are fixed
+  tl_status status;
+} tl_barrier_verifier;
+
+// ---- verify_barriers.c
+
+const char *tl_run_root_name(const tl_op *root);
+// "copy of line 12"
+void tl_run_describe(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out);
+void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const tl_run_access *after);
+
+// ---- verify_barriers_access.c
+
+// Checks the accesses of `statement` and of everything inside against what was before, and keeps them.
+void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement);
+void tl_run_forget(tl_barrier_verifier *self);  // all accesses
+
+// ---- verify_barriers_async.c
+
+// Runs an op of mbarriers, proxy fences or bulk groups; false when it is another one.
+bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
+// A copy by the engine, whose accesses were added: it counts on its mbarrier.
+void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);
+// At a block barrier: what goes on being of interest. False: forget it.
+bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *access);
+// At the end of the kernel: what the engine still does with shared memory.
+void tl_run_end(tl_barrier_verifier *self);
 
 #endif

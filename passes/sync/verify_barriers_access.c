@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Accesses of verify-barriers: which memory a statement touches, and whether what was before may still be under way.
+#include "passes/sync/verify_barriers_internal.h"
+
+static int64_t root_bytes(const tl_op *alloc) {
+  const tl_type *type = alloc->results[0].type;
+  const tl_attr *attr = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
+  int64_t depth = tl_op_int(alloc, TL_ATTR_DEPTH, 1);
+  int64_t bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type));
+  int32_t shape[TL_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; d++) shape[d] = (int32_t)type->dims[d];
+  if (attr) bytes = tl_shared_layout_bytes(attr->v.shared, shape, type->rank, tl_dtype_bits(type->dtype));
+  return (bytes + 15) / 16 * 16 * depth;
+}
+
+static bool boxes_meet(const tl_run_access *a, const tl_run_access *b) {
+  if (a->box_buffer == NULL || a->box_buffer != b->box_buffer) return true;
+  for (int32_t d = 0; d < a->box_buffer->type->rank; d++) {
+    if (a->hi[d] < b->lo[d] || b->hi[d] < a->lo[d]) return false;
+  }
+  return true;
+}
+
+static bool same_box(const tl_run_access *a, const tl_run_access *b) {
+  if (a->box_buffer != b->box_buffer) return false;
+  for (int32_t d = 0; a->box_buffer && d < a->box_buffer->type->rank; d++) {
+    if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d]) return false;
+  }
+  return true;
+}
+
+// One side of a copy, tile load or tile store: which elements of the buffer it covers in this run.
+typedef struct box_side {
+  int offsets;  // operand group
+  tl_attr_key dims, steps;
+} box_side;
+
+static void find_box(tl_barrier_verifier *self, tl_run_access *record, const tl_op *op, const tl_value *buffer) {
+  box_side side;
+  bool is_write = record->kind == TL_RUN_WRITE;
+  const tl_type *tile = NULL;
+  if (op->code == TL_OP_COPY) {
+    side = is_write ? (box_side){TL_GROUP_COPY_dst_offsets, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP}
+                    : (box_side){TL_GROUP_COPY_src_offsets, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP};
+  } else if (op->code == TL_OP_TILE_LOAD) {
+    side = (box_side){TL_GROUP_TILE_LOAD_src_offsets, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP};
+    tile = op->results[0].type;
+  } else if (op->code == TL_OP_TILE_STORE) {
+    side = (box_side){TL_GROUP_TILE_STORE_dst_offsets, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP};
+    tile = tl_op_arg(op, TL_GROUP_TILE_STORE_tile)->type;
+  } else {
+    return;
+  }
+  const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
+  const tl_attr *dims = tl_op_attr(op, side.dims);
+  const tl_attr *steps = tl_op_attr(op, side.steps);
+  record->box_buffer = buffer;
+  for (int32_t d = 0; d < buffer->type->rank; d++) {
+    record->lo[d] = record->hi[d] = tl_run_env_number(&self->env, tl_op_group_at(op, side.offsets, (uint32_t)d));
+  }
+  for (int32_t t = 0; t < dims->v.ints.len; t++) {
+    int64_t extent = tile ? tile->dims[t] : extents->v.ints.items[t];
+    int64_t last = (steps ? steps->v.ints.items[t] : 1) * (extent - 1);
+    *(last < 0 ? &record->lo[dims->v.ints.items[t]] : &record->hi[dims->v.ints.items[t]]) += last;
+  }
+}
+
+// Whether two copies lie on common memory: the same copy of one tile, or tiles that plan-shared put over one another.
+static bool overlaps(const tl_barrier_verifier *self, const tl_run_access *a, const tl_run_access *b) {
+  if (a->root == b->root) return a->slot == b->slot && boxes_meet(a, b);
+  const tl_op *ra = self->roots.items[a->root];
+  const tl_op *rb = self->roots.items[b->root];
+  if (ra->code != TL_OP_ALLOC || rb->code != TL_OP_ALLOC) return false;
+  if (!tl_op_has(ra, TL_ATTR_OFFSET) || !tl_op_has(rb, TL_ATTR_OFFSET)) return false;
+  int64_t start_a = tl_op_int(ra, TL_ATTR_OFFSET, 0);
+  int64_t start_b = tl_op_int(rb, TL_ATTR_OFFSET, 0);
+  return start_a < start_b + root_bytes(rb) && start_b < start_a + root_bytes(ra);
+}
+
+static bool conflicts(tl_run_kind a, tl_run_kind b) {
+  if (a == TL_RUN_WAITED) return false;
+  if (a == TL_RUN_READ && b == TL_RUN_READ) return false;
+  return !(a == TL_RUN_ATOMIC && b == TL_RUN_ATOMIC);
+}
+
+// Whether `before` may still be under way for who makes `after`: every thread, or the copy engine on behalf of the
+// elected one, which does not see what threads did without a proxy fence.
+static bool is_unordered(const tl_run_access *before, const tl_run_access *after) {
+  if (!after->is_engine) return (before->seen & TL_RUN_ALL) != TL_RUN_ALL;
+  return !((before->is_engine ? before->seen : before->fenced) & TL_RUN_ELECTED);
+}
+
+static bool is_repeated(const tl_run_access *before, const tl_run_access *after) {
+  return before->op == after->op && before->kind == after->kind && before->root == after->root &&
+         before->slot == after->slot && same_box(before, after);
+}
+
+typedef struct statement_run {
+  tl_barrier_verifier *self;
+  const tl_op *statement;
+  bool is_async, is_engine;
+  size_t first;  // where the statement's own records begin
+} statement_run;
+
+// Checks an access of the statement against everything before it, and keeps it.
+static void add_access(const statement_run *run, tl_run_kind kind, const tl_value *buffer) {
+  tl_barrier_verifier *self = run->self;
+  if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope == TL_SCOPE_LOCAL) return;
+  const tl_value *value = buffer;
+  // Views inside a parallel are not run; what they look at is.
+  while (!tl_run_env_at(&self->env, value)->known && value->def && value->def->code == TL_OP_VIEW)
+    value = tl_op_operand(value->def, 0);
+  const tl_run_value *cell = tl_run_env_at(&self->env, value);
+  if (!cell->known) return;
+  tl_run_access record = {.kind = kind,
+                          .root = cell->number,
+                          .slot = cell->slot,
+                          .is_async = run->is_async && kind != TL_RUN_ATOMIC,
+                          .is_engine = run->is_engine,
+                          .group = -1,
+                          .ring = -1,
+                          .counts_phase = -1,
+                          .op = run->statement};
+  find_box(self, &record, run->statement, buffer);
+  for (size_t i = 0; i < run->first && !self->status; i++) {
+    const tl_run_access *before = &self->records.items[i];
+    if (conflicts(before->kind, kind) && is_unordered(before, &record) && overlaps(self, before, &record))
+      tl_run_race(self, before, &record);
+  }
+  for (size_t i = 0; i < self->records.len && !run->is_async; i++) {
+    tl_run_access *same = &self->records.items[i];
+    if (!is_repeated(same, &record) || (run->is_engine && !(same->seen & TL_RUN_ELECTED))) continue;
+    // What comes after this one comes after the earlier one too.
+    tl_vec_fini(&same->releases);
+    *same = record;
+    return;
+  }
+  tl_vec_push(&self->records, record);
+}
+
+static void access_inside(const statement_run *run, const tl_op *op) {
+  switch ((int)op->code) {
+    case TL_OP_LOAD:
+      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_LOAD_buffer));
+      break;
+    case TL_OP_STORE:
+      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_STORE_buffer));
+      break;
+    case TL_OP_ATOMIC:
+      add_access(run, TL_RUN_ATOMIC, tl_op_arg(op, TL_GROUP_ATOMIC_buffer));
+      break;
+    case TL_OP_WAIT_UNTIL:
+      add_access(run, TL_RUN_ATOMIC, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer));
+      break;
+    case TL_OP_FILL:
+      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_FILL_buffer));
+      break;
+    case TL_OP_COPY:
+      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_COPY_src));
+      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_COPY_dst));
+      break;
+    case TL_OP_TILE_LOAD:
+      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
+      break;
+    case TL_OP_TILE_STORE:
+      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
+      break;
+    case TL_OP_GEMM:
+      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
+      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
+      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
+      break;
+    default:
+      break;
+  }
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) access_inside(run, inner);
+  }
+}
+
+void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement) {
+  statement_run run = {.self = self, .statement = statement, .first = self->records.len};
+  run.is_engine = statement->code == TL_OP_COPY && tl_op_arg(statement, TL_GROUP_COPY_map) != NULL;
+  run.is_async = !run.is_engine && tl_op_has(statement, TL_ATTR_ASYNC);
+  access_inside(&run, statement);
+  if (run.is_engine) tl_run_engine_copy(self, statement);
+}
+
+void tl_run_forget(tl_barrier_verifier *self) {
+  for (size_t i = 0; i < self->records.len; i++) tl_vec_fini(&self->records.items[i].releases);
+  tl_vec_clear(&self->records);
+}

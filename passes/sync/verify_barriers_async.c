@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// mbarriers, proxy fences and bulk groups in verify-barriers.
+//
+// Threads run one order of statements, in which the elected thread and the others are told apart: an access is in the
+// past of both, one or none of them. An arrival hands on what is in the past of who arrives, and who waits for that
+// phase takes it over; copies by the engine come with the phase that counts them. A phase that was waited for at one
+// parity is the right one exactly when no phase ends before everyone has waited for the one before it (no lapping):
+// then one schedule stands for all, and a wait that does not end in it never does.
+#include "passes/sync/verify_barriers_internal.h"
+#include "support/status.h"
+
+enum { WARP = 32, WARPGROUP = 128 };
+
+static int64_t threads_of(const tl_barrier_verifier *self) {
+  return tl_op_int(self->kernel, TL_ATTR_THREADS, 128);
+}
+
+static const char *mbarrier_name(const tl_op *made) {
+  const char *name = tl_op_str(made, TL_ATTR_NAME);
+  return name ? name : "mbarrier";
+}
+
+static void fail(tl_barrier_verifier *self, const tl_op *op, const tl_run_stage *stage, const char *what) {
+  if (self->status || self->budget <= 0) return;
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_strbuf_append_c(&text, "verify-barriers: ");
+  tl_run_describe(self, op, &text);
+  self->status = tl_status_make(TL_STATUS_INTERNAL, "%s, stage %lld of '%s', phase %lld: %s", tl_strbuf_c(&text),
+                                (long long)stage->number, mbarrier_name(stage->made), (long long)stage->phase, what);
+  tl_strbuf_fini(&text);
+}
+
+// The stage that the operands name; it must have been started. Its place in `stages`.
+static size_t find_stage(tl_barrier_verifier *self, const tl_op *op, const tl_value *barrier, const tl_value *stage) {
+  int64_t number = tl_run_env_number(&self->env, stage);
+  for (size_t i = 0; i < self->stages.len; i++) {
+    if (self->stages.items[i].made == barrier->def && self->stages.items[i].number == number) return i;
+  }
+  tl_run_stage fresh = {.made = barrier->def, .number = number};
+  tl_vec_push(&self->stages, fresh);
+  fail(self, op, &fresh, "nobody started it");
+  return self->stages.len - 1;
+}
+
+static void run_init(tl_barrier_verifier *self, const tl_op *op) {
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    const tl_op *made = tl_op_operand(op, i)->def;
+    for (int64_t s = 0; made && made->code == TL_OP_MBARRIER && s < tl_op_int(made, TL_ATTR_DEPTH, 1); s++) {
+      tl_run_stage stage = {.made = made, .number = s, .pending = tl_op_int(made, TL_ATTR_ARRIVALS, 1)};
+      tl_vec_push(&self->stages, stage);
+    }
+  }
+}
+
+// ---- phases
+
+// The next phase begins once all arrivals were made and all bytes have come.
+static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t at) {
+  tl_run_stage *stage = &self->stages.items[at];
+  if (stage->pending != 0 || stage->bytes != 0) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    bool is_wait = record->kind == TL_RUN_WAITED && record->root == (int64_t)at && record->slot == stage->phase - 1;
+    // Set by run_arrive for who arrived.
+    if (is_wait && !record->has_landed)
+      fail(self, op, stage, "it may end before everyone has waited for the one before");
+    if (is_wait)
+      tl_vec_fini(&record->releases);
+    else
+      self->records.items[kept++] = *record;
+  }
+  self->records.len = kept;
+  stage->phase++;
+  stage->pending = tl_op_int(stage->made, TL_ATTR_ARRIVALS, 1);
+}
+
+static void release(tl_run_access *record, size_t stage, int64_t phase, bool fenced) {
+  for (size_t i = 0; i < record->releases.len; i++) {
+    tl_run_release *made = &record->releases.items[i];
+    if (made->stage != stage || made->phase != phase) continue;
+    made->fenced |= fenced;
+    return;
+  }
+  tl_run_release fresh = {stage, phase, fenced};
+  tl_vec_push(&record->releases, fresh);
+}
+
+// What an arrival of `each` hands on of one access.
+static void hand_on(tl_run_access *record, int64_t each, size_t at, int64_t phase) {
+  bool elected = record->seen & TL_RUN_ELECTED, all = each == TL_EACH_THREAD || each == TL_EACH_WARP;
+  bool flies = record->is_engine || (record->is_async && !record->has_landed);
+  if (record->kind == TL_RUN_WAITED) {
+    // Every thread arrives after its own wait; the elected one after what it knows of the others'.
+    if (record->root == (int64_t)at && record->slot == phase - 1) record->has_landed |= all || elected;
+    if (all || elected) release(record, at, phase, false);
+    return;
+  }
+  if (all) {
+    // Each thread hands on its own accesses, and what any of them has in its past.
+    if (!flies || record->seen) release(record, at, phase, record->is_fenced || record->fenced);
+    return;
+  }
+  bool knows = each == TL_EACH_ROLE ? elected : (record->seen & TL_RUN_ALL) == TL_RUN_ALL;
+  if (knows) release(record, at, phase, record->fenced & TL_RUN_ELECTED);
+}
+
+static int64_t num_arrivals(const tl_barrier_verifier *self, int64_t each) {
+  switch ((tl_ir_enum_EACH)each) {
+    case TL_EACH_THREAD:
+      return threads_of(self);
+    case TL_EACH_WARP:
+      return threads_of(self) / WARP;
+    case TL_EACH_WARPGROUP:
+      return threads_of(self) / WARPGROUP;
+    case TL_EACH_ROLE:
+    case TL_EACH_COUNT:
+      break;
+  }
+  return 1;
+}
+
+static void run_arrive(tl_barrier_verifier *self, const tl_op *op) {
+  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+  const tl_value *bytes = tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes);
+  int64_t each = tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD);
+  tl_run_stage *stage = &self->stages.items[at];
+  for (size_t i = 0; i < self->records.len; i++) hand_on(&self->records.items[i], each, at, stage->phase);
+  if (bytes) stage->bytes += tl_run_env_number(&self->env, bytes);
+  stage->pending -= num_arrivals(self, each);
+  if (stage->pending < 0) fail(self, op, stage, "more arrivals than it takes");
+  maybe_end_phase(self, op, at);
+}
+
+static void run_expect(tl_barrier_verifier *self, const tl_op *op) {
+  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+  self->stages.items[at].bytes += tl_run_env_number(&self->env, tl_op_operand(op, 2));
+  maybe_end_phase(self, op, at);
+}
+
+static void run_wait(tl_barrier_verifier *self, const tl_op *op) {
+  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+  tl_run_stage *stage = &self->stages.items[at];
+  uint8_t who = tl_op_int(op, TL_ATTR_EACH, 0) == TL_EACH_ROLE ? TL_RUN_ELECTED : TL_RUN_ALL;
+  if ((stage->phase & 1) == tl_run_env_number(&self->env, tl_op_operand(op, 2))) {
+    fail(self, op, stage, "the wait for its end never ends");
+    return;
+  }
+  int64_t ended = stage->phase - 1;
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (record->counts_phase == ended && ended >= 0 && record->counts_on == at) record->seen |= who;
+    for (size_t r = 0; r < record->releases.len; r++) {
+      if (record->releases.items[r].stage != at || record->releases.items[r].phase != ended) continue;
+      record->seen |= who;
+      if (record->releases.items[r].fenced) record->fenced |= who;
+    }
+  }
+  if (ended < 0) return;
+  // Who waited knows it of itself; of all threads nobody knows it of the others.
+  tl_run_access waited = {.kind = TL_RUN_WAITED, .root = (int64_t)at, .slot = ended, .counts_phase = -1, .op = op};
+  if (who == TL_RUN_ELECTED) waited.seen = TL_RUN_ELECTED;
+  tl_vec_push(&self->records, waited);
+}
+
+// ---- proxies
+
+static void run_fence(tl_barrier_verifier *self, const tl_op *op) {
+  bool is_global = tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_GLOBAL;
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (record->kind == TL_RUN_WAITED || record->is_engine) continue;
+    bool fits = (self->roots.items[record->root]->code == TL_OP_TENSOR) == is_global;
+    if (fits && (!record->is_async || record->has_landed)) record->is_fenced = true;
+  }
+}
+
+// Bytes that a copy moves, whatever of them lies outside of the tensor.
+static int64_t copy_bytes(const tl_op *copy) {
+  const tl_attr *extents = tl_op_attr(copy, TL_ATTR_EXTENTS);
+  int64_t elements = 1;
+  for (int32_t i = 0; i < extents->v.ints.len; i++) elements *= extents->v.ints.items[i];
+  return elements * tl_dtype_bits(tl_op_arg(copy, TL_GROUP_COPY_src)->type->dtype) / 8;
+}
+
+void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy) {
+  const tl_value *barrier = tl_op_arg(copy, TL_GROUP_COPY_barrier);
+  if (!barrier) return;  // closed by a bulk commit
+  size_t at = find_stage(self, copy, barrier, tl_op_arg(copy, TL_GROUP_COPY_stage));
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (record->op != copy || record->counts_phase >= 0) continue;
+    record->counts_on = at;
+    record->counts_phase = self->stages.items[at].phase;
+  }
+  self->stages.items[at].bytes -= copy_bytes(copy);
+  maybe_end_phase(self, copy, at);
+}
+
+static bool is_store(const tl_run_access *record) {
+  return record->is_engine && record->counts_phase < 0;
+}
+
+static void run_bulk_commit(tl_barrier_verifier *self) {
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (is_store(record) && record->group < 0) record->group = self->num_bulk;
+  }
+  self->num_bulk++;
+}
+
+static void run_bulk_wait(tl_barrier_verifier *self, const tl_op *op) {
+  int64_t last = self->num_bulk - 1 - tl_op_int(op, TL_ATTR_PENDING, 0);
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (!is_store(record) || record->group < 0 || record->group > last) continue;
+    if (record->kind == TL_RUN_READ || !tl_op_has(op, TL_ATTR_READ)) record->seen |= TL_RUN_ELECTED;
+  }
+}
+
+bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
+  switch ((int)op->code) {
+    case TL_OP_MBARRIER_INIT:
+      run_init(self, op);
+      return true;
+    case TL_OP_MBARRIER_ARRIVE:
+      run_arrive(self, op);
+      return true;
+    case TL_OP_MBARRIER_EXPECT:
+      run_expect(self, op);
+      return true;
+    case TL_OP_MBARRIER_WAIT:
+      run_wait(self, op);
+      return true;
+    case TL_OP_FENCE_PROXY:
+      run_fence(self, op);
+      return true;
+    case TL_OP_BULK_COMMIT:
+      run_bulk_commit(self);
+      return true;
+    case TL_OP_BULK_WAIT:
+      run_bulk_wait(self, op);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *record) {
+  if (record->is_engine) {
+    if (record->seen) record->seen = TL_RUN_ALL;
+    return !record->seen;
+  }
+  record->seen = TL_RUN_ALL;
+  if (record->is_fenced) record->fenced = TL_RUN_ALL;
+  if (record->kind == TL_RUN_WAITED || !self->uses_engine) return false;
+  return record->fenced != TL_RUN_ALL;
+}
+
+void tl_run_end(tl_barrier_verifier *self) {
+  for (size_t i = 0; i < self->records.len; i++) {
+    const tl_run_access *record = &self->records.items[i];
+    if (!record->is_engine || record->seen || self->roots.items[record->root]->code != TL_OP_ALLOC) continue;
+    tl_strbuf text;
+    tl_strbuf_init(&text);
+    tl_run_describe(self, record->op, &text);
+    self->status = tl_status_make(TL_STATUS_INTERNAL, "verify-barriers: %s %s '%s', and nobody waits for it",
+                                  tl_strbuf_c(&text), record->kind == TL_RUN_READ ? "reads" : "writes",
+                                  tl_run_root_name(self->roots.items[record->root]));
+    tl_strbuf_fini(&text);
+    return;
+  }
+}
