@@ -78,7 +78,7 @@ static char integer_letter(unsigned bits) {
     case 64:
       return 'l';
     default:
-      return 'n';
+      return bits < 64 ? 'n' : 'w';
   }
 }
 

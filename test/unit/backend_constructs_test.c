@@ -65,6 +65,8 @@ static const module_case cases[] = {
     {"%x = uitofp <2 x i1> %B to <2 x half>", "uitofp"},
     {"%x = sitofp i1 %b to float", NULL},
     {"%x = sitofp i32 %i to bfloat", NULL},
+    {"%n = trunc i32 %i to i4\n %x = sitofp i4 %n to float", NULL},
+    {"%n = zext i64 %l to i128\n %x = udiv i128 %n, 7", "udiv i128"},
     {"%x = fptoui float %f to i1", "fptoui"},
     {"%x = fptosi double %d to i1", "fptosi"},
     {"%x = shl nsw i32 %i, 31", "shl nsw"},
