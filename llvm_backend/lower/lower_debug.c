@@ -113,6 +113,8 @@ static void add_tile(collector *c, const tl_op *alloc) {
                         .layout = buffer->shared};
   for (int32_t d = 0; d < type->rank; d++) tile.dims[d] = (int32_t)type->dims[d];
   int64_t bytes = tl_shared_layout_bytes(&tile.layout, tile.dims, tile.rank, tl_dtype_bits(tile.dtype));
+  // Elements of 4 bits are stored by atomics of their word: the last one is the tile's as a whole (plan-shared).
+  if (tl_dtype_bits(tile.dtype) < 8) bytes = (bytes + 3) / 4 * 4;
   tile.stage_bytes = buffer->stage_bytes;
   tile.bytes = tile.depth > 1 ? buffer->stage_bytes * tile.depth : bytes;
   if (result->name) tile.name = tl_arena_copy_bytes(c->arena, result->name, strlen(result->name));

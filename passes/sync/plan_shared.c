@@ -22,6 +22,7 @@
 
 enum {
   MBARRIER_BYTES = 8,
+  WORD = 4,              // narrower elements are updated by atomics of their word, which must be theirs as a whole
   ALIGN_SMALL = 16,      // one cp.async or vector access
   ALIGN_TILE = 128,      // a row of all 32 banks
   ALIGN_SWIZZLED = 1024  // eight rows of 128 bytes: one period of the widest swizzle
@@ -65,6 +66,7 @@ static shared_tile measure(tl_op *alloc) {
   int32_t shape[TL_MAX_RANK];
   for (int32_t d = 0; d < type->rank; d++) shape[d] = (int32_t)type->dims[d];
   int64_t bytes = tl_shared_layout_bytes(&layout, shape, type->rank, tl_dtype_bits(type->dtype));
+  bytes = round_up(bytes, WORD);
   int64_t depth = tl_op_int(alloc, TL_ATTR_DEPTH, 1);
   shared_tile tile = {.alloc = alloc, .first = INT32_MAX, .last = -1};
   tile.bytes = depth > 1 ? round_up(bytes, ALIGN_SMALL) * depth : bytes;
