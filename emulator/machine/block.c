@@ -42,9 +42,10 @@ static uint32_t mix(uint32_t x) {
 static void order_warps(tl_emu_worker *worker) {
   uint32_t seed = worker->launch->seed;
   for (uint32_t i = 0; i < worker->num_warps; i++) worker->warp_order[i] = (uint16_t)i;
+  worker->context.meetings = seed ? 1 : INT32_MAX;
   if (!seed) return;
   uint32_t state = mix(seed);
-  worker->landing_state = state;
+  worker->landing_state = worker->meeting_state = state;
   worker->descending = state & 1;
   worker->round_robin = state & 2;
   for (uint32_t i = worker->num_warps; i-- > 1;) {

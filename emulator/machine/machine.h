@@ -157,8 +157,9 @@ typedef struct tl_emu_barrier {
 
 // What JIT-compiled code reads and writes itself. Retargeting knows the order of the members.
 typedef struct tl_emu_context {
-  void *shared;    // 0: shared memory of the running block
-  int32_t budget;  // 1: loop iterations until tl_emu_poll is called
+  void *shared;      // 0: shared memory of the running block
+  int32_t budget;    // 1: loop iterations until tl_emu_poll is called
+  int32_t meetings;  // 2: accesses through which threads meet until tl_emu_interleave is called
 } tl_emu_context;
 
 // Stacks and the shared window of a worker; kept between launches.
@@ -230,6 +231,7 @@ struct tl_emu_worker {
   volatile tl_emu_fault fault;
   tl_emu_deferred *first_deferred, *last_deferred;
   uint32_t landing_state;  // of the generator that chooses which operation lands
+  uint32_t meeting_state;  // of the one that chooses who runs where threads meet
   uint32_t num_polls;
   uint64_t clock_reads;
   uint32_t num_given_up;  // times that all waits with a time limit came to it since something else happened
@@ -262,6 +264,9 @@ void tl_emu_meet(uint32_t mask, void *result, const void *args, const tl_emu_sit
 void tl_emu_meet_warp(void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
 // Lets other threads of the worker run; called by loops now and then. Gives the launch up when its time is over.
 void tl_emu_poll(void);
+// Lets some other thread of the worker run, mostly one of the same warp; called now and then before atomics, ordered
+// and volatile accesses. With seed 0 nobody else runs.
+void tl_emu_interleave(void);
 // Parks the running thread until tl_emu_wake names it; returns then.
 void tl_emu_park(void);
 void tl_emu_wake(tl_emu_fiber *fiber);

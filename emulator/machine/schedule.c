@@ -258,6 +258,42 @@ void tl_emu_poll(void) {
     sched_yield();
 }
 
+static uint32_t draw(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 16;  // the lower bits repeat soon
+}
+
+// Any one of the lanes.
+static tl_emu_fiber *draw_lane(tl_emu_worker *worker, const tl_emu_block *block, uint32_t warp, uint32_t mask) {
+  for (uint32_t skip = draw(&worker->meeting_state) % (uint32_t)__builtin_popcount(mask); skip; skip--)
+    mask &= mask - 1;
+  return &block->fibers[warp * TL_EMU_WARP + (uint32_t)__builtin_ctz(mask)];
+}
+
+// Threads of one warp run apart on the device too (PTX ISA, Independent Thread Scheduling): half of the time one of the
+// same warp runs, else one of another warp or, now and then, of another block.
+void tl_emu_interleave(void) {
+  enum { MOST = 6 };  // accesses until the next change of thread
+  tl_emu_worker *worker = tl_emu_self;
+  if (!worker->launch->seed) {
+    worker->context.meetings = INT32_MAX;
+    return;
+  }
+  worker->context.meetings = 1 + (int32_t)(draw(&worker->meeting_state) % MOST);
+  tl_emu_fiber *me = worker->current, *next = NULL;
+  const tl_emu_block *block = me->block;
+  uint32_t choice = draw(&worker->meeting_state) % 8, others = block->warps[me->warp].runnable & ~(1u << me->lane);
+  if (choice < 4 && others) next = draw_lane(worker, block, me->warp, others);
+  if (!next && choice < 7) {
+    uint32_t warp = draw(&worker->meeting_state) % worker->num_warps;
+    if (warp != me->warp && block->warps[warp].runnable)
+      next = draw_lane(worker, block, warp, block->warps[warp].runnable);
+  }
+  if (!next) next = pick_other_block(worker, block);
+  if (!next && others) next = draw_lane(worker, block, me->warp, others);
+  if (next) switch_fiber(worker, me, next);
+}
+
 void tl_emu_park(void) {
   tl_emu_worker *worker = tl_emu_self;
   tl_emu_fiber *me = worker->current;

@@ -7,7 +7,8 @@
 //   - each call of a device op becomes  emu:<row>(result, args, site)  with memory for results and arguments: LLVM's
 //   struct
 //     returns are not the C ABI, pointers are;
-//   - loops count down a budget, so that no thread can keep the others from running;
+//   - loops count down a budget, so that no thread can keep the others from running, and threads let others run before
+//     accesses through which they meet (interleave.c);
 //   - tl_emu_entry(params) loads the kernel's parameters and calls it.
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
@@ -20,7 +21,6 @@
 #include "emulator/machine/machine.h"
 #include "emulator/ops/ops.h"
 #include "emulator/retarget/retarget.h"
-#include "emulator/retarget/retarget_cfg.h"
 #include "emulator/retarget/undefined.h"
 #include "llvm_backend/device/wgmma.h"
 #include "llvm_backend/jit/host_jit.h"
@@ -330,60 +330,6 @@ static void begin_function(retarget *r, LLVMValueRef function, uint64_t args_byt
   r->shared_base = LLVMBuildLoad2(r->builder, r->shared_ptr, place, "shared");
 }
 
-// Inlined into every loop: count down, and call the machine at zero.
-static void define_poll(retarget *r) {
-  r->poll_type = LLVMFunctionType(r->void_type, &r->ptr, 1, 0);
-  r->poll_function = LLVMAddFunction(r->module, "emu.poll", r->poll_type);
-  LLVMSetLinkage(r->poll_function, LLVMInternalLinkage);
-  unsigned inlined = LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"));
-  LLVMAddAttributeAtIndex(r->poll_function, LLVMAttributeFunctionIndex,
-                          LLVMCreateEnumAttribute(r->context, inlined, 0));
-  LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(r->context, r->poll_function, "entry");
-  LLVMBasicBlockRef slow = LLVMAppendBasicBlockInContext(r->context, r->poll_function, "slow");
-  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(r->context, r->poll_function, "done");
-  LLVMBuilderRef b = r->builder;
-  LLVMPositionBuilderAtEnd(b, entry);
-  LLVMValueRef offset = LLVMConstInt(r->i64, offsetof(tl_emu_context, budget), 0);
-  LLVMValueRef place = LLVMBuildGEP2(b, r->i8, LLVMGetParam(r->poll_function, 0), &offset, 1, "");
-  LLVMValueRef left = LLVMBuildSub(b, LLVMBuildLoad2(b, r->i32, place, ""), LLVMConstInt(r->i32, 1, 0), "");
-  LLVMBuildStore(b, left, place);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, left, LLVMConstNull(r->i32), ""), slow, done);
-  LLVMPositionBuilderAtEnd(b, slow);
-  LLVMTypeRef plain = LLVMFunctionType(r->void_type, NULL, 0, 0);
-  LLVMBuildCall2(b, plain, LLVMAddFunction(r->module, "emu:poll", plain), NULL, 0, "");
-  LLVMBuildBr(b, done);
-  LLVMPositionBuilderAtEnd(b, done);
-  LLVMBuildRetVoid(b);
-}
-
-static void poll_in_loops(retarget *r, LLVMValueRef function) {
-  size_t num_headers;
-  LLVMBasicBlockRef *headers = tl_emu_find_loop_headers(function, &num_headers);
-  for (size_t i = 0; i < num_headers; i++) {
-    LLVMValueRef first = LLVMGetFirstInstruction(headers[i]);
-    while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
-    LLVMPositionBuilderBefore(r->builder, first);
-    LLVMBuildCall2(r->builder, r->poll_type, r->poll_function, &r->machine, 1, "");
-  }
-  free(headers);
-}
-
-static bool is_atomic(LLVMValueRef instruction) {
-  LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
-  if (opcode == LLVMAtomicRMW || opcode == LLVMAtomicCmpXchg) return true;
-  return opcode == LLVMLoad && LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
-}
-
-// Loops around an atomic mostly wait for another thread: it gets its turn sooner.
-static void spend_budget(retarget *r, LLVMValueRef before) {
-  enum { COST = 31 };
-  LLVMPositionBuilderBefore(r->builder, before);
-  LLVMValueRef offset = LLVMConstInt(r->i64, offsetof(tl_emu_context, budget), 0);
-  LLVMValueRef place = LLVMBuildGEP2(r->builder, r->i8, r->machine, &offset, 1, "");
-  LLVMValueRef left = LLVMBuildLoad2(r->builder, r->i32, place, "");
-  LLVMBuildStore(r->builder, LLVMBuildSub(r->builder, left, LLVMConstInt(r->i32, COST, 0), ""), place);
-}
-
 static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t args_bytes, uint64_t result_bytes) {
   begin_function(r, function, args_bytes, result_bytes);
   for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
@@ -391,7 +337,7 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = next) {
       next = LLVMGetNextInstruction(i);
       rewrite_shared_operands(r, i);
-      if (is_atomic(i)) spend_budget(r, i);
+      tl_emu_let_threads_meet(r, i);
       if (i != r->shared_base) tl_emu_instrument_access(r, i);
       tl_emu_instrument_fence(r, i);
       // The call of context_function itself is made of nothing that needs rewriting.
@@ -400,7 +346,7 @@ static tl_status rewrite_function(retarget *r, LLVMValueRef function, uint64_t a
   }
   for (size_t i = 0; i < r->dead.len; i++) LLVMInstructionEraseFromParent(r->dead.items[i]);
   tl_vec_clear(&r->dead);
-  poll_in_loops(r, function);
+  tl_emu_poll_in_loops(r, function);
   return TL_OK;
 }
 
@@ -424,16 +370,19 @@ static tl_status build_entry(retarget *r, const tl_manifest_kernel *manifest) {
   LLVMValueRef kernel = LLVMGetNamedFunction(r->module, manifest->name);
   if (!kernel || LLVMIsDeclaration(kernel))
     return tl_status_make(TL_STATUS_NOT_FOUND, "the module has no kernel '%s'", manifest->name);
-  LLVMTypeRef type = LLVMGlobalGetValueType(kernel), params[MAX_OPERANDS];
+  LLVMTypeRef type = LLVMGlobalGetValueType(kernel);
   unsigned n = LLVMCountParamTypes(type);
-  if (n != manifest->num_params || n > MAX_OPERANDS)
+  if (n != manifest->num_params)
     return tl_status_make(TL_STATUS_INTERNAL, "kernel '%s' has %u parameters, its manifest %u", manifest->name, n,
                           manifest->num_params);
+  // Whatever the kernel is called, it does not take the place of the entry, or of a function of the C library.
+  LLVMSetValueName2(kernel, "emu.kernel", strlen("emu.kernel"));
+  LLVMTypeRef *params = tl_xcalloc((size_t)n + 1, sizeof *params);
   LLVMGetParamTypes(type, params);
   LLVMValueRef entry = LLVMAddFunction(r->module, "tl_emu_entry", LLVMFunctionType(r->void_type, &r->ptr, 1, 0));
   LLVMPositionBuilderAtEnd(r->builder, LLVMAppendBasicBlockInContext(r->context, entry, "entry"));
   unsigned byval = LLVMGetEnumAttributeKindForName("byval", strlen("byval"));
-  LLVMValueRef values[MAX_OPERANDS];
+  LLVMValueRef *values = tl_xcalloc((size_t)n + 1, sizeof *values);
   for (unsigned i = 0; i < n; i++) {
     LLVMValueRef index = LLVMConstInt(r->i32, i, 0);
     LLVMValueRef slot = LLVMBuildGEP2(r->builder, r->ptr, LLVMGetParam(entry, 0), &index, 1, "");
@@ -450,6 +399,8 @@ static tl_status build_entry(retarget *r, const tl_manifest_kernel *manifest) {
   LLVMBuildCall2(r->builder, type, kernel, values, n, "");
   LLVMBuildRetVoid(r->builder);
   LLVMSetLinkage(kernel, LLVMInternalLinkage);
+  free(values);
+  free(params);
   return TL_OK;
 }
 
@@ -518,7 +469,7 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
     r->fence_function = LLVMAddFunction(r->module, "emu:fence", LLVMFunctionType(r->void_type, &r->i32, 1, 0));
     r->has_fences = tl_emu_has_fences(r->module);
   }
-  define_poll(r);
+  tl_emu_define_turns(r);
   tl_status status = TL_OK;
   for (size_t i = 0; !status && i < functions.len; i++)
     status = rewrite_function(r, functions.items[i], args_bytes, result_bytes);

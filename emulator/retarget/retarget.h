@@ -27,10 +27,10 @@ typedef struct retarget {
   LLVMTypeRef i8, i32, i64, ptr, shared_ptr, void_type;
   LLVMTypeRef op_type;        // void(ptr result, ptr args, ptr site)
   LLVMTypeRef context_type;   // ptr()
-  LLVMTypeRef poll_type;      // void(ptr)
+  LLVMTypeRef poll_type;      // void(ptr), of meet_function too
   LLVMTypeRef touch_type;     // ptr(ptr pointer, ptr site)
   LLVMTypeRef acquired_type;  // void(ptr)
-  LLVMValueRef context_function, poll_function;
+  LLVMValueRef context_function, poll_function, meet_function;
   LLVMValueRef acquired_function, observed_function, fence_function;
   LLVMValueRef touch_function;  // NULL: nothing is checked
   uint32_t checks;
@@ -45,6 +45,15 @@ typedef struct retarget {
   // Of the function being rewritten:
   LLVMValueRef shared_base, args_memory, result_memory, machine;
 } retarget;
+
+// ---- interleave.c
+// Adds the functions that the others here call.
+void tl_emu_define_turns(retarget *r);
+// Every loop counts down, and calls the machine at zero.
+void tl_emu_poll_in_loops(retarget *r, LLVMValueRef function);
+// Before an atomic, an ordered or a volatile access: other threads may come first, as the seed says. Nothing before
+// others.
+void tl_emu_let_threads_meet(retarget *r, LLVMValueRef instruction);
 
 // ---- instrument.c
 // Before a load, a store or an atomic: the checker is called, or, when nothing is checked, an address that is not as

@@ -68,3 +68,47 @@ define ptx_kernel void @misaligned(ptr addrspace(1) %in, ptr addrspace(1) %out) 
   %a = call i32 @tl.ld.relaxed.global.part(ptr addrspace(1) %p, i32 255)
   ret void
 }
+
+; The maximum of all thread numbers, mixed, in out[0], by a loop that reads, computes and exchanges: right; as LLVM expanded
+; 16-bit floats, with what is stored computed once from the first read; and with one attempt only.
+define internal void @maximum(ptr addrspace(1) %out, i1 %recomputes, i1 %retries) alwaysinline {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %mixed = mul i32 %tid, 37
+  %value = and i32 %mixed, 63
+  %first = load i32, ptr addrspace(1) %out
+  %larger = icmp ugt i32 %value, %first
+  %once = select i1 %larger, i32 %value, i32 %first
+  br label %loop
+loop:
+  %old = phi i32 [ %first, %0 ], [ %seen, %loop ]
+  %more = icmp ugt i32 %value, %old
+  %again = select i1 %more, i32 %value, i32 %old
+  %new = select i1 %recomputes, i32 %again, i32 %once
+  %pair = cmpxchg ptr addrspace(1) %out, i32 %old, i32 %new syncscope("device") monotonic monotonic
+  %seen = extractvalue { i32, i1 } %pair, 0
+  %stored = extractvalue { i32, i1 } %pair, 1
+  %never = xor i1 %retries, true
+  %done = or i1 %stored, %never
+  br i1 %done, label %end, label %loop
+end:
+  ret void
+}
+define ptx_kernel void @maximum_right(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+  call void @maximum(ptr addrspace(1) %out, i1 true, i1 true)
+  ret void
+}
+define ptx_kernel void @maximum_computed_once(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+  call void @maximum(ptr addrspace(1) %out, i1 false, i1 true)
+  ret void
+}
+define ptx_kernel void @maximum_tried_once(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+  call void @maximum(ptr addrspace(1) %out, i1 true, i1 false)
+  ret void
+}
+; A read and a write of their own in the place of an update, volatile: each thread adds 1 to out[0].
+define ptx_kernel void @counted_apart(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+  %old = load volatile i32, ptr addrspace(1) %out
+  %new = add i32 %old, 1
+  store volatile i32 %new, ptr addrspace(1) %out
+  ret void
+}
