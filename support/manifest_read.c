@@ -8,7 +8,7 @@
 #include "support/manifest.h"
 #include "support/status.h"
 
-enum { MAX_KERNELS = 1024, MAX_PARAMS = 1024, MAX_RANK = 16, MAX_STEPS = 65536 };
+enum { MAX_KERNELS = 1024, MAX_PARAMS = 32768, MAX_RANK = 16, MAX_STEPS = 65536 };
 
 // The keys that an object may have, and whether each must be there.
 typedef struct key_rule {

@@ -5,7 +5,11 @@
 #include <llvm-c/Target.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "support/arena.h"
+#include "support/tensormap.h"
 
 #define TL_TRIPLE "nvptx64-nvidia-cuda"
 
@@ -123,6 +127,41 @@ tl_status tl_session_begin_module(tl_session *session, const char *name) {
   return TL_OK;
 }
 
+static uint64_t parameter_bytes(LLVMTypeRef type, uint64_t *out_align) {
+  LLVMTypeKind kind = LLVMGetTypeKind(type);
+  uint64_t bytes = 8;
+  if (kind == LLVMIntegerTypeKind) bytes = (LLVMGetIntTypeWidth(type) + 7) / 8;
+  if (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind) bytes = 2;
+  if (kind == LLVMFloatTypeKind) bytes = 4;
+  *out_align = bytes;
+  bool is_map = kind == LLVMPointerTypeKind && LLVMGetPointerAddressSpace(type) == TL_ADDRSPACE_GENERIC;
+  if (!is_map) return bytes;
+  *out_align = TL_TENSORMAP_ALIGN;
+  return TL_TENSORMAP_BYTES;
+}
+
+uint64_t tl_session_parameter_bytes(LLVMTypeRef const *types, size_t n) {
+  uint64_t bytes = 0, align;
+  for (size_t i = 0; i < n; i++) {
+    uint64_t size = parameter_bytes(types[i], &align);
+    bytes = (bytes + align - 1) / align * align + size;
+  }
+  return bytes;
+}
+
+// Of a function that takes more than every version allows.
+static int ptx_for_parameters(LLVMValueRef function) {
+  enum { ANY_VERSION_BYTES = 4352, WIDE_PTX = 81 };  // PTX ISA, Kernel Function Parameters
+  LLVMTypeRef type = LLVMGlobalGetValueType(function);
+  size_t n = LLVMCountParamTypes(type);
+  if (LLVMIsDeclaration(function)) return 0;
+  LLVMTypeRef *types = tl_xcalloc(n, sizeof(LLVMTypeRef));
+  LLVMGetParamTypes(type, types);
+  uint64_t bytes = tl_session_parameter_bytes(types, n);
+  free(types);
+  return bytes > ANY_VERSION_BYTES ? WIDE_PTX : 0;
+}
+
 int tl_session_needed_ptx(const tl_session *session, LLVMModuleRef module) {
   int needed = session->target->ptx_floor;
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
@@ -133,6 +172,7 @@ int tl_session_needed_ptx(const tl_session *session, LLVMModuleRef module) {
     int min_ptx = id != TL_DEVOP_COUNT ? tl_device_op_of(id)->min_ptx : 0;
     tl_wgmma_form form;
     if (tl_wgmma_form_parse(name, &form)) min_ptx = tl_wgmma_min_ptx(&form);
+    if (ptx_for_parameters(f) > min_ptx) min_ptx = ptx_for_parameters(f);
     if (min_ptx > needed) needed = min_ptx;
   }
   return needed;

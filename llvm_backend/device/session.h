@@ -45,6 +45,10 @@ void tl_session_fini(tl_session *session);
 TL_MUST_USE tl_status tl_session_begin_module(tl_session *session, const char *name);
 // Makes (or remakes) the target machine for a PTX ISA version (80 is 8.0).
 TL_MUST_USE tl_status tl_session_machine(tl_session *session, int ptx_version);
+// Bytes of a kernel's parameters, naturally aligned one after the other, and how many there may be. A
+// generic pointer stands for a tensor map, which comes by value.
+enum { TL_MAX_PARAMETER_BYTES = 32764 };
+uint64_t tl_session_parameter_bytes(LLVMTypeRef const *types, size_t n);
 // The larger of the target's floor and what the device ops declared in `module` need.
 int tl_session_needed_ptx(const tl_session *session, LLVMModuleRef module);
 // INTERNAL with the text of what LLVM reported since the last call, or OK.

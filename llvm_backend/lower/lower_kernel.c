@@ -31,16 +31,22 @@ void tl_kernel_params_fini(tl_kernel_params *params) {
   tl_vec_fini(&params->maps);
 }
 
-void tl_kernel_entry_name(const tl_op *kernel, char *out, size_t size) {
+// Names that something else in the module goes by: functions of the driver's runtime, and what the lowering adds.
+static bool is_reserved(const char *name) {
+  if (strcmp(name, "tl_shared") == 0 || strcmp(name, "tl_text") == 0) return true;
+  return tl_device_op_find(tl_str_from(name)) != TL_DEVOP_COUNT;
+}
+
+const char *tl_kernel_entry_name(tl_arena *arena, const tl_op *kernel) {
   const char *name = tl_op_str(kernel, TL_ATTR_NAME);
-  size_t n = 0;
-  if (name[0] >= '0' && name[0] <= '9') out[n++] = '_';
-  for (; *name && n + 1 < size; name++) {
-    bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9') ||
-                 *name == '_';
-    out[n++] = plain ? *name : '_';
+  bool digit = name[0] >= '0' && name[0] <= '9';
+  // No kernel's name holds a '$': what it makes different is different from all.
+  char *entry = tl_arena_printf(arena, "%s%s%s", digit ? "_" : "", name, is_reserved(name) ? "$kernel" : "");
+  for (char *c = entry; *c; c++) {
+    bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_';
+    if (!plain && *c != '$') *c = '_';
   }
-  out[n] = '\0';
+  return entry;
 }
 
 static void add_attributes(tl_lower *l) {
@@ -92,6 +98,17 @@ static void set_map_param(tl_lower *l, tl_op *op, LLVMValueRef param, int index)
   tl_lower_set_one(l, tl_op_result(op, 0), param);
 }
 
+// PTX ISA, Kernel Function Parameters: "32,764 bytes" from version 8.1 on.
+static void check_parameter_limit(tl_lower *l, LLVMTypeRef const *types, size_t n) {
+  uint64_t bytes = tl_session_parameter_bytes(types, n);
+  if (bytes <= TL_MAX_PARAMETER_BYTES) return;
+  l->reported = true;
+  tl_diag *diag = tl_diag_report(l->diags, TL_DIAG_PARAMETER_LIMIT, l->kernel->loc,
+                                 "the %zu arguments, dynamic params and tensor maps take %llu bytes, the limit is %d",
+                                 n, (unsigned long long)bytes, TL_MAX_PARAMETER_BYTES);
+  tl_diag_add_hint(l->diags, diag, "one tensor with a further dim takes the place of many of the same shape");
+}
+
 // Declares the function and binds its parameters: args in order, then dynamic params as i32, then tensor maps.
 static void make_function(tl_lower *l) {
   tl_session *s = l->session;
@@ -106,9 +123,9 @@ static void make_function(tl_lower *l) {
   }
   for (size_t i = 0; i < params.dynamics.len; i++) types[params.args.len + i] = s->i32;
   for (size_t i = maps; i < n; i++) types[i] = s->generic_ptr;
+  if (!tl_lower_failed(l)) check_parameter_limit(l, types, n);
   if (!tl_lower_failed(l)) {
-    char name[256];
-    tl_kernel_entry_name(l->kernel, name, sizeof name);
+    const char *name = tl_kernel_entry_name(&l->arena, l->kernel);
     l->function = LLVMAddFunction(s->module, name, LLVMFunctionType(s->void_type, types, (unsigned)n, 0));
     add_attributes(l);
     for (size_t i = 0; i < params.args.len; i++) {

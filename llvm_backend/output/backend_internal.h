@@ -25,8 +25,9 @@ typedef struct tl_kernel_params {
 void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params);
 void tl_kernel_params_fini(tl_kernel_params *params);
 
-// The entry's name in PTX: letters, digits and underscores.
-void tl_kernel_entry_name(const tl_op *kernel, char *out, size_t size);
+// The entry's name in PTX: letters, digits and underscores, and a '$' where the kernel's own name stands for something
+// else there. In the arena.
+const char *tl_kernel_entry_name(tl_arena *arena, const tl_op *kernel);
 
 // Runs the middle end on a copy of the lowered module (once).
 TL_MUST_USE tl_status tl_backend_optimise(tl_backend *backend);

@@ -256,8 +256,7 @@ static tl_status make_grid(tl_backend *backend, tl_lower *l, tl_manifest_kernel 
 
 tl_status tl_backend_make_manifest(tl_backend *backend, tl_lower *l) {
   tl_manifest *manifest = &backend->manifest;
-  char name[256];
-  tl_kernel_entry_name(l->kernel, name, sizeof name);
+  const char *name = tl_kernel_entry_name(&backend->arena, l->kernel);
   manifest->arena = &backend->arena;
   manifest->abi = TL_MANIFEST_ABI;
   manifest->generator = "tl-llc " TL_VERSION;

@@ -88,4 +88,21 @@ done
 expect 1 "$bin/tl-llc" kernels/softmax.yaml -D N=262144 -D threads_per_row=1024 -o /dev/null
 says 'with 1024 threads there are 64 \[TL0641\]'
 says '^hint: no block has registers for them: '
+
+# Parameters: 4352 bytes in every version of PTX, 32764 from 8.1 on.
+arguments() {
+  printf 'kernel: many\nargs:\n' && seq "$1" | sed 's/.*/  a&: in f32[32]/'
+  printf '  o: out f32[32]\nthreads: 32\nbody:\n  - parallel: i in 32\n    do:\n      - o[i] = a1[i] + a%d[i]\n' "$1"
+  printf 'check:\n  reference:\n    - o[i] = a1[i] + a%d[i]\n' "$1"
+}
+arguments 543 >"$work/arguments543.yaml"
+arguments 545 >"$work/arguments545.yaml"
+arguments 4095 >"$work/arguments4095.yaml"
+expect 0 "$llc" "$work/arguments543.yaml" -Wnone -o "$work/a.ptx"
+grep -q '^.version 7.0' "$work/a.ptx" || fail '544 tensors need no later PTX version'
+expect 0 "$llc" "$work/arguments545.yaml" -Wnone -o "$work/a.ptx"
+grep -q '^.version 8.1' "$work/a.ptx" || fail '546 tensors need PTX 8.1'
+expect 0 timeout 60 "$bin/tl-run" "$work/arguments545.yaml" -Wnone --check --device=emu
+refused arguments4095 'TL0662' -Wnone
+says 'the 4096 arguments, dynamic params and tensor maps take 32768 bytes, the limit is 32764'
 finish
