@@ -182,4 +182,11 @@ for target in sm_80 sm_90a; do
   expect 0 "$llc" "$source_dir/test/semantics/fast_compare.yaml" --target=$target -o -
   grep -q 'setp[.a-z]*ftz.bf16' "$work/out" && fail "setp.ftz.bf16 for $target"
 done
+
+# The entry asks for the threads that the manifest gives the launcher.
+for threads in 32 128 256 1024; do
+  expect 0 "$llc" "$source_dir/kernels/softmax.yaml" -D threads_per_row=$threads -o -
+  grep -q "^\.reqntid $threads, 1, 1" "$work/out" || fail "the entry does not ask for $threads threads"
+  grep -q "^// .*\"block_threads\": $threads," "$work/out" || fail "the manifest does not say $threads threads"
+done
 finish
