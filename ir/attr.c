@@ -92,8 +92,6 @@ static tl_attr own_attr(tl_module *module, const tl_attr *attr) {
       own.v.i = 1;
       break;
     case TL_ATTRKIND_INT:
-    case TL_ATTRKIND_FLOAT:
-    case TL_ATTRKIND_DTYPE:
     case TL_ATTRKIND_VALUE:
     case TL_ATTRKIND_ENUM:
       break;
@@ -196,8 +194,6 @@ static bool same_attr(const tl_attr *a, const tl_attr *b) {
     case TL_ATTRKIND_VALUE:
       if (a->is_float != b->is_float) return false;
       return a->is_float ? same_double(a->v.f, b->v.f) : a->v.i == b->v.i;
-    case TL_ATTRKIND_FLOAT:
-      return same_double(a->v.f, b->v.f);
     case TL_ATTRKIND_STR:
       return strcmp(a->v.s, b->v.s) == 0;
     case TL_ATTRKIND_INTS:
@@ -212,7 +208,6 @@ static bool same_attr(const tl_attr *a, const tl_attr *b) {
       return same_dict(a, b);
     case TL_ATTRKIND_UNIT:
     case TL_ATTRKIND_INT:
-    case TL_ATTRKIND_DTYPE:
     case TL_ATTRKIND_ENUM:
       return a->v.i == b->v.i;
   }

@@ -97,9 +97,7 @@ typedef enum tl_attr_key {
 typedef enum tl_attr_kind {
   TL_ATTRKIND_UNIT,
   TL_ATTRKIND_INT,
-  TL_ATTRKIND_FLOAT,
   TL_ATTRKIND_STR,
-  TL_ATTRKIND_DTYPE,
   TL_ATTRKIND_INTS,
   TL_ATTRKIND_LAYOUT,
   TL_ATTRKIND_SWIZZLE,
@@ -114,8 +112,8 @@ struct tl_attr {
   tl_attr_key key;
   bool is_float;  // VALUE: which member holds the constant
   union {
-    int64_t i;      // INT, DTYPE, ENUM, UNIT (1), VALUE
-    double f;       // FLOAT, VALUE
+    int64_t i;      // INT, ENUM, UNIT (1), VALUE
+    double f;       // VALUE
     const char *s;  // STR. Owned by the module.
     struct {
       const int64_t *items;  // INTS. Owned by the module.
@@ -328,7 +326,7 @@ void tl_op_set_group(tl_module *module, tl_op *op, int group, tl_value *const *v
 tl_value *tl_op_result(const tl_op *op, uint32_t index);
 bool tl_op_has(const tl_op *op, tl_attr_key key);
 const tl_attr *tl_op_attr(const tl_op *op, tl_attr_key key);            // NULL when absent
-int64_t tl_op_int(const tl_op *op, tl_attr_key key, int64_t fallback);  // INT, DTYPE, ENUM, UNIT
+int64_t tl_op_int(const tl_op *op, tl_attr_key key, int64_t fallback);  // INT, ENUM, UNIT
 const char *tl_op_str(const tl_op *op, tl_attr_key key);                // NULL when absent
 const tl_layout *tl_op_layout(const tl_op *op, tl_attr_key key);
 const tl_instruction *tl_op_instruction(const tl_op *op);  // INST; NULL when absent

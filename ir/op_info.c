@@ -130,6 +130,31 @@ enum {
   ONCE = TL_OPFLAG_ONCE
 };
 
+// An op that reads or writes says what, and no other does.
+enum { REACH_READ = READ, REACH_WRITE = WRITE, REACH_ATOMIC = READ | WRITE, REACH_NOTHING = READ | WRITE };
+// clang-format off
+enum { REACH_OF_NONE = 0
+#define TL_OP(ID, text, levels, flags, regions, results, doc) }; enum { REACH_OF_##ID = 0
+#define TL_OPERAND(ID, group, kind, count)
+#define TL_OPATTR(ID, KEY, need)
+#define TL_OPEFFECT(ID, group, kind) | REACH_##kind
+#define TL_OPEFFECT_NONE(ID) | REACH_NOTHING
+#include "ir/ops.def"
+#undef TL_OP
+#undef TL_OPERAND
+#undef TL_OPATTR
+};
+// clang-format on
+#define TL_OP(ID, text, levels, flags, regions, results, doc)                                                    \
+  _Static_assert(REACH_OF_##ID == ((flags) & (READ | WRITE)), "the flags of '" text "' and its rows of effects " \
+                                                                                    "differ");
+#define TL_OPERAND(ID, group, kind, count)
+#define TL_OPATTR(ID, KEY, need)
+#include "ir/ops.def"
+#undef TL_OP
+#undef TL_OPERAND
+#undef TL_OPATTR
+
 static const tl_op_info op_table[TL_OPCODE_COUNT] = {
 #define TL_OP(ID, text, op_levels, op_flags, op_regions, op_results, op_doc) \
   [TL_OP_##ID] = {.name = text,                                              \
@@ -185,9 +210,7 @@ enum {
 enum {
   ENUM_OF_UNIT = TL_IR_ENUM_COUNT,
   ENUM_OF_INT = TL_IR_ENUM_COUNT,
-  ENUM_OF_FLOAT = TL_IR_ENUM_COUNT,
   ENUM_OF_STR = TL_IR_ENUM_COUNT,
-  ENUM_OF_DTYPE = TL_IR_ENUM_COUNT,
   ENUM_OF_INTS = TL_IR_ENUM_COUNT,
   ENUM_OF_LAYOUT = TL_IR_ENUM_COUNT,
   ENUM_OF_SWIZZLE = TL_IR_ENUM_COUNT,

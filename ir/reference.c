@@ -71,9 +71,7 @@ static void print_enum_values(tl_ir_enum which, tl_strbuf *out) {
 static void print_attr_reference(tl_attr_key key, tl_strbuf *out) {
   static const char *const kinds[] = {[TL_ATTRKIND_UNIT] = "present or not",
                                       [TL_ATTRKIND_INT] = "integer",
-                                      [TL_ATTRKIND_FLOAT] = "float",
                                       [TL_ATTRKIND_STR] = "string",
-                                      [TL_ATTRKIND_DTYPE] = "dtype",
                                       [TL_ATTRKIND_INTS] = "list of integers",
                                       [TL_ATTRKIND_LAYOUT] = "layout",
                                       [TL_ATTRKIND_SWIZZLE] = "shared layout",

@@ -96,7 +96,7 @@ static void write(value_writer *w, const tl_expr *expr) {
   }
   static const char *const calls[] = {"min", "max", "ceildiv"};
   const char *infix;
-  switch ((int)expr->kind) {
+  switch (expr->kind) {
     case TL_EXPR_NAME:
       write_name(w, expr);
       return;
@@ -117,6 +117,8 @@ static void write(value_writer *w, const tl_expr *expr) {
         write_joined(w, expr, "(", ", ");
         return;
       }
+      break;
+    default:
       break;
   }
   fail(w, expr);

@@ -160,22 +160,6 @@ static void set_pipeline_options(tl_sema *sema, const tl_stmt *stmt, tl_op *op) 
       tl_op_set_int(sema->module, op, TL_ATTR_STAGES, stages);
     }
   }
-  int specialize = tl_instantiate_enum_option(sema, stmt, "specialize", TL_IR_ENUM_SWITCH, TL_SWITCH_AUTO);
-  if (specialize > TL_SWITCH_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_SPECIALIZE, specialize);
-  option = tl_instantiate_option(stmt, "overlap");
-  if (!option) return;
-  const tl_expr *value = option->value;
-  // The choices are words to the parser of the spec: auto, 0, 1.
-  bool is_word = value->kind == TL_EXPR_NAME;
-  if (is_word && tl_str_is(value->text, "auto")) return;
-  int64_t overlap = is_word && tl_str_is(value->text, "0") ? 0 : is_word && tl_str_is(value->text, "1") ? 1 : -1;
-  if (overlap < 0 && !tl_sema_const_int(sema, value, "`overlap`", &overlap)) return;
-  if (overlap == 0 || overlap == 1) {
-    tl_op_set_int(sema->module, op, TL_ATTR_OVERLAP, overlap);
-  } else {
-    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, value->loc, "`overlap` is auto, 0 or 1, not %lld",
-                   (long long)overlap);
-  }
 }
 
 static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {

@@ -44,7 +44,7 @@ static bool convert_both(tl_sema *sema, const tl_sema_value *a, const tl_sema_va
 static tl_value *emit_index(tl_sema *sema, tl_expr_op op, tl_value *x, tl_value *y) {
   tl_builder *builder = &sema->builder;
   int64_t count;
-  switch ((int)op) {
+  switch (op) {
     case TL_EXPR_OP_ADD:
       return tl_index_add(builder, x, y);
     case TL_EXPR_OP_SUB:
@@ -75,12 +75,13 @@ static tl_value *emit_index(tl_sema *sema, tl_expr_op op, tl_value *x, tl_value 
         return tl_index_floordiv(builder, x, tl_build_index(builder, (int64_t)1 << count));
       }
       return tl_build_binary(builder, TL_OP_SHR, x, y);
+    default:
+      return NULL;
   }
-  return NULL;
 }
 
 static tl_opcode scalar_opcode(tl_expr_op op) {
-  switch ((int)op) {
+  switch (op) {
     case TL_EXPR_OP_ADD:
       return TL_OP_ADD;
     case TL_EXPR_OP_SUB:
@@ -103,8 +104,9 @@ static tl_opcode scalar_opcode(tl_expr_op op) {
       return TL_OP_SHL;
     case TL_EXPR_OP_SHR:
       return TL_OP_SHR;
+    default:
+      return TL_OPCODE_COUNT;
   }
-  return TL_OPCODE_COUNT;
 }
 
 // The common type of two numbers if it is a float, else f32.
@@ -329,7 +331,7 @@ tl_sema_value tl_sema_unary(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_lo
 }
 
 static int compare_predicate(tl_expr_op op) {
-  switch ((int)op) {
+  switch (op) {
     case TL_EXPR_OP_EQ:
       return TL_CMP_EQ;
     case TL_EXPR_OP_NE:
@@ -340,8 +342,11 @@ static int compare_predicate(tl_expr_op op) {
       return TL_CMP_LE;
     case TL_EXPR_OP_GT:
       return TL_CMP_GT;
+    case TL_EXPR_OP_GE:
+      return TL_CMP_GE;
+    default:
+      return TL_CMP_COUNT;  // refused by tl_fold_compare and by the parser
   }
-  return TL_CMP_GE;
 }
 
 tl_sema_value tl_sema_compare(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_sema_value b, tl_loc loc) {

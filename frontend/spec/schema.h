@@ -45,7 +45,7 @@ typedef struct tl_schema_option {
   tl_schema_form form;
   bool required;
   tl_schema_state state;
-  const char *choices;  // CHOICE: separated by spaces
+  const char *choices;  // CHOICE: separated by spaces; behind a `|` stand those that are refused by name
 } tl_schema_option;
 
 // NULL when the language has no such key at the place. Static.

@@ -189,13 +189,13 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
   return false;
 }
 
-// Whether `text` is one of `choices`, separated by spaces.
-static bool is_choice(tl_str text, const char *choices) {
-  while (*choices) {
-    size_t len = strcspn(choices, " ");
-    if (tl_str_equal(text, (tl_str){choices, len})) return true;
-    choices += len;
-    while (*choices == ' ') choices++;
+// Whether `text` is one of the words of `choices`.
+static bool is_choice(tl_str text, tl_str choices) {
+  while (choices.len > 0) {
+    size_t space = tl_str_find(choices, ' ');
+    size_t len = space == SIZE_MAX ? choices.len : space;
+    if (tl_str_equal(text, tl_str_sub(choices, 0, len))) return true;
+    choices = tl_str_trim(tl_str_sub(choices, len, choices.len - len));
   }
   return false;
 }
@@ -204,9 +204,23 @@ static bool is_choice(tl_str text, const char *choices) {
 static tl_expr *read_choice(tl_spec_reader *reader, const tl_schema_option *schema, const tl_yaml_node *value) {
   if (!tl_spec_want(reader, value, TL_YAML_SCALAR, tl_str_from(schema->option))) return NULL;
   tl_str text = tl_str_trim(value->text.text);
-  if (!is_choice(text, schema->choices)) {
-    tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, value->loc, "`%.*s` is not a choice of `%s`: it takes one of %s",
-                   tl_expr_shown(text), text.data, schema->option, schema->choices);
+  tl_str choices = tl_str_from(schema->choices), later = {0};
+  size_t bar = tl_str_find(choices, '|');
+  if (bar != SIZE_MAX) {
+    later = tl_str_trim(tl_str_sub(choices, bar + 1, choices.len - bar - 1));
+    choices = tl_str_trim(tl_str_sub(choices, 0, bar));
+  }
+  if (is_choice(text, later)) {
+    tl_strbuf shown = {0};
+    tl_strbuf_appendf(&shown, "%s: %.*s", schema->option, TL_STR_ARG(text));
+    tl_spec_refuse_later(reader, value->loc, tl_strbuf_c(&shown));
+    tl_strbuf_fini(&shown);
+    return NULL;
+  }
+  if (!is_choice(text, choices)) {
+    tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, value->loc,
+                   "`%.*s` is not a choice of `%s`: it takes one of %.*s", tl_expr_shown(text), text.data,
+                   schema->option, TL_STR_ARG(choices));
     return NULL;
   }
   tl_expr *word = TL_NEW(reader->arena, tl_expr);

@@ -80,11 +80,6 @@ int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *pro
 // A blocked layout: each thread holds `vec` contiguous elements of dim `order[0]`, threads run along order[0] first,
 // then order[1], …; leftover elements become further registers; leftover threads replicate. `threads` a multiple of 32.
 tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *order, int32_t vec, int32_t threads);
-// Accumulator of mma.m16n8 (16- and 32-bit results; PTX ISA, "Matrix Fragments for mma.m16n8k16"): warps_m by warps_n
-// warps, each a contiguous part of the tile; sizes are padded to 16 and 8 per warp. Warp w has place w % warps_m along
-// m and w / warps_m along n. Register ((tile_m * tiles_n + tile_n) * 4 + i) is c<i> of the warp's m16n8 tile (tile_m,
-// tile_n).
-tl_layout tl_layout_mma_acc(const int32_t *shape, int32_t warps_m, int32_t warps_n);
 // Register tile for FMA gemms: threads in a 2-D grid, each with reg_m by reg_n elements interleaved in groups of vec_n.
 tl_layout tl_layout_fma_acc(const int32_t *shape, int32_t threads);
 

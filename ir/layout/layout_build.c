@@ -106,23 +106,6 @@ tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *o
 
 // ---- accumulators
 
-// PTX ISA, "Matrix Fragments for mma.m16n8k16": of the 16 by 8 accumulator, c0 and c1 lie in row lane / 4, columns
-// 2 * (lane % 4) and one more; c2 and c3 eight rows below.
-tl_layout tl_layout_mma_acc(const int32_t *shape, int32_t warps_m, int32_t warps_n) {
-  tl_layout layout = new_layout(shape, 2);
-  int32_t tiles_m = ceil_div(shape[0], 16 * warps_m);
-  int32_t tiles_n = ceil_div(shape[1], 8 * warps_n);
-  add_mode(&layout, TL_AXIS_REGISTER, 2, 1, 1);
-  add_mode(&layout, TL_AXIS_REGISTER, 2, 0, 8);
-  add_mode(&layout, TL_AXIS_LANE, 4, 1, 2);
-  add_mode(&layout, TL_AXIS_LANE, 8, 0, 1);
-  add_mode(&layout, TL_AXIS_REGISTER, tiles_n, 1, 8);
-  add_mode(&layout, TL_AXIS_REGISTER, tiles_m, 0, 16);
-  add_mode(&layout, TL_AXIS_WARP, warps_m, 0, 16 * tiles_m);
-  add_mode(&layout, TL_AXIS_WARP, warps_n, 1, 8 * tiles_n);
-  return layout;
-}
-
 typedef struct fma_plan {
   int32_t vec, lanes_n, warps_n, reg_m, reg_n;
   int64_t registers;

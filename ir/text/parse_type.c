@@ -209,25 +209,18 @@ static bool parse_value(tl_parser *parser, tl_attr *out) {
       return true;
     case TL_ATTRKIND_INT:
       return tl_parser_expect_int(parser, &out->v.i);
-    case TL_ATTRKIND_FLOAT:
     case TL_ATTRKIND_VALUE:
       if (!tl_parser_expect_number(parser, &integer, &real, &out->is_float)) return false;
-      if (!out->is_float && kind == TL_ATTRKIND_VALUE) {
-        out->v.i = integer;
+      if (out->is_float) {
+        out->v.f = real;
       } else {
-        out->v.f = out->is_float ? real : (double)integer;
+        out->v.i = integer;
       }
       return true;
     case TL_ATTRKIND_STR: {
       tl_str text;
       if (!tl_parser_expect_string(parser, &text)) return false;
       out->v.s = tl_module_intern(parser->module, text);
-      return true;
-    }
-    case TL_ATTRKIND_DTYPE: {
-      tl_dtype dtype;
-      if (!parse_dtype(parser, &dtype)) return false;
-      out->v.i = dtype;
       return true;
     }
     case TL_ATTRKIND_INTS:

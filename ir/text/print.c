@@ -59,9 +59,6 @@ static void print_attr(const tl_attr *attr, tl_strbuf *out) {
     case TL_ATTRKIND_INT:
       tl_strbuf_appendf(out, "%lld", (long long)attr->v.i);
       break;
-    case TL_ATTRKIND_FLOAT:
-      tl_strbuf_append_double(out, attr->v.f);
-      break;
     case TL_ATTRKIND_VALUE:
       if (attr->is_float) {
         tl_strbuf_append_double(out, attr->v.f);
@@ -71,9 +68,6 @@ static void print_attr(const tl_attr *attr, tl_strbuf *out) {
       break;
     case TL_ATTRKIND_STR:
       tl_strbuf_append_json(out, tl_str_from(attr->v.s));
-      break;
-    case TL_ATTRKIND_DTYPE:
-      tl_strbuf_append_c(out, tl_dtype_name((tl_dtype)attr->v.i));
       break;
     case TL_ATTRKIND_INTS:
       print_ints(attr->v.ints.items, attr->v.ints.len, out);

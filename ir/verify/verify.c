@@ -117,9 +117,6 @@ static bool verify_attr_value(tl_verifier *verifier, const tl_op *op, const tl_a
     case TL_ATTRKIND_ENUM:
       if (tl_ir_enum_text(tl_attr_key_enum(attr->key), (int)attr->v.i)) return true;
       return tl_verify_fail(verifier, op, "'%s' has no value number %lld", key, (long long)attr->v.i);
-    case TL_ATTRKIND_DTYPE:
-      if (attr->v.i > TL_DTYPE_NONE && attr->v.i < TL_DTYPE_COUNT) return true;
-      return tl_verify_fail(verifier, op, "'%s' is no dtype", key);
     case TL_ATTRKIND_STR:
       return attr->v.s != NULL || tl_verify_fail(verifier, op, "'%s' has no text", key);
     case TL_ATTRKIND_LAYOUT:
@@ -130,7 +127,6 @@ static bool verify_attr_value(tl_verifier *verifier, const tl_op *op, const tl_a
       return attr->v.inst != NULL || tl_verify_fail(verifier, op, "'%s' has no instruction", key);
     case TL_ATTRKIND_UNIT:
     case TL_ATTRKIND_INT:
-    case TL_ATTRKIND_FLOAT:
     case TL_ATTRKIND_INTS:
     case TL_ATTRKIND_DICT:
     case TL_ATTRKIND_VALUE:

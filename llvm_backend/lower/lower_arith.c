@@ -94,7 +94,7 @@ static LLVMValueRef float_remainder(tl_lower *l, tl_op *op, LLVMValueRef a, LLVM
 static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef builder = l->builder;
   tl_dtype dtype = tl_op_result(op, 0)->type->dtype;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ADD:
       return contractible(l, dtype, LLVMBuildFAdd(builder, a, b, ""));
     case TL_OP_SUB:
@@ -111,6 +111,8 @@ static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMVal
       return float_floor_quotient(l, op, a, b);
     case TL_OP_MOD:
       return float_remainder(l, op, a, b);
+    default:
+      break;
   }
   tl_lower_unsupported(l, op, "'%s' of %s has no lowering", tl_op_info_of(op->code)->name,
                        tl_dtype_name(tl_op_result(op, 0)->type->dtype));
@@ -157,7 +159,7 @@ LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool l
 
 static LLVMValueRef int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool is_signed) {
   LLVMBuilderRef builder = l->builder;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ADD:
       return LLVMBuildAdd(builder, a, b, "");
     case TL_OP_SUB:
@@ -182,6 +184,8 @@ static LLVMValueRef int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValue
       return tl_lower_shift(l, a, b, true, is_signed);
     case TL_OP_SHR:
       return tl_lower_shift(l, a, b, false, is_signed);
+    default:
+      break;
   }
   tl_lower_unsupported(l, op, "'%s' of %s has no lowering", tl_op_info_of(op->code)->name,
                        tl_dtype_name(tl_op_result(op, 0)->type->dtype));

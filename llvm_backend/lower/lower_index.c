@@ -45,7 +45,7 @@ static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef
     LLVMValueRef result = divide_apart(l, op->code, a, b);
     if (result) return result;
   }
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ADD:
       return no_wrap(LLVMBuildAdd(builder, a, b, ""));
     case TL_OP_SUB:
@@ -70,6 +70,8 @@ static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef
       return tl_lower_shift(l, a, b, true, true);
     case TL_OP_SHR:
       return tl_lower_shift(l, a, b, false, true);
+    default:
+      break;
   }
   tl_lower_internal(l, op, "not an index operation");
   return a;

@@ -232,7 +232,7 @@ static bool element_field(tl_lower *l, LLVMValueRef value, bit_field *out) {
 static bool find_field(tl_lower *l, LLVMValueRef value, int steps, bit_field *out) {
   if (--steps < 0 || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
   if (!LLVMIsAInstruction(value)) return whole_word(l, value, out);
-  switch ((int)LLVMGetInstructionOpcode(value)) {
+  switch (LLVMGetInstructionOpcode(value)) {
     case LLVMZExt:
       return find_field(l, LLVMGetOperand(value, 0), steps, out) || whole_word(l, value, out);
     case LLVMTrunc: {

@@ -34,7 +34,7 @@ static bool ends_in_sum(const tl_op *op) {
 static const tl_value *handed_on(const tl_use *use) {
   tl_op *owner = use->owner;
   uint32_t operand = (uint32_t)(use - owner->operands);
-  switch ((int)owner->code) {
+  switch (owner->code) {
     case TL_OP_EXTRACT:
     case TL_OP_CONVERT_LAYOUT:
     case TL_OP_MUL:

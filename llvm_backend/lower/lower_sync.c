@@ -3,12 +3,9 @@
 #include "llvm_backend/lower/lower.h"
 
 void tl_lower_op_BARRIER(tl_lower *l, tl_op *op) {
-  int64_t threads = tl_op_int(op, TL_ATTR_THREADS, l->threads);
-  LLVMValueRef args[] = {tl_session_i32(l->session, tl_op_int(op, TL_ATTR_ID, 0)), tl_session_i32(l->session, threads)};
-  if (threads == l->threads)
-    tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_ALL, args, 1);
-  else
-    tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_COUNT, args, 2);
+  (void)op;
+  LLVMValueRef args[] = {tl_session_i32(l->session, 0)};
+  tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_ALL, args, 1);
 }
 
 void tl_lower_op_ASYNC_COMMIT(tl_lower *l, tl_op *op) {

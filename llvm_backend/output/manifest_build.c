@@ -60,7 +60,7 @@ static const char *compare_sign(int64_t pred) {
 
 static void write_op(tl_expr_writer *w, const tl_op *op) {
   const tl_attr *constant;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_CONST:
       constant = tl_op_attr(op, TL_ATTR_VALUE);
       tl_strbuf_appendf(&w->text, constant->v.i < 0 ? "(%lld)" : "%lld", (long long)constant->v.i);
@@ -107,6 +107,8 @@ static void write_op(tl_expr_writer *w, const tl_op *op) {
     case TL_OP_CAST:
       write_value(w, tl_op_operand(op, 0));
       return;
+    default:
+      break;
   }
   w->failed = op;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory effects of ops, read off their operands.
+// Memory effects of ops, by the rows of ops.def.
 #include "passes/analysis/effects.h"
 
 tl_value *tl_effect_root(tl_value *buffer, tl_value **out_slot, tl_value **out_stage) {
@@ -25,7 +25,7 @@ tl_value *tl_effect_root(tl_value *buffer, tl_value **out_slot, tl_value **out_s
 }
 
 static void add(tl_effect_list *out, tl_effect_kind kind, tl_op *op, tl_value *buffer) {
-  if (buffer == NULL || buffer->type->kind != TL_TYPE_BUFFER) return;
+  if (buffer->type->kind != TL_TYPE_BUFFER) return;
   if (buffer->type->scope == TL_SCOPE_LOCAL) return;  // private to a thread
   tl_effect effect = {.kind = kind, .op = op, .buffer = buffer};
   effect.root = tl_effect_root(buffer, &effect.slot, &effect.stage);
@@ -36,59 +36,32 @@ static void add(tl_effect_list *out, tl_effect_kind kind, tl_op *op, tl_value *b
   tl_vec_push(out, effect);
 }
 
+static const struct effect_row {
+  tl_opcode code;
+  int group;
+  tl_effect_kind kind;
+} effect_rows[] = {
+#define TL_OP(ID, text, levels, flags, regions, results, doc)
+#define TL_OPERAND(ID, group, kind, count)
+#define TL_OPATTR(ID, KEY, need)
+#define TL_OPEFFECT(ID, group, kind) {TL_OP_##ID, TL_GROUP_##ID##_##group, TL_EFFECT_##kind},
+#include "ir/ops.def"
+#undef TL_OP
+#undef TL_OPERAND
+#undef TL_OPATTR
+};
+
+bool tl_op_touches_memory(const tl_op *op) {
+  return (tl_op_info_of(op->code)->flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE)) != 0;
+}
+
 void tl_effects_of(tl_op *op, tl_effect_list *out) {
-  int flags = tl_op_info_of(op->code)->flags;
-  if (!(flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE))) return;
-  switch ((int)op->code) {
-    case TL_OP_LOAD:
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_LOAD_buffer));
-      return;
-    case TL_OP_STORE:
-      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_STORE_buffer));
-      return;
-    case TL_OP_ATOMIC:
-      add(out, TL_EFFECT_ATOMIC, op, tl_op_arg(op, TL_GROUP_ATOMIC_buffer));
-      return;
-    case TL_OP_WAIT_UNTIL:
-      add(out, TL_EFFECT_ATOMIC, op, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer));
-      return;
-    case TL_OP_FILL:
-      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_FILL_buffer));
-      return;
-    case TL_OP_COPY:
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_COPY_src));
-      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_COPY_dst));
-      return;
-    case TL_OP_REDUCE:
-      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_src); i++)
-        add(out, TL_EFFECT_READ, op, tl_op_group_at(op, TL_GROUP_REDUCE_src, i));
-      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
-        add(out, TL_EFFECT_WRITE, op, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
-      return;
-    case TL_OP_SCAN:
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_SCAN_src));
-      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_SCAN_dst));
-      return;
-    case TL_OP_GEMM:
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_a));
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_b));
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_GEMM_acc));
-      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_GEMM_acc));
-      return;
-    case TL_OP_TILE_LOAD:
-      add(out, TL_EFFECT_READ, op, tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
-      return;
-    case TL_OP_TILE_STORE:
-      add(out, TL_EFFECT_WRITE, op, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
-      return;
-    default:
-      break;
-  }
-  // Any other op that touches memory: every buffer operand counts for what the op's flags say.
-  for (uint32_t i = 0; i < op->num_operands; i++) {
-    tl_value *value = tl_op_operand(op, i);
-    if (flags & TL_OPFLAG_READ) add(out, TL_EFFECT_READ, op, value);
-    if (flags & TL_OPFLAG_WRITE) add(out, TL_EFFECT_WRITE, op, value);
+  if (!tl_op_touches_memory(op)) return;
+  for (size_t r = 0; r < sizeof(effect_rows) / sizeof(effect_rows[0]); r++) {
+    const struct effect_row *row = &effect_rows[r];
+    if (row->code != op->code) continue;
+    for (uint32_t i = 0; i < tl_op_group_len(op, row->group); i++)
+      add(out, row->kind, op, tl_op_group_at(op, row->group, i));
   }
 }
 

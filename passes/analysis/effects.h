@@ -23,6 +23,8 @@ typedef TL_VEC(tl_effect) tl_effect_list;
 // The value of the alloc or tensor behind views, ring tiles and stage tiles. `out_slot` and `out_stage` may be NULL.
 tl_value *tl_effect_root(tl_value *buffer, tl_value **out_slot, tl_value **out_stage);
 
+// Whether the op reads or writes anything: memory, other threads' registers, what the kernel prints.
+bool tl_op_touches_memory(const tl_op *op);
 // Appends the effects of `op` alone, without those of its regions. Tile values and block-private buffers have none.
 void tl_effects_of(tl_op *op, tl_effect_list *out);
 // Appends the effects of `op` and of everything inside, in program order.

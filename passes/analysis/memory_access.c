@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/analysis/memory_access.h"
 
+#include <assert.h>
 #include <string.h>
 
 int64_t tl_common_divisor(int64_t a, int64_t b) {
@@ -315,6 +316,7 @@ tl_value *tl_element_buffer(const tl_op *op) {
   if (op->code == TL_OP_LOAD) return tl_op_arg(op, TL_GROUP_LOAD_buffer);
   if (op->code == TL_OP_STORE) return tl_op_arg(op, TL_GROUP_STORE_buffer);
   if (op->code == TL_OP_WAIT_UNTIL) return tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer);
+  assert(op->code == TL_OP_ATOMIC);
   return tl_op_arg(op, TL_GROUP_ATOMIC_buffer);
 }
 

@@ -7,6 +7,7 @@
 // counts as written (whether it was taken is the author's business); what a loop writes does not count after the loop
 // unless it certainly runs. Changes nothing.
 #include "ir/index/affine.h"
+#include "passes/analysis/effects.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/manager/passes.h"
 
@@ -17,6 +18,7 @@ typedef struct init_state {
   bool *written;  // in scratch
   bool *reported;
   const tl_op **maybe_loop;  // per alloc: the loop that may run zero times and is the only writer so far
+  tl_status status;
 } init_state;
 
 static int32_t alloc_number(const init_state *state, const tl_value *buffer) {
@@ -83,7 +85,7 @@ static void visit_for(init_state *state, const tl_op *op) {
 }
 
 static void visit_op(init_state *state, const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_IF:
       visit_if(state, op);
       return;
@@ -137,7 +139,14 @@ static void visit_op(init_state *state, const tl_op *op) {
     case TL_OP_TILE_STORE:
       write_buffer(state, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
       return;
+    case TL_OP_PRINT:
+    case TL_OP_ASSERT:
+      return;  // of values
     default:
+      if (tl_op_touches_memory(op) && !state->status) {
+        state->status = tl_status_make(TL_STATUS_INTERNAL, "check-init does not know what '%s' reads and writes",
+                                       tl_op_info_of(op->code)->name);
+      }
       break;
   }
   for (uint32_t r = 0; r < op->num_regions; r++) {
@@ -177,7 +186,7 @@ static void check_outputs(tl_pass_context *context, tl_op *kernel) {
   }
 }
 
-static void check_kernel(tl_pass_context *context, tl_op *kernel) {
+static tl_status check_kernel(tl_pass_context *context, tl_op *kernel) {
   init_state state = {.context = context};
   for (const tl_op *op = kernel->regions[0]->first; op; op = op->next) {
     if (op->code == TL_OP_ALLOC) tl_vec_push(&state.allocs, op);
@@ -189,11 +198,12 @@ static void check_kernel(tl_pass_context *context, tl_op *kernel) {
   visit_block(&state, kernel->regions[0]);
   tl_vec_fini(&state.allocs);
   check_outputs(context, kernel);
+  return state.status;
 }
 
 tl_status tl_pass_check_init(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
-    if (op->code == TL_OP_KERNEL) check_kernel(context, op);
+    if (op->code == TL_OP_KERNEL) TL_TRY(check_kernel(context, op));
   }
   return TL_OK;
 }

@@ -46,7 +46,7 @@ static const tl_op *stored_tile(const tl_op *store) {
 
 static void collect_op(tl_op *op, void *user) {
   tl_mask_ops *ops = user;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_STORE:
       tl_vec_push(&ops->stores, op);
       break;

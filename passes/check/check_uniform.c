@@ -69,7 +69,7 @@ static void mark_local_stores(uniform_state *state, const tl_block *block) {
 // Where threads first differ.
 static void seed(tl_op *op, void *user) {
   uniform_state *state = user;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_THREAD_ID:
     case TL_OP_LANE_ID:
     case TL_OP_WARP_ID:
@@ -141,7 +141,7 @@ static void find_divergent(uniform_state *state, tl_op *kernel) {
 // ---- walking
 
 static const char *tile_operation(const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_COPY:
       return "copy";
     case TL_OP_FILL:
@@ -162,9 +162,18 @@ static const char *tile_operation(const tl_op *op) {
       return "tile load";
     case TL_OP_TILE_STORE:
       return "tile store";
-    default:
+    case TL_OP_LOAD:
+    case TL_OP_STORE:
+    case TL_OP_ATOMIC:
+    case TL_OP_PRINT:
+    case TL_OP_ASSERT:
       return NULL;
+    default:
+      break;
   }
+  // What orders threads or moves data between them needs all of them.
+  bool meets = (tl_op_info_of(op->code)->flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE | TL_OPFLAG_SYNC)) != 0;
+  return meets ? tl_op_info_of(op->code)->name : NULL;
 }
 
 static void report(const uniform_state *state, const tl_op *op, const char *what) {

@@ -283,7 +283,7 @@ static void erase_hoisted(const emitter *self, tl_block *block) {
 }
 
 static bool is_pipeline_attr(tl_attr_key key) {
-  return key == TL_ATTR_PIPELINED || key == TL_ATTR_STAGES || key == TL_ATTR_SPECIALIZE || key == TL_ATTR_OVERLAP;
+  return key == TL_ATTR_PIPELINED || key == TL_ATTR_STAGES;
 }
 
 // The new loop over k = 0 … trips - 1 with the old loop's carried values.

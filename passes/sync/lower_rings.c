@@ -186,7 +186,7 @@ static tl_value *stage_of(lowering *self, tl_op *slot_op) {
 
 static void collect_ring_ops(tl_op *op, void *user) {
   tl_op_list *list = user;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_RING:
     case TL_OP_RING_ACQUIRE:
     case TL_OP_RING_COMMIT:

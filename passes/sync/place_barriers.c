@@ -167,8 +167,8 @@ static bool statement_needs_barrier(placement *self, const hazard_state *state, 
   return needs;
 }
 
-static void note_statement(hazard_state *state, tl_op *op) {
-  switch ((int)op->code) {
+static void note_statement(placement *self, hazard_state *state, tl_op *op) {
+  switch (op->code) {
     case TL_OP_BARRIER:
       apply_barrier(state);
       return;
@@ -189,7 +189,17 @@ static void note_statement(hazard_state *state, tl_op *op) {
       tl_vec_clear(&state->in_flight);
       tl_vec_clear(&state->reading);
       return;
+    case TL_OP_RING_ACQUIRE:
+    case TL_OP_RING_COMMIT:
+    case TL_OP_ASYNC_COMMIT:
+      return;  // what waits for the copies counts
+    case TL_OP_WAIT_UNTIL:
+      break;
     default:
+      if ((tl_op_info_of(op->code)->flags & TL_OPFLAG_SYNC) && !self->status) {
+        self->status = tl_status_make(TL_STATUS_INTERNAL, "place-barriers does not know what '%s' orders",
+                                      tl_op_info_of(op->code)->name);
+      }
       break;
   }
   tl_effect_list effects = {0};
@@ -217,7 +227,7 @@ static bool divergent_needs(placement *self, tl_op *branch, hazard_state *state,
     for (tl_op *op = branch->regions[r]->first; op; op = op->next) {
       on_entry |= statement_needs_barrier(self, state, op);
       *out_inner |= statement_needs_barrier(self, &empty, op);
-      note_statement(&empty, op);
+      note_statement(self, &empty, op);
       if (op->num_regions == 0 || op->code == TL_OP_PARALLEL) continue;
       bool inner = false;
       if (divergent_needs(self, op, state, &inner)) on_entry = true;
@@ -329,7 +339,7 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
 
 static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place) {
   for (tl_op *op = block->first; op && !self->status; op = op->next) {
-    switch ((int)op->code) {
+    switch (op->code) {
       case TL_OP_IF:
         place_if(self, op, state, may_place);
         break;
@@ -338,7 +348,7 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
         break;
       default:
         if (may_place && statement_needs_barrier(self, state, op)) insert_barrier(self, state, op);
-        note_statement(state, op);
+        note_statement(self, state, op);
         break;
     }
   }

@@ -242,8 +242,14 @@ static void run_for(tl_barrier_verifier *self, const tl_op *op) {
   tl_vec_fini(&carried);
 }
 
+void tl_run_unknown(tl_barrier_verifier *self, const tl_op *op) {
+  if (self->status) return;
+  self->status = tl_status_make(TL_STATUS_INTERNAL, "verify-barriers does not know what '%s' reads, writes and orders",
+                                tl_op_info_of(op->code)->name);
+}
+
 static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_BARRIER:
       run_barrier(self);
       return;
@@ -292,6 +298,9 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
       break;
   }
   if (tl_run_async(self, op)) return;
+  // The next acquire's barrier orders a release; wait_until counts as an atomic access.
+  bool is_known = op->code == TL_OP_RING_RELEASE || op->code == TL_OP_WAIT_UNTIL;
+  if (!is_known && (tl_op_info_of(op->code)->flags & TL_OPFLAG_SYNC)) tl_run_unknown(self, op);
   tl_run_accesses(self, op);
   if (op->num_results == 1 && op->num_regions == 0 && op->results[0].type->kind != TL_TYPE_TILE)
     tl_run_scalar(&self->env, op);

@@ -139,7 +139,7 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
 }
 
 static void access_inside(const statement_run *run, const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_LOAD:
       add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_LOAD_buffer));
       break;
@@ -170,7 +170,13 @@ static void access_inside(const statement_run *run, const tl_op *op) {
       add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
       add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
       break;
+    case TL_OP_PRINT:
+    case TL_OP_ASSERT:
+    case TL_OP_REDUCE:
+    case TL_OP_SCAN:
+      break;  // of values and registers
     default:
+      if (tl_op_info_of(op->code)->flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE)) tl_run_unknown(run->self, op);
       break;
   }
   for (uint32_t r = 0; r < op->num_regions; r++) {

@@ -220,7 +220,7 @@ static void run_bulk_wait(tl_barrier_verifier *self, const tl_op *op) {
 }
 
 bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_MBARRIER_INIT:
       run_init(self, op);
       return true;

@@ -115,7 +115,7 @@ static int64_t compare(int pred, int64_t a, int64_t b) {
 static bool run_integer(tl_run_env *env, const tl_op *op, int64_t *out) {
   int64_t a = op->num_operands > 0 ? tl_run_env_number(env, tl_op_operand(op, 0)) : 0;
   int64_t b = op->num_operands > 1 ? tl_run_env_number(env, tl_op_operand(op, 1)) : 0;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ADD:
       *out = (int64_t)((uint64_t)a + (uint64_t)b);
       return true;

@@ -114,6 +114,8 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
 
 // Checks the accesses of `statement` and of everything inside against what was before, and keeps them.
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement);
+// An op that has no case: what it does would pass unseen. An internal error.
+void tl_run_unknown(tl_barrier_verifier *self, const tl_op *op);
 void tl_run_forget(tl_barrier_verifier *self);  // all accesses
 
 // ---- verify_barriers_async.c

@@ -13,6 +13,7 @@
 //
 // Needs the tile level. A fragment that cannot be a value (promote_fragments_analyze.c) becomes a shared tile, with a
 // remark.
+#include "passes/analysis/effects.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/tile/loop_rewrite.h"
 #include "passes/tile/promote_fragments_internal.h"
@@ -66,35 +67,18 @@ typedef struct written_walk {
 } written_walk;
 
 static void mark(const written_walk *walk, const tl_value *buffer) {
-  int which = buffer ? tl_fragment_find(walk->fragments, buffer) : -1;
+  int which = tl_fragment_find(walk->fragments, buffer);
   if (which >= 0) walk->written[which] = true;
 }
 
 static void visit_written(tl_op *op, void *user) {
   const written_walk *walk = user;
-  switch ((int)op->code) {
-    case TL_OP_FILL:
-      mark(walk, tl_op_arg(op, TL_GROUP_FILL_buffer));
-      break;
-    case TL_OP_COPY:
-      mark(walk, tl_op_arg(op, TL_GROUP_COPY_dst));
-      break;
-    case TL_OP_GEMM:
-      mark(walk, tl_op_arg(op, TL_GROUP_GEMM_acc));
-      break;
-    case TL_OP_REDUCE:
-      for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_REDUCE_dst); i++)
-        mark(walk, tl_op_group_at(op, TL_GROUP_REDUCE_dst, i));
-      break;
-    case TL_OP_SCAN:
-      mark(walk, tl_op_arg(op, TL_GROUP_SCAN_dst));
-      break;
-    case TL_OP_STORE:
-      mark(walk, tl_op_arg(op, TL_GROUP_STORE_buffer));
-      break;
-    default:
-      break;
+  tl_effect_list effects = {0};
+  tl_effects_of(op, &effects);
+  for (size_t i = 0; i < effects.len; i++) {
+    if (effects.items[i].kind != TL_EFFECT_READ) mark(walk, effects.items[i].buffer);
   }
+  tl_vec_fini(&effects);
 }
 
 static bool *written_inside(promotion *self, tl_op *op) {
@@ -419,7 +403,7 @@ static void promote_if(promotion *self, tl_op *op, tl_value **state) {
 static void promote_block(promotion *self, tl_block *block, tl_value **state) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
-    switch ((int)op->code) {
+    switch (op->code) {
       case TL_OP_FILL:
         promote_fill(self, op, state);
         break;

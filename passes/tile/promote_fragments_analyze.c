@@ -244,7 +244,7 @@ static bool check_parallel(tl_fragments *fragments, tl_op *parallel) {
 // Uses that no value can serve, wherever they stand.
 static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
   tl_op *op = use->owner;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_FILL:
     case TL_OP_IN_BOUNDS:
     case TL_OP_REDUCE:

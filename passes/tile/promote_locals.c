@@ -196,7 +196,7 @@ static void promote_parallel(promotion *self, tl_op *op, local_state *state) {
 static void promote_block(promotion *self, tl_block *block, local_state *state) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
-    switch ((int)op->code) {
+    switch (op->code) {
       case TL_OP_LOAD:
         promote_load(self, op, state);
         break;

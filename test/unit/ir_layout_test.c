@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/layout/layout.h"
+#include "ir_layouts.h"
 #include "support/arena.h"
 
 static int64_t padded_index(const tl_layout *layout, const int32_t *coord) {
@@ -120,7 +121,7 @@ START_TEST(mma_accumulator) {
                                      {100, 20, 2, 2},  {64, 64, 1, 4}, {176, 24, 3, 1}, {16, 8, 2, 2}};
   for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
     int32_t m = cases[c][0], n = cases[c][1], warps_m = cases[c][2], warps_n = cases[c][3];
-    tl_layout layout = tl_layout_mma_acc((int32_t[]){m, n}, warps_m, warps_n);
+    tl_layout layout = mma_acc_layout((int32_t[]){m, n}, warps_m, warps_n);
     check_bijection(&layout, 32 * warps_m * warps_n);
     int32_t tiles_m = (m + 16 * warps_m - 1) / (16 * warps_m), tiles_n = (n + 8 * warps_n - 1) / (8 * warps_n);
     ck_assert_int_eq(tl_layout_num_registers(&layout), tiles_m * tiles_n * 4);
@@ -175,7 +176,7 @@ static void check_projection(const tl_layout *full, const int32_t *dims, int32_t
 }
 
 START_TEST(projections) {
-  tl_layout acc = tl_layout_mma_acc((int32_t[]){96, 176}, 3, 2);
+  tl_layout acc = mma_acc_layout((int32_t[]){96, 176}, 3, 2);
   check_projection(&acc, (int32_t[]){0}, 1, 192);
   check_projection(&acc, (int32_t[]){1}, 1, 192);
   check_projection(&acc, (int32_t[]){1, 0}, 2, 192);

@@ -9,6 +9,7 @@
 #include "ir/ir.h"
 #include "ir/target.h"
 #include "ir/text/text.h"
+#include "ir_layouts.h"
 
 static char *print_module(const tl_module *module) {
   tl_strbuf text;
@@ -209,7 +210,7 @@ START_TEST(types_are_unique) {
   ck_assert_ptr_eq(tl_type_import(module, a), a);
   ck_assert_ptr_ne(tl_type_import(other, a), a);
   ck_assert_ptr_eq(tl_type_import(module, tl_type_import(other, a)), a);
-  tl_layout layout = tl_layout_mma_acc((int32_t[]){128, 32}, 2, 2);
+  tl_layout layout = mma_acc_layout((int32_t[]){128, 32}, 2, 2);
   const tl_type *tile = tl_type_tile(module, TL_DTYPE_F32, dims, 2, &layout);
   ck_assert_ptr_eq(tile->layout, tl_module_layout(module, &layout));
   ck_assert_ptr_ne(tile, tl_type_tile(module, TL_DTYPE_F32, dims, 2, NULL));
@@ -420,9 +421,6 @@ static void random_attr(random_state *r, tl_op *op, tl_attr_key key) {
     case TL_ATTRKIND_UNIT:
       attr.v.i = 1;
       break;
-    case TL_ATTRKIND_FLOAT:
-      attr.v.f = next_random(r, 1000) / 7.0;
-      break;
     case TL_ATTRKIND_VALUE:
       attr.is_float = next_random(r, 2);
       if (attr.is_float) {
@@ -434,15 +432,12 @@ static void random_attr(random_state *r, tl_op *op, tl_attr_key key) {
     case TL_ATTRKIND_STR:
       attr.v.s = words[next_random(r, sizeof(words) / sizeof(words[0]))];
       break;
-    case TL_ATTRKIND_DTYPE:
-      attr.v.i = 1 + next_random(r, TL_DTYPE_COUNT - 1);
-      break;
     case TL_ATTRKIND_INTS:
       tl_op_set_ints(r->module, op, key, ints, len);
       return;
     case TL_ATTRKIND_LAYOUT: {
       tl_layout layout =
-          tl_layout_mma_acc((int32_t[]){1 + (int32_t)next_random(r, 200), 64}, 2, 1 + (int32_t)next_random(r, 4));
+          mma_acc_layout((int32_t[]){1 + (int32_t)next_random(r, 200), 64}, 2, 1 + (int32_t)next_random(r, 4));
       tl_op_set_layout(r->module, op, key, &layout);
       return;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/reduction.h"
+#include "ir_layouts.h"
 
 static const int32_t shapes[][3] = {{128, 128, 1}, {1, 1000, 1}, {7, 500, 1}, {24, 96, 1},
                                     {5, 6, 7},     {64, 1, 33},  {192, 64, 1}};
@@ -27,7 +28,7 @@ static void for_each_layout(layout_fn *visit) {
     }
   }
   int32_t matrix[2] = {96, 80};
-  tl_layout acc = tl_layout_mma_acc(matrix, 2, 2);
+  tl_layout acc = mma_acc_layout(matrix, 2, 2);
   visit(&acc, 128);
 }
 

@@ -154,7 +154,7 @@ static inline uint64_t exec_box_hash(exec_state *x, const tl_op *op, int offsets
 
 static inline void exec_op(exec_state *x, const tl_op *op) {
   tl_run_value *result = op->num_results ? tl_run_env_at(&x->env, &op->results[0]) : NULL;
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ALLOC:
     case TL_OP_TENSOR:
     case TL_OP_RING:

@@ -178,7 +178,7 @@ static inline void elem_gemm(elem_run *x, const tl_op *op) {
 }
 
 static inline double elem_binary(const tl_op *op, double a, double b) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ADD:
       return a + b;
     case TL_OP_SUB:
@@ -198,7 +198,7 @@ static inline double elem_binary(const tl_op *op, double a, double b) {
     case TL_OP_OR:
       return (double)((int64_t)a | (int64_t)b);
     case TL_OP_CMP:
-      switch ((int)tl_op_int(op, TL_ATTR_CMP, 0)) {
+      switch ((tl_ir_enum_CMP)tl_op_int(op, TL_ATTR_CMP, 0)) {
         case TL_CMP_EQ:
           return a == b;
         case TL_CMP_NE:
@@ -241,7 +241,7 @@ static inline void elem_access(elem_run *x, const tl_op *op) {
 }
 
 static inline void elem_op(elem_run *x, const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_ALLOC:
     case TL_OP_TENSOR:
       elem_array(x, &op->results[0]);
