@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "llvm_backend/lower/lower.h"
-#include "llvm_backend/output/backend_internal.h"
+#include "llvm_backend/lower/lower_kernel.h"
 
 // The file of a place. Its directory, of which nothing else makes use, says which uses of macros led to the place, the
 // innermost first: "spec.yaml:20, spec.yaml:31".

@@ -5,7 +5,7 @@
 
 #include "llvm_backend/lower/grid.h"
 #include "llvm_backend/lower/lower.h"
-#include "llvm_backend/output/backend_internal.h"
+#include "llvm_backend/lower/lower_kernel.h"
 #include "support/tensormap.h"
 
 void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params) {

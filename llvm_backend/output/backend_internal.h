@@ -5,6 +5,7 @@
 
 #include "llvm_backend/device/session.h"
 #include "llvm_backend/lower/lower.h"
+#include "llvm_backend/lower/lower_kernel.h"
 #include "llvm_backend/output/backend.h"
 
 struct tl_backend {
@@ -15,19 +16,6 @@ struct tl_backend {
   tl_manifest manifest;
   tl_debug_info debug;
 };
-
-// The kernel's parameters in the order of the entry.
-typedef struct tl_kernel_params {
-  TL_VEC(tl_op *) args;      // TENSOR and SCALAR_ARG
-  TL_VEC(tl_op *) dynamics;  // DYN_PARAM
-  TL_VEC(tl_op *) maps;      // TENSOR_MAP
-} tl_kernel_params;
-void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params);
-void tl_kernel_params_fini(tl_kernel_params *params);
-
-// The entry's name in PTX: letters, digits and underscores, and a '$' where the kernel's own name stands for something
-// else there. In the arena.
-const char *tl_kernel_entry_name(tl_arena *arena, const tl_op *kernel);
 
 // Runs the middle end on a copy of the lowered module (once).
 TL_MUST_USE tl_status tl_backend_optimise(tl_backend *backend);

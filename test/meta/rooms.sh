@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# rooms.sh includes | rooms.sh symbols <build directory>: the order of rooms of rooms.txt, by what files include and by
+# what their objects refer to. A known exception stands in rooms_exceptions.txt with its reason, and is a failure once it
+# is none.
+set -eu
+mode=$1
+here=$(dirname "$0")
+edges() {
+  if [ "$mode" = includes ]; then
+    grep -rnoE '^#include "[a-z_]+/[^"]*"' --include='*.[ch]' --include='*.def' --include='*.S' ir passes frontend llvm_backend harness |
+      sed -E 's/^([^:]*):[0-9]+:#include "([^"]*)"$/\1 \2/'
+  else
+    for module in ir passes frontend llvm_backend harness; do
+      # Of the sources that are there: objects of files that are gone may lie there still.
+      find "$module" -name '*.c' | while read -r source; do
+        object=$(echo "$2/$module"/CMakeFiles/*/"${source#*/}.o")
+        nm -g "$object" | awk -v file="$source" '{ print file, $(NF - 1), $NF }'
+      done
+    done | awk '$2 != "U" { home[$3] = $1 } $2 == "U" { from[++n] = $1; symbol[n] = $3 }
+      END { for (i = 1; i <= n; i++) if (symbol[i] in home) print from[i], home[symbol[i]], symbol[i] }'
+  fi
+}
+edges "$@" | awk -v mode="$mode" '
+  FILENAME ~ /rooms\.txt$/ {
+    if ($1 == "rooms") for (i = 3; i <= NF; i++) { count = split($i, side, "+"); for (s = 1; s <= count; s++) { rank[$2, side[s]] = i; known[$2] = 1 } }
+    if ($1 == "table") tables[++num_tables] = $2
+    next
+  }
+  FILENAME ~ /exceptions\.txt$/ { if ($1 == mode) { sub(/:$/, "", $3); allowed[$2 " " $3] = 1 }; next }
+  function room(path,  parts, count) { count = split(path, parts, "/"); return count > 2 ? parts[2] : "." }
+  function module(path,  parts) { split(path, parts, "/"); return parts[1] }
+  {
+    if (module($1) != module($2) || !(module($1) in known)) next
+    a = room($1); b = room($2); m = module($1)
+    if (a == b) next
+    for (t = 1; t <= num_tables; t++) if (index($3, tables[t]) == 1) next
+    if (!((m, a) in rank) || !((m, b) in rank)) { print "rooms.txt has no room for " $1 " or " $2; failed = 1; next }
+    if (rank[m, b] < rank[m, a]) next
+    if (($1 " " $2) in allowed) { used[$1 " " $2] = 1; next }
+    print $1 ": the room " a " may not know " $2 " of " b ($3 == "" ? "" : " (" $3 ")"); failed = 1
+  }
+  END {
+    for (pair in allowed) if (!(pair in used)) { print "rooms_exceptions.txt: " mode " " pair " is no exception any more"; failed = 1 }
+    exit failed
+  }' "$here/rooms.txt" "$here/rooms_exceptions.txt" -
