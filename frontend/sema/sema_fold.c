@@ -64,7 +64,7 @@ static bool is_integral(const tl_const *a) {
 tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out) {
   if (!tl_const_is_number(a)) return TL_FOLD_TYPE;
   int64_t negated;
-  switch ((int)op) {
+  switch (op) {
     case TL_EXPR_OP_NEG:
       if (a->kind == TL_CONST_FLOAT) {
         *out = tl_const_float(-a->f);
@@ -88,8 +88,9 @@ tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out) {
       if (a->kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
       *out = tl_const_bool(!a->i);
       return TL_FOLD_OK;
+    default:
+      return TL_FOLD_TYPE;
   }
-  return TL_FOLD_TYPE;
 }
 
 // The ops whose meaning of constants is that of the IR.

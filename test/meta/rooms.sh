@@ -23,7 +23,7 @@ edges() {
 }
 edges "$@" | awk -v mode="$mode" '
   FILENAME ~ /rooms\.txt$/ {
-    if ($1 == "rooms") for (i = 3; i <= NF; i++) { count = split($i, side, "+"); for (s = 1; s <= count; s++) { rank[$2, side[s]] = i; known[$2] = 1 } }
+    if ($1 == "rooms") for (i = 3; i <= NF; i++) { count = split($i, side, "+"); for (s = 1; s <= count; s++) { joined = split(side[s], part, "="); for (j = 1; j <= joined; j++) { rank[$2, part[j]] = i; first[$2, part[j]] = part[1] } known[$2] = 1 } }
     if ($1 == "table") tables[++num_tables] = $2
     next
   }
@@ -36,7 +36,7 @@ edges "$@" | awk -v mode="$mode" '
     if (a == b) next
     for (t = 1; t <= num_tables; t++) if (index($3, tables[t]) == 1) next
     if (!((m, a) in rank) || !((m, b) in rank)) { print "rooms.txt has no room for " $1 " or " $2; failed = 1; next }
-    if (rank[m, b] < rank[m, a]) next
+    if (rank[m, b] < rank[m, a] || first[m, a] == first[m, b]) next
     if (($1 " " $2) in allowed) { used[$1 " " $2] = 1; next }
     print $1 ": the room " a " may not know " $2 " of " b ($3 == "" ? "" : " (" $3 ")"); failed = 1
   }
