@@ -145,9 +145,10 @@ enum { REACH_OF_NONE = 0
 #undef TL_OPATTR
 };
 // clang-format on
-#define TL_OP(ID, text, levels, flags, regions, results, doc)                                                    \
-  _Static_assert(REACH_OF_##ID == ((flags) & (READ | WRITE)), "the flags of '" text "' and its rows of effects " \
-                                                                                    "differ");
+#define TL_OP(ID, text, levels, flags, regions, results, doc)                              \
+  _Static_assert(REACH_OF_##ID == ((flags) & (READ | WRITE)), "the flags of '" text        \
+                                                              "' and its rows of effects " \
+                                                              "differ");
 #define TL_OPERAND(ID, group, kind, count)
 #define TL_OPATTR(ID, KEY, need)
 #include "ir/ops.def"

@@ -154,7 +154,7 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
 }
 
 void tl_verify_async_op(tl_verifier *verifier, const tl_op *op) {
-  switch ((int)op->code) {
+  switch (op->code) {
     case TL_OP_MBARRIER:
       verify_mbarrier(verifier, op);
       break;

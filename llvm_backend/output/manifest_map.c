@@ -63,7 +63,7 @@ static tl_status shape_of(tl_backend *backend, tl_lower *l, tl_op *op, const tl_
 }
 
 static tl_tensormap_type type_of(tl_dtype dtype) {
-  switch ((int)dtype) {
+  switch (dtype) {
     case TL_DTYPE_F16:
       return TL_TENSORMAP_F16;
     case TL_DTYPE_BF16:
