@@ -176,10 +176,6 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   ok = parse_operand(sema, assign->value->operands[1], &b) && ok;
   int policy = tl_instantiate_enum_option(sema, stmt, "policy", TL_IR_ENUM_POLICY, TL_POLICY_SQUARE);
   int mma = tl_instantiate_enum_option(sema, stmt, "mma", TL_IR_ENUM_MMA, TL_MMA_AUTO);
-  if (mma == TL_MMA_WGMMA) {
-    tl_instantiate_not_yet(sema, tl_instantiate_option(stmt, "mma")->loc, "`mma: wgmma`");
-    ok = false;
-  }
   if (!ok || policy < 0 || mma < 0 || !check_scopes(sema, &acc, &a, &b)) return;
   ok = check_shapes(sema, &acc, &a, &b, assign->loc);
   ok = check_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;

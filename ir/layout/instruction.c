@@ -130,6 +130,10 @@ int32_t tl_instruction_warps(const tl_instruction *inst) {
 
 static const char *const family_names[TL_FAMILY_COUNT] = {"none", "fma", "mma", "wgmma"};
 
+const char *tl_instruction_family_name(tl_instruction_family family) {
+  return family_names[family];
+}
+
 void tl_instruction_print(const tl_instruction *inst, tl_strbuf *out) {
   tl_strbuf_appendf(out, "%s.m%dn%dk%d.%s.%s.%s", family_names[inst->family], inst->m, inst->n, inst->k,
                     tl_dtype_name(inst->acc), tl_dtype_name(inst->a), tl_dtype_name(inst->b));

@@ -38,6 +38,7 @@ tl_instruction tl_instruction_find(tl_instruction_family family, tl_dtype a, tl_
 bool tl_instruction_set_n(tl_instruction *inst, int32_t columns);
 // Why no hardware has such an instruction; NULL when one does.
 const char *tl_instruction_problem(const tl_instruction *inst);
+const char *tl_instruction_family_name(tl_instruction_family family);
 bool tl_instruction_equal(const tl_instruction *a, const tl_instruction *b);
 // Compute capability times ten that the instruction needs at least, and multiply-adds a clock of one multiprocessor.
 int tl_instruction_min_sm(const tl_instruction *inst);

@@ -237,6 +237,14 @@ int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *pro
 
 // ---- shared tiles
 
+tl_shared_layout tl_shared_layout_panels(int64_t row_bytes) {
+  // PTX ISA, "Swizzling Modes": chunks of 16 bytes change places by address bits from 7 on, so that narrower spans have
+  // several rows with one pattern.
+  for (int32_t span = 128, shift = 0; span >= 32; span /= 2, shift++)
+    if (row_bytes > 0 && row_bytes % span == 0) return (tl_shared_layout){span, span / 16 - 1, shift, span};
+  return (tl_shared_layout){0};
+}
+
 int64_t tl_shared_layout_rows(const int32_t *shape, int32_t rank) {
   int64_t rows = 1;
   for (int32_t d = 0; d + 1 < rank; d++) rows *= shape[d];

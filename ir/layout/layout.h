@@ -46,6 +46,11 @@ typedef struct tl_shared_layout {
   int32_t panel_bytes;    // 0: whole rows; else a power of two, of whole groups of swizzle_mask + 1 chunks
 } tl_shared_layout;
 
+enum { TL_SHARED_PANEL_ROWS = 8 };  // rows after which the swizzle of a panel repeats
+// The layout of a tile with rows of `row_bytes` that the copy engine writes and wgmma reads: panels as wide as the
+// widest swizzle (128, 64 or 32 bytes) that divides the row. A pitch of 0: none does.
+tl_shared_layout tl_shared_layout_panels(int64_t row_bytes);
+
 // Registers (elements a thread holds), and the sizes of the other axes.
 int32_t tl_layout_axis_size(const tl_layout *layout, tl_layout_axis axis);
 int32_t tl_layout_num_registers(const tl_layout *layout);

@@ -261,6 +261,7 @@ void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out);
 
 // ---- entry points of families
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op);
+void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op);
 void tl_lower_fma_gemm(tl_lower *l, tl_op *op);
 // A COPY with a map: the elected thread hands its boxes to the copy engine.
 void tl_lower_tma_copy(tl_lower *l, tl_op *op);

@@ -124,14 +124,13 @@ static LLVMValueRef before_k(tl_lower *l, const tl_mma_gemm *mma, int32_t k) {
   return LLVMBuildICmp(l->entry, LLVMIntSLT, lane, tl_session_i32(l->session, mma->k - k), "");
 }
 
-// `pack` elements as one operand register: i32, or the f64 itself.
-static LLVMValueRef pack_register(tl_lower *l, const tl_mma_gemm *mma, LLVMValueRef const *items) {
+LLVMValueRef tl_lower_pack_operand(tl_lower *l, LLVMValueRef const *items, int32_t pack) {
   LLVMTypeRef type = LLVMTypeOf(items[0]);
-  if (mma->pack == 1)
+  if (pack == 1)
     return type == l->session->f64 ? items[0] : LLVMBuildBitCast(l->builder, items[0], l->session->i32, "");
-  if (mma->pack == 2) return LLVMBuildBitCast(l->builder, tl_lower_pair(l, items[0], items[1]), l->session->i32, "");
-  LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(type, (unsigned)mma->pack));
-  for (int32_t i = 0; i < mma->pack; i++)
+  if (pack == 2) return LLVMBuildBitCast(l->builder, tl_lower_pair(l, items[0], items[1]), l->session->i32, "");
+  LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(type, (unsigned)pack));
+  for (int32_t i = 0; i < pack; i++)
     vector = LLVMBuildInsertElement(l->builder, vector, items[i], tl_session_i32(l->session, i), "");
   return LLVMBuildBitCast(l->builder, vector, l->session->i32, "");
 }
@@ -161,7 +160,7 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
     items[i] = LLVMBuildLoad2(l->builder, type, pointer, "");
     if (inside) items[i] = LLVMBuildSelect(l->builder, inside, items[i], LLVMConstNull(type), "");
   }
-  return pack_register(l, mma, items);
+  return tl_lower_pack_operand(l, items, mma->pack);
 }
 
 // One register of A out of the tile's own registers.
@@ -180,7 +179,7 @@ static LLVMValueRef tile_register(tl_lower *l, tl_mma_gemm *mma, int32_t row, in
     LLVMValueRef inside = before_k(l, mma, k + i);
     if (inside) items[i] = LLVMBuildSelect(l->builder, inside, items[i], LLVMConstNull(type), "");
   }
-  return pack_register(l, mma, items);
+  return tl_lower_pack_operand(l, items, mma->pack);
 }
 
 // Where a step lies in the lanes' runs: the first element of the four lanes' runs, and the offset within each run.
@@ -212,7 +211,7 @@ static LLVMValueRef run_register(tl_lower *l, tl_mma_gemm *mma, int32_t column, 
     int32_t coord[] = {k_last ? column : k + i, k_last ? k + i : column};
     items[i] = tl_lower_get(l, mma->b_tile, tl_lower_tile_register(mma->b_tile->type->layout, coord));
   }
-  return pack_register(l, mma, items);
+  return tl_lower_pack_operand(l, items, mma->pack);
 }
 
 // A's registers of one row of tiles for a step.
@@ -354,21 +353,19 @@ static void run_steps(tl_lower *l, tl_mma_gemm *mma, int32_t from, int32_t to, i
   }
 }
 
-enum { PROMOTED_K = 128 };
-
-// Tensor cores add products of 8-bit floats with fewer bits than f32 has: partial sums of at most PROMOTED_K products,
-// added up in f32. One row of tiles at a time, so that few partial sums are alive.
+// Tensor cores add products of 8-bit floats with fewer bits than f32 has: partial sums of at most TL_PROMOTED_K
+// products, added up in f32. One row of tiles at a time, so that few partial sums are alive.
 static void run_promoted(tl_lower *l, tl_mma_gemm *mma) {
   int32_t row = mma->num_registers / mma->tiles_m;
   LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, row);
-  for (int32_t k = 0; k < mma->k; k += PROMOTED_K)
+  for (int32_t k = 0; k < mma->k; k += TL_PROMOTED_K)
     for (int32_t tm = 0; tm < mma->tiles_m; tm++) {
       const int32_t *registers = &mma->registers[tm * row];
       for (int32_t i = 0; i < row; i++) {
         sums[i] = mma->acc[registers[i]];
         mma->acc[registers[i]] = tl_lower_zero(l, mma->inst->acc);
       }
-      run_steps(l, mma, tm, tm + 1, k, k + PROMOTED_K < mma->k ? k + PROMOTED_K : mma->k);
+      run_steps(l, mma, tm, tm + 1, k, k + TL_PROMOTED_K < mma->k ? k + TL_PROMOTED_K : mma->k);
       for (int32_t i = 0; i < row; i++) {
         if (LLVMIsConstant(sums[i]) && LLVMIsNull(sums[i])) continue;
         mma->acc[registers[i]] = LLVMBuildFAdd(l->builder, sums[i], mma->acc[registers[i]], "");
@@ -390,6 +387,12 @@ static void init_operands(tl_lower *l, tl_mma_gemm *mma, tl_value *a, tl_value *
   else
     init_fragment(l, mma, &mma->a, a, trans_a);
   init_fragment(l, mma, &mma->b, b, !trans_b);
+}
+
+bool tl_lower_is_promoted(const tl_op *gemm) {
+  tl_dtype a = tl_op_instruction(gemm)->a;
+  bool is_fp8 = tl_dtype_is_float(a) && tl_dtype_bits(a) == 8;
+  return is_fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED;
 }
 
 void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
@@ -424,8 +427,7 @@ void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
   bool clears = tl_op_has(op, TL_ATTR_CLEAR);
   for (int32_t r = 0; r < mma->num_registers; r++)
     mma->acc[r] = clears ? tl_lower_zero(l, mma->inst->acc) : tl_lower_get(l, acc, r);
-  bool fp8 = tl_dtype_is_float(mma->inst->a) && tl_dtype_bits(mma->inst->a) == 8;
-  if (fp8 && tl_op_int(op, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED)
+  if (tl_lower_is_promoted(op))
     run_promoted(l, mma);
   else
     run_steps(l, mma, 0, mma->tiles_m, 0, mma->k);
@@ -442,7 +444,7 @@ void tl_lower_op_GEMM(tl_lower *l, tl_op *op) {
       tl_lower_fma_gemm(l, op);
       return;
     case TL_FAMILY_WGMMA:
-      tl_lower_unsupported(l, op, "wgmma has no lowering");
+      tl_lower_wgmma_gemm(l, op);
       return;
     case TL_FAMILY_NONE:
     case TL_FAMILY_COUNT:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the lowering of gemm to mma.sync keeps for one gemm. Private to lower_mma.c.
+// What the lowering of gemm to mma.sync keeps for one gemm, and what it shares with that to wgmma.
 #ifndef TL_LLVM_BACKEND_LOWER_MMA_H
 #define TL_LLVM_BACKEND_LOWER_MMA_H
 
@@ -47,5 +47,12 @@ typedef struct tl_mma_gemm {
   int32_t num_registers;
   LLVMValueRef *acc;
 } tl_mma_gemm;
+
+// Tensor cores add products of 8-bit floats with fewer bits than f32 has: partial sums of at most so many products are
+// added up in f32, unless the author wants them fast.
+enum { TL_PROMOTED_K = 128 };
+bool tl_lower_is_promoted(const tl_op *gemm);
+// `pack` elements as one operand register: i32, or the f64 itself.
+LLVMValueRef tl_lower_pack_operand(tl_lower *l, LLVMValueRef const *items, int32_t pack);
 
 #endif

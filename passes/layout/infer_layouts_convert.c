@@ -149,7 +149,17 @@ static void replace_extract(tl_pass_context *context, tl_op *extract, tl_value *
 
 void tl_spill_operand(tl_pass_context *context, tl_op *kernel, tl_op *gemm) {
   tl_value *a = tl_op_arg(gemm, TL_GROUP_GEMM_a);
-  tl_op_set_operand(gemm, 1, tl_spill_tile(context, kernel, a, gemm));
+  tl_value *buffer = tl_spill_tile(context, kernel, a, gemm);
+  tl_op_set_operand(gemm, 1, buffer);
+  const tl_instruction *inst = tl_op_instruction(gemm);
+  if (inst && inst->family == TL_FAMILY_WGMMA) {
+    tl_instruction by_descriptor = *inst;
+    by_descriptor.a_in_registers = false;
+    tl_op_set_instruction(context->module, gemm, &by_descriptor);
+    int64_t row_bytes = (int64_t)tl_dtype_bytes(a->type->dtype, (uint64_t)a->type->dims[1]);
+    tl_shared_layout panels = tl_shared_layout_panels(row_bytes);
+    tl_op_set_shared(context->module, buffer->def, TL_ATTR_SHARED_LAYOUT, &panels);
+  }
   tl_diag_report(context->diags, TL_DIAG_REMARK_LAYOUT, gemm->loc,
                  "the fragment operand '%s' is read through shared memory", tile_name(a));
 }

@@ -47,10 +47,10 @@ tl_shared_layout tl_swizzle_for_rows(int64_t row_bytes, int32_t row_step) {
   return plain;
 }
 
-// Whether a gemm reads the alloc.
+// Whether a gemm reads the alloc, and one by descriptors.
 typedef struct gemm_use {
   const tl_op *alloc;
-  bool found;
+  bool found, by_wgmma;
 } gemm_use;
 
 static void find_gemm(tl_op *op, void *user) {
@@ -58,7 +58,10 @@ static void find_gemm(tl_op *op, void *user) {
   if (op->code != TL_OP_GEMM) return;
   for (uint32_t i = 1; i < 3; i++) {
     tl_value *operand = tl_op_operand(op, i);
-    if (operand->type->kind == TL_TYPE_BUFFER && tl_buffer_root(operand) == use->alloc) use->found = true;
+    if (operand->type->kind != TL_TYPE_BUFFER || tl_buffer_root(operand) != use->alloc) continue;
+    const tl_instruction *inst = tl_op_instruction(op);
+    use->found = true;
+    use->by_wgmma |= inst && inst->family == TL_FAMILY_WGMMA;
   }
 }
 
@@ -103,6 +106,7 @@ static tl_shared_layout choose_layout(tl_op *kernel, tl_op *alloc) {
   tl_shared_layout spread = tl_swizzle_for_rows(row_bytes, 1);
   gemm_use gemm = {.alloc = alloc};
   tl_walk(kernel, find_gemm, &gemm);
+  if (gemm.by_wgmma) return tl_shared_layout_panels(row_bytes);
   return gemm.found ? spread : least_passes(kernel, alloc, &plain, &spread);
 }
 
@@ -113,7 +117,11 @@ void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel) {
     if (!tl_buffer_is_shared(buffer) || buffer->type->rank == 0) continue;
     tl_shared_layout layout = choose_layout(kernel, op);
     tl_op_set_shared(context->module, op, TL_ATTR_SHARED_LAYOUT, &layout);
-    if (layout.swizzle_mask) {
+    if (layout.panel_bytes) {
+      tl_diag_report(context->diags, TL_DIAG_REMARK_SHARED_LAYOUT, op->loc,
+                     "'%s': panels of %d bytes, swizzled as wgmma reads them", tl_buffer_name(buffer),
+                     layout.panel_bytes);
+    } else if (layout.swizzle_mask) {
       tl_diag_report(context->diags, TL_DIAG_REMARK_SHARED_LAYOUT, op->loc,
                      "'%s': rows of %d bytes, 16-byte chunk ^= (row >> %d) & %d against bank conflicts",
                      tl_buffer_name(buffer), layout.pitch_bytes, layout.swizzle_shift, layout.swizzle_mask);

@@ -53,20 +53,36 @@ static tl_gemm_shape shape_of(const tl_op *gemm) {
                          .swapped = tl_instruction_find(TL_FAMILY_MMA, b->dtype, a->dtype, acc->dtype)};
 }
 
-// Decides the family of a gemm; errors and warnings as the language page asks.
-static bool choose_family(tl_pass_context *context, const tl_op *gemm, const tl_gemm_shape *shape) {
+// `mma: wgmma` on a gemm that cannot have it. `why` says what stands in its way.
+static void report_no_wgmma(tl_pass_context *context, const tl_op *gemm, const char *why) {
+  tl_diag *diag =
+      tl_diag_report(context->diags, TL_DIAG_GEMM_NO_INSTRUCTION, gemm->loc, "wgmma does not fit this gemm: %s", why);
+  if (context->target->features & TL_FEATURE_WGMMA) {
+    tl_diag_add_hint(context->diags, diag, "leave `mma` out: the compiler takes wgmma where it can");
+  } else {
+    tl_diag_add_hint(context->diags, diag, "%s has no wgmma; sm_90a is the first target that has it",
+                     context->target->name);
+  }
+}
+
+// Decides whether a gemm may take wgmma (into the shape) and mma (the result), else it runs on FMA; errors and warnings
+// as the language page asks.
+static bool choose_family(tl_schedule_problem *problem, int32_t g) {
+  tl_pass_context *context = problem->context;
+  const tl_op *gemm = problem->gemms[g];
+  tl_gemm_shape *shape = &problem->shapes[g];
   int64_t wanted = tl_op_int(gemm, TL_ATTR_MMA, TL_MMA_AUTO);
+  if (wanted == TL_MMA_FMA) return false;
   const char *obstacle = mma_obstacle(context, gemm, shape);
-  if (wanted == TL_MMA_WGMMA) {
-    bool target_has = (context->target->features & TL_FEATURE_WGMMA) != 0;
-    tl_diag *diag =
-        tl_diag_report(context->diags, TL_DIAG_GEMM_NO_INSTRUCTION, gemm->loc, "wgmma does not fit this gemm: %s",
-                       target_has ? "this version compiles mma and fma only" : "the target lacks it");
-    if (!target_has) {
-      tl_diag_add_hint(context->diags, diag, "%s has no wgmma; sm_90a is the first target that has it",
-                       context->target->name);
+  if (wanted != TL_MMA_MMA) {
+    const char *why = tl_wgmma_obstacle(context->target, gemm, shape, &shape->wgmma);
+    problem->wants_wgmma[g] = wanted == TL_MMA_WGMMA;
+    if (why && wanted == TL_MMA_WGMMA) {
+      report_no_wgmma(context, gemm, why);
+      return false;
     }
-    return false;
+    if (why && (context->target->features & TL_FEATURE_WGMMA))
+      tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc, "no wgmma: %s", why);
   }
   if (wanted == TL_MMA_MMA && obstacle) {
     tl_diag_report(context->diags, TL_DIAG_GEMM_NO_INSTRUCTION, gemm->loc,
@@ -75,7 +91,6 @@ static bool choose_family(tl_pass_context *context, const tl_op *gemm, const tl_
                    dtype_name(tl_op_arg(gemm, TL_GROUP_GEMM_b)), shape->k);
     return false;
   }
-  if (wanted == TL_MMA_FMA) return false;
   if (obstacle && shape->mma.family != TL_FAMILY_NONE && (context->target->features & TL_FEATURE_MMA_SYNC)) {
     // A newer target has it: silently taking a slower road would hide that.
     tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_GEMM_NO_INSTRUCTION, gemm->loc, "%s", obstacle);
@@ -206,7 +221,7 @@ static void collect_op(tl_op *op, void *user) {
     int32_t g = problem->num_gemms++;
     problem->gemms[g] = op;
     problem->shapes[g] = shape_of(op);
-    problem->use_mma[g] = choose_family(problem->context, op, &problem->shapes[g]);
+    problem->use_mma[g] = choose_family(problem, g);
   }
   if (op->code == TL_OP_PARALLEL) {
     int32_t len = 0;
@@ -256,9 +271,10 @@ static void apply_gemm(tl_pass_context *context, tl_op *gemm, const tl_gemm_shap
     tl_op_set_ints(context->module, gemm, TL_ATTR_WARPS, warps, plan->warps_k > 1 ? 3 : 2);
     warn_padding(context, gemm, shape, plan);
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc,
-                   "mma.m%dn%dk%d on %d by %d warps%s, warp tile %d by %d, %d accumulator registers a thread: "
+                   "%smma.m%dn%dk%d on %d by %d warps%s, warp tile %d by %d, %d accumulator registers a thread: "
                    "%.0f tensor clocks, %.0f shared memory clocks a tile",
-                   plan->inst.m, plan->inst.n, plan->inst.k, plan->warps_m, plan->warps_n,
+                   plan->inst.family == TL_FAMILY_WGMMA ? "wg" : "", plan->inst.m, plan->inst.n, plan->inst.k,
+                   plan->warps_m, plan->warps_n,
                    plan->warps_k > 1 ? tl_arena_printf(&context->scratch, ", %d of them along K", plan->warps_k) : "",
                    plan->padded_m / plan->warps_m, plan->padded_n / plan->warps_n, plan->acc_registers,
                    plan->math_clocks, plan->shared_clocks);
@@ -312,7 +328,7 @@ static void write_dict(tl_schedule_problem *problem, const tl_plan *plan) {
     items[5] = gemm->warps_k;
     entries[len++] = (tl_dict_entry){.name = tl_arena_printf(arena, "gemm%d", g),
                                      .kind = TL_ATTRKIND_STR,
-                                     .s = gemm->inst.family == TL_FAMILY_MMA ? "mma" : "fma"};
+                                     .s = tl_instruction_family_name(gemm->inst.family)};
     entries[len++] = (tl_dict_entry){.name = tl_arena_printf(arena, "gemm%d_inst_warps", g),
                                      .kind = TL_ATTRKIND_INTS,
                                      .items = items,
@@ -364,6 +380,13 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, problem->kernel->loc, "%d threads a block", plan->threads);
   }
   for (int32_t g = 0; g < plan->num_gemms; g++) {
+    if (problem->wants_wgmma[g] && plan->gemms[g].inst.family != TL_FAMILY_WGMMA) {
+      report_no_wgmma(
+          context, plan->gemm_ops[g],
+          tl_arena_printf(&context->scratch, "%d threads are no warpgroups of 128 that can share a tile of %d by %d",
+                          plan->threads, problem->shapes[g].m, problem->shapes[g].n));
+      continue;
+    }
     apply_gemm(context, plan->gemm_ops[g], &problem->shapes[g], &plan->gemms[g]);
   }
   apply_loops(context, plan);

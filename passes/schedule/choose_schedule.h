@@ -25,6 +25,7 @@ typedef struct tl_loop_plan {
 typedef struct tl_plan {
   int32_t threads;
   int32_t num_gemms;
+  int32_t num_wgmma;  // of those
   tl_op *gemm_ops[TL_PLAN_MAX_GEMMS];
   tl_gemm_plan gemms[TL_PLAN_MAX_GEMMS];
   int32_t num_loops;
@@ -45,7 +46,8 @@ typedef struct tl_schedule_problem {
   int32_t num_gemms;
   tl_op *gemms[TL_PLAN_MAX_GEMMS];
   tl_gemm_shape shapes[TL_PLAN_MAX_GEMMS];
-  bool use_mma[TL_PLAN_MAX_GEMMS];
+  bool use_mma[TL_PLAN_MAX_GEMMS];      // else FMA; wgmma, where the shape has it, comes before both
+  bool wants_wgmma[TL_PLAN_MAX_GEMMS];  // by the author
   int32_t num_loops;
   tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
   int64_t shared_bytes;                     // of all shared tiles, one copy each
@@ -59,6 +61,10 @@ typedef struct tl_schedule_problem {
 void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_plan *plan);
 // Walks every candidate and returns the cheapest.
 tl_plan tl_schedule_best(const tl_schedule_problem *problem);
+
+// Why the gemm cannot run on wgmma, or NULL; `out` gets the form that fits, without n.
+const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const tl_gemm_shape *shape,
+                              tl_instruction *out);
 
 // Bytes of one copy of a shared tile.
 int64_t tl_schedule_alloc_bytes(const tl_op *alloc);

@@ -13,6 +13,8 @@ static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
     plan->gemm_ops[g] = problem->gemms[g];
     if (problem->swapped[g].inst.family != TL_FAMILY_NONE) {
       *gemm = problem->swapped[g];
+    } else if (tl_cost_best_wgmma(&problem->shapes[g], plan->threads / 32, gemm)) {
+      plan->num_wgmma++;
     } else if (problem->use_mma[g]) {
       *gemm = tl_cost_best_mma(&problem->shapes[g], plan->threads / 32);
     } else {

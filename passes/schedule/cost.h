@@ -30,6 +30,7 @@ typedef struct tl_gemm_shape {
   tl_instruction fma;      // always there
   tl_instruction mma;      // family NONE: no mma.sync multiplies these dtypes
   tl_instruction swapped;  // that of the transposed product
+  tl_instruction wgmma;    // with n = 0: that depends on the partition. Family NONE: something stands in its way
 } tl_gemm_shape;
 
 // Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
@@ -41,6 +42,13 @@ void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t wa
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan);
 // The cheapest partition of `num_warps` warps that the policy allows. Ties go to the more square warp tile.
 tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps);
+
+// choose_schedule_wgmma.c. Cost of the shape's wgmma for groups_m by groups_n of the block's warpgroups; false when it
+// cannot be shared so.
+bool tl_cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t groups_n, int32_t num_warps,
+                   tl_gemm_plan *plan);
+// The cheapest partition; false when there is none.
+bool tl_cost_best_wgmma(const tl_gemm_shape *shape, int32_t num_warps, tl_gemm_plan *best);
 
 // Registers a thread wants around accumulators and operands: addresses, loop counters, epilogue.
 enum { TL_COST_BASE_REGISTERS = 48 };

@@ -8,6 +8,9 @@
 //
 //   ring_wait … ; ring_acquire … ; copies ; commit ; gemm ; ring_release   ⇒   ring_wait ; barrier ; ring_acquire …
 //
+// What a matrix unit reads by descriptors goes through the asynchronous proxy: of a tile that threads filled (by stores
+// or cp.async, which is generic for it) each of them fences that proxy before the barrier (PTX ISA, "Async proxy").
+//
 // One walk in program order keeps what happened since the last barrier and puts a barrier directly before the first op
 // that needs one; a loop is walked until what its end hands to its start brings nothing new, so that hazards over the
 // back edge are seen (each time anew: a barrier for the back edge often serves the rest of the iteration too). Barriers
@@ -28,6 +31,7 @@ typedef struct hazard_state {
   access_set reading;    // read by async copies that nobody waited for yet: no barrier ends these
   access_set waited;     // rings with a wait
   access_set released;   // rings with a release
+  access_set unfenced;  // written, or rings with a wait, since the last proxy fence, if the asynchronous proxy reads it
 } hazard_state;
 
 enum { NUM_SETS = sizeof(hazard_state) / sizeof(access_set) };
@@ -36,7 +40,8 @@ typedef struct placement {
   tl_pass_context *context;
   tl_module *module;
   tl_status status;
-  TL_VEC(tl_op *) placed;  // barriers that this pass put in
+  TL_VEC(tl_op *) placed;      // barriers and fences that this pass put in
+  TL_VEC(tl_value *) proxied;  // roots that the asynchronous proxy reads, and rings that they travel in
 } placement;
 
 static bool set_has(const access_set *set, const tl_value *root) {
@@ -114,8 +119,21 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
   return effect->kind != TL_EFFECT_ATOMIC && set_meets(&state->atomics, effect);
 }
 
-static void note_effect(hazard_state *state, const tl_effect *effect) {
+static bool is_proxied(const placement *self, const tl_value *root) {
+  for (size_t i = 0; i < self->proxied.len; i++) {
+    if (self->proxied.items[i] == root) return true;
+  }
+  return false;
+}
+
+// A generic write, or a wait for some in a ring, that only this thread has seen.
+static void note_generic(const placement *self, hazard_state *state, const tl_effect *effect) {
+  if (is_proxied(self, effect->root)) set_add(&state->unfenced, effect);
+}
+
+static void note_effect(const placement *self, hazard_state *state, const tl_effect *effect) {
   if (effect->slot) return;
+  if (effect->kind == TL_EFFECT_WRITE && !effect->is_async) note_generic(self, state, effect);
   switch (effect->kind) {
     case TL_EFFECT_READ:
       set_add(effect->is_async ? &state->reading : &state->reads, effect);
@@ -167,22 +185,39 @@ static bool statement_needs_barrier(placement *self, const hazard_state *state, 
   return needs;
 }
 
+static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
+  if (state->unfenced.len == 0) return;
+  tl_builder builder;
+  tl_builder_before(&builder, self->module, before);
+  builder.loc = before->loc;
+  tl_vec_push(&self->placed, tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0));
+  tl_vec_clear(&state->unfenced);
+}
+
 static void note_statement(placement *self, hazard_state *state, tl_op *op) {
   switch (op->code) {
     case TL_OP_BARRIER:
+      insert_fence(self, state, op);
       apply_barrier(state);
+      return;
+    case TL_OP_FENCE_PROXY:
+      tl_vec_clear(&state->unfenced);
       return;
     case TL_OP_RING_WAIT:
       // What the copies of this thread read is free for it; other threads may still wait for theirs.
       for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
       set_add_ring(&state->waited, tl_op_operand(op, 0));
+      note_generic(self, state, &(tl_effect){.root = tl_op_operand(op, 0)});
       return;
     case TL_OP_RING_RELEASE:
       set_add_ring(&state->released, ring_of_slot(tl_op_operand(op, 0)));
       return;
     case TL_OP_ASYNC_WAIT:
       // The groups have landed for the thread that waited; the others see them after a barrier.
-      for (size_t i = 0; i < state->in_flight.len; i++) set_add(&state->writes, &state->in_flight.items[i]);
+      for (size_t i = 0; i < state->in_flight.len; i++) {
+        set_add(&state->writes, &state->in_flight.items[i]);
+        note_generic(self, state, &state->in_flight.items[i]);
+      }
       for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
       // The author may leave groups in flight: which, only the order of the run tells.
       if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
@@ -204,11 +239,12 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
   }
   tl_effect_list effects = {0};
   statement_effects(op, &effects);
-  for (size_t i = 0; i < effects.len; i++) note_effect(state, &effects.items[i]);
+  for (size_t i = 0; i < effects.len; i++) note_effect(self, state, &effects.items[i]);
   tl_vec_fini(&effects);
 }
 
 static void insert_barrier(placement *self, hazard_state *state, tl_op *before) {
+  insert_fence(self, state, before);
   tl_builder builder;
   tl_builder_before(&builder, self->module, before);
   builder.loc = before->loc;
@@ -354,14 +390,32 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
   }
 }
 
+// Tiles that wgmma reads by descriptors.
+static void find_proxied(tl_op *op, void *user) {
+  placement *self = user;
+  const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
+  if (!inst || inst->family != TL_FAMILY_WGMMA) return;
+  tl_effect_list effects = {0};
+  tl_effects_of(op, &effects);
+  for (size_t i = 0; i < effects.len; i++) {
+    const tl_effect *effect = &effects.items[i];
+    if (!is_proxied(self, effect->root)) tl_vec_push(&self->proxied, effect->root);
+    if (effect->slot && !is_proxied(self, ring_of_slot(effect->slot)))
+      tl_vec_push(&self->proxied, ring_of_slot(effect->slot));
+  }
+  tl_vec_fini(&effects);
+}
+
 tl_status tl_pass_place_barriers(tl_pass_context *context) {
   placement self = {.context = context, .module = context->module};
   for (tl_op *op = context->module->body->first; op && !self.status; op = op->next) {
     if (op->code != TL_OP_KERNEL) continue;
     hazard_state state = {0};
+    tl_walk(op, find_proxied, &self);
     place_block(&self, op->regions[0], &state, true);
     fini_state(&state);
   }
   tl_vec_fini(&self.placed);
+  tl_vec_fini(&self.proxied);
   return self.status;
 }

@@ -72,6 +72,8 @@ static shared_tile measure(tl_op *alloc) {
   tile.bytes = depth > 1 ? round_up(bytes, ALIGN_SMALL) * depth : bytes;
   tile.align = bytes >= ALIGN_TILE ? ALIGN_TILE : ALIGN_SMALL;
   if (layout.swizzle_mask != 0 && layout.pitch_bytes % 128 == 0) tile.align = ALIGN_SWIZZLED;
+  // Hardware swizzles are functions of the address: the pattern starts where the tile does.
+  if (layout.panel_bytes != 0) tile.align = ALIGN_SWIZZLED;
   return tile;
 }
 

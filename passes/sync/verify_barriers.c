@@ -86,7 +86,7 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
     why = "asynchronously, and no barrier follows the wait";
   } else if (before->is_engine) {
     why = "asynchronously, and nobody waited for it";
-  } else if (after->is_engine && (before->seen & TL_RUN_ELECTED)) {
+  } else if ((after->is_engine || after->is_matrix) && (before->seen & TL_RUN_ELECTED)) {
     why = "before it, and no proxy fence stands between them";
   }
   tl_strbuf_appendf(&text, " %s %s", verbs[before->kind], why);
@@ -366,7 +366,8 @@ static void look_at(tl_op *op, void *user) {
     depth *= 2;
     if (depth <= 2 * MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   }
-  if (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map)) self->uses_engine = true;
+  bool by_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
+  self->uses_proxy |= by_engine || tl_run_is_matrix(op);
   if (depth > self->max_depth) self->max_depth = depth;
   bool decides = op->code == TL_OP_IF || tl_op_has(op, TL_ATTR_WHILE);
   if (decides && tl_op_enclosing(op, TL_OP_PARALLEL) == NULL) found->has_branch = true;

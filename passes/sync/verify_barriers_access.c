@@ -83,11 +83,17 @@ static bool conflicts(tl_run_kind a, tl_run_kind b) {
   return !(a == TL_RUN_ATOMIC && b == TL_RUN_ATOMIC);
 }
 
-// Whether `before` may still be under way for who makes `after`: every thread, or the copy engine on behalf of the
-// elected one, which does not see what threads did without a proxy fence.
+bool tl_run_is_matrix(const tl_op *op) {
+  const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
+  return inst && inst->family == TL_FAMILY_WGMMA;
+}
+
+// Whether `before` may still be under way for who makes `after`: every thread, the matrix unit on behalf of every
+// thread, or the copy engine on behalf of the elected one. Those two do not see what threads did without a proxy fence.
 static bool is_unordered(const tl_run_access *before, const tl_run_access *after) {
-  if (!after->is_engine) return (before->seen & TL_RUN_ALL) != TL_RUN_ALL;
-  return !((before->is_engine ? before->seen : before->fenced) & TL_RUN_ELECTED);
+  uint8_t who = after->is_engine ? TL_RUN_ELECTED : TL_RUN_ALL;
+  bool crosses = (after->is_engine || after->is_matrix) && !before->is_engine && !before->is_matrix;
+  return ((crosses ? before->fenced : before->seen) & who) != who;
 }
 
 static bool is_repeated(const tl_run_access *before, const tl_run_access *after) {
@@ -98,7 +104,7 @@ static bool is_repeated(const tl_run_access *before, const tl_run_access *after)
 typedef struct statement_run {
   tl_barrier_verifier *self;
   const tl_op *statement;
-  bool is_async, is_engine;
+  bool is_async, is_engine, is_matrix;
   size_t first;  // where the statement's own records begin
 } statement_run;
 
@@ -117,6 +123,7 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
                           .slot = cell->slot,
                           .is_async = run->is_async && kind != TL_RUN_ATOMIC,
                           .is_engine = run->is_engine,
+                          .is_matrix = run->is_matrix && kind == TL_RUN_READ,
                           .group = -1,
                           .ring = -1,
                           .counts_phase = -1,
@@ -136,6 +143,14 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
     return;
   }
   tl_vec_push(&self->records, record);
+}
+
+static void gemm_accesses(const statement_run *run, const tl_op *op) {
+  statement_run gemm = *run;
+  gemm.is_matrix = tl_run_is_matrix(op);
+  add_access(&gemm, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
+  add_access(&gemm, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
+  add_access(&gemm, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
 }
 
 static void access_inside(const statement_run *run, const tl_op *op) {
@@ -166,9 +181,7 @@ static void access_inside(const statement_run *run, const tl_op *op) {
       add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
       break;
     case TL_OP_GEMM:
-      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
-      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
-      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
+      gemm_accesses(run, op);
       break;
     case TL_OP_PRINT:
     case TL_OP_ASSERT:

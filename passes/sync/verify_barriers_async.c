@@ -254,7 +254,7 @@ bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *record) {
   }
   record->seen = TL_RUN_ALL;
   if (record->is_fenced) record->fenced = TL_RUN_ALL;
-  if (record->kind == TL_RUN_WAITED || !self->uses_engine) return false;
+  if (record->kind == TL_RUN_WAITED || record->is_matrix || !self->uses_proxy) return false;
   return record->fenced != TL_RUN_ALL;
 }
 

@@ -58,6 +58,7 @@ typedef struct tl_run_access {
   int64_t group;       // of an async one, or of a bulk copy: number of the commit that closed it; -1 before
   int64_t ring;        // the ring of that commit, or -1
   bool is_engine;      // of the copy engine
+  bool is_matrix;      // of the matrix unit, for its warpgroup: through the asynchronous proxy, too
   bool is_fenced;      // a proxy fence of its own threads came after it
   uint8_t seen;        // in whose past it is …
   uint8_t fenced;      // … with a proxy fence of its own threads between
@@ -95,7 +96,7 @@ typedef struct tl_barrier_verifier {
   TL_VEC(tl_run_stage) stages;
   int64_t num_commits;
   int64_t num_bulk;  // bulk groups that were closed
-  bool uses_engine;  // some copy goes by the copy engine
+  bool uses_proxy;   // some copy goes by the copy engine, or the matrix unit reads shared memory
   int64_t period;    // product-free common multiple of all depths
   int64_t max_depth;
   int64_t budget;
@@ -112,6 +113,8 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
 
 // ---- verify_barriers_access.c
 
+// Whether the op's operands are read by the matrix unit itself.
+bool tl_run_is_matrix(const tl_op *op);
 // Checks the accesses of `statement` and of everything inside against what was before, and keeps them.
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement);
 // An op that has no case: what it does would pass unseen. An internal error.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which gemms can run on wgmma: the form that fits the operands, what stands in its way, and how warpgroups share it.
+#include "passes/schedule/choose_schedule.h"
+
+// ---- operands
+
+static bool has_view(const tl_value *buffer) {
+  for (const tl_use *use = buffer->uses; use; use = use->next)
+    if (use->owner->code == TL_OP_VIEW) return true;
+  return false;
+}
+
+// Why an operand in shared memory cannot lie as wgmma reads it; NULL when it can. The layout itself is select-copies'.
+static const char *operand_obstacle(const tl_value *operand, bool transposed) {
+  const tl_op *alloc = operand->def;
+  const tl_type *type = operand->type;
+  int bits = tl_dtype_bits(type->dtype);
+  if (type->scope != TL_SCOPE_SHARED) return "an operand is neither in shared memory nor, as A, in registers";
+  if (!alloc || alloc->code != TL_OP_ALLOC || type->rank != 2 || has_view(operand))
+    return "an operand is a view, or is seen through one";
+  if (tl_op_has(alloc, TL_ATTR_SHARED_LAYOUT)) return "an operand's layout is fixed by `layout`";
+  if (transposed && bits != 16) return "wgmma reads operands whose rows do not run along K in 16-bit types only";
+  tl_shared_layout layout = tl_shared_layout_panels(type->dims[1] * bits / 8);
+  if (layout.pitch_bytes == 0 || type->dims[0] % TL_SHARED_PANEL_ROWS != 0)
+    return "an operand's rows are no multiple of 32 bytes, or not in groups of 8";
+  return NULL;
+}
+
+const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const tl_gemm_shape *shape,
+                              tl_instruction *out) {
+  const tl_value *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc), *a = tl_op_arg(gemm, TL_GROUP_GEMM_a),
+                 *b = tl_op_arg(gemm, TL_GROUP_GEMM_b);
+  *out = (tl_instruction){0};
+  if (!(target->features & TL_FEATURE_WGMMA)) return "the target lacks it";
+  tl_instruction inst = tl_instruction_find(TL_FAMILY_WGMMA, a->type->dtype, b->type->dtype, acc->type->dtype);
+  if (inst.family == TL_FAMILY_NONE) return "there is no wgmma for these dtypes";
+  inst.a_in_registers = a->type->scope == TL_SCOPE_FRAGMENT;
+  inst.trans_a = tl_op_has(gemm, TL_ATTR_TRANS_A);
+  inst.trans_b = !tl_op_has(gemm, TL_ATTR_TRANS_B);
+  if (inst.a_in_registers && inst.trans_a) return "A in registers is not transposed";
+  const char *obstacle = inst.a_in_registers ? NULL : operand_obstacle(a, inst.trans_a);
+  if (!obstacle) obstacle = operand_obstacle(b, inst.trans_b);
+  if (obstacle) return obstacle;
+  if (shape->m % TL_WGMMA_ROWS != 0) return "M of the tiles is no multiple of 64";
+  if (shape->k % inst.k != 0) return "K of the tiles is no multiple of the instruction's";
+  if (!tl_instruction_set_n(&inst, shape->n)) return "N of the tiles is no multiple of the instruction's";
+  *out = inst;
+  return NULL;
+}
+
+// ---- partition
+
+// Registers of one accumulator above which the compiler spills or serialises.
+enum { MAX_SUMS = 192 };
+
+// Whether parts of `columns` of a B whose rows run along N start where the swizzle's pattern does.
+static bool parts_start_panels(const tl_gemm_shape *shape, int32_t columns) {
+  if (!shape->wgmma.trans_b || columns == shape->n) return true;
+  int64_t bytes = shape->operand_bits / 8;
+  return columns * bytes % tl_shared_layout_panels(shape->n * bytes).panel_bytes == 0;
+}
+
+// The widest n whose instructions side by side make up `columns`; false when there is none.
+static bool set_widest_n(const tl_gemm_shape *shape, int32_t columns, tl_instruction *inst) {
+  for (inst->n = TL_WGMMA_MAX_COLUMNS; inst->n >= 8; inst->n -= 8) {
+    if (columns % inst->n != 0 || tl_instruction_problem(inst)) continue;
+    if (inst->n == columns || parts_start_panels(shape, inst->n)) return true;
+  }
+  return false;
+}
+
+bool tl_cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t groups_n, int32_t num_warps,
+                   tl_gemm_plan *plan) {
+  tl_instruction inst = shape->wgmma;
+  int32_t columns = shape->n / groups_n;
+  if (shape->m % (TL_WGMMA_ROWS * groups_m) != 0 || shape->n % groups_n != 0) return false;
+  if (!parts_start_panels(shape, columns) || !set_widest_n(shape, columns, &inst)) return false;
+  int32_t rows = shape->m / groups_m, groups = groups_m * groups_n;
+  *plan = (tl_gemm_plan){
+      .inst = inst, .warps_m = groups_m * TL_WGMMA_WARPS, .warps_n = groups_n, .warps_k = 1, .padded_m = shape->m};
+  plan->padded_n = shape->n;
+  plan->replicas = num_warps / (groups * TL_WGMMA_WARPS);
+  plan->acc_registers = rows * columns / (32 * TL_WGMMA_WARPS) / (inst.acc == TL_DTYPE_F16 ? 2 : 1);
+  if (plan->acc_registers > MAX_SUMS) return false;
+  plan->operand_registers = 8;
+  double work = (double)shape->m * shape->n * shape->k * plan->replicas;
+  plan->math_clocks = work / tl_instruction_rate(&inst);
+  // Every block of 64 rows reads all columns' B, and its own A once an instruction.
+  double a_bytes = inst.a_in_registers ? 0 : (double)rows * (columns / inst.n), b_bytes = (double)columns * rows / 64;
+  plan->shared_clocks = (a_bytes + b_bytes) * shape->k * shape->operand_bits / 8 * groups * plan->replicas / 128.0;
+  double longer = plan->math_clocks > plan->shared_clocks ? plan->math_clocks : plan->shared_clocks;
+  plan->clocks = longer + 64;  // the last instruction is waited for
+  return true;
+}
+
+static bool policy_allows(const tl_gemm_shape *shape, int32_t groups_m, int32_t groups_n) {
+  if (shape->policy == TL_POLICY_FULL_ROW) return groups_n == 1;
+  if (shape->policy == TL_POLICY_FULL_COL) return groups_m == 1;
+  return true;
+}
+
+bool tl_cost_best_wgmma(const tl_gemm_shape *shape, int32_t num_warps, tl_gemm_plan *best) {
+  bool found = false;
+  if (shape->wgmma.family == TL_FAMILY_NONE || num_warps % TL_WGMMA_WARPS != 0) return false;
+  int32_t all = num_warps / TL_WGMMA_WARPS;
+  for (int32_t groups = all; groups >= 1; groups--) {
+    // Rows first: warpgroups side by side along M read one B.
+    for (int32_t groups_m = groups; groups_m >= 1 && all % groups == 0; groups_m--) {
+      tl_gemm_plan plan;
+      if (groups % groups_m != 0 || !policy_allows(shape, groups_m, groups / groups_m)) continue;
+      if (!tl_cost_wgmma(shape, groups_m, groups / groups_m, num_warps, &plan)) continue;
+      if (!found || plan.clocks < best->clocks) *best = plan;
+      found = true;
+    }
+  }
+  return found;
+}
