@@ -107,6 +107,24 @@ static void take_apart(const tl_spec *spec, tl_str printed, tl_strbuf *out) {
   tl_strbuf_fini(&body);
 }
 
+// What `print` and `assert` say of their place in the source: a macro stands on other lines of another file.
+static void drop_places(tl_strbuf *text) {
+  tl_strbuf kept;
+  tl_strbuf_init(&kept);
+  const char *rest = tl_strbuf_c(text);
+  for (const char *line; (line = strstr(rest, ", line = ")); rest = line + strcspn(line, "}")) {
+    const char *file = line;
+    while (file > rest && strncmp(file, "{name = ", 8) != 0) file--;
+    tl_strbuf_append(&kept, (tl_str){rest, (size_t)(file - rest)});
+    const char *said = strstr(file, "text = ");
+    if (said && said < line) tl_strbuf_append(&kept, (tl_str){said, (size_t)(line - said)});
+  }
+  tl_strbuf_append_c(&kept, rest);
+  tl_strbuf_clear(text);
+  tl_strbuf_append_c(text, tl_strbuf_c(&kept));
+  tl_strbuf_fini(&kept);
+}
+
 // The tile IR with the default params; empty when they give none.
 static void instantiate(loaded *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
   tl_diags_clear(&l->diags);
@@ -114,6 +132,7 @@ static void instantiate(loaded *l, const tl_kernel_spec *kernel, tl_strbuf *out)
       tl_instantiate(kernel, (tl_bindings){0}, tl_target_find(TL_STR("sm_90a")), &l->sources, &l->diags);
   if (!module) return;
   tl_module_print(module, out);
+  drop_places(out);
   tl_module_destroy(module);
 }
 
