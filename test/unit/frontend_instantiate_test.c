@@ -98,12 +98,11 @@ static const body_case cases[] = {
     {"pipelined",
      "  - pipelined: ko in ceildiv(N, bn)\n"
      "    stages: 3\n"
-     "    overlap: 1\n"
      "    do:\n"
      "      - copy: A[0, ko * bn] -> a\n",
      "%0 = add %N, 31 : index\n"
      "%1 = floordiv %0, 32 : index\n"
-     "for lower(0) upper(%1) step(1) {stages = 3, pipelined, overlap = 1} do(%ko: index) {\n"
+     "for lower(0) upper(%1) step(1) {stages = 3, pipelined} do(%ko: index) {\n"
      "  %2 = mul %ko, 32 : index\n"
      "  copy src(%A) src_offsets(0, %2) dst(%a) dst_offsets(0, 0) {extents = [16, 32], src_dims = [0, 1], dst_dims = "
      "[0, 1]}\n"
