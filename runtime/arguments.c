@@ -412,19 +412,35 @@ static tl_status make_plan(binder *b, const tl_argument *arguments, size_t num_a
   return store_values(b);
 }
 
+typedef struct planning {
+  binder *b;
+  const tl_argument *arguments;
+  size_t num_arguments;
+  tl_status status;
+} planning;
+
+static void do_plan(void *user) {
+  planning *p = user;
+  p->b->given = TL_NEW_ARRAY(&p->b->plan->arena, const tl_argument *, p->b->kernel->num_params + 1);
+  p->b->names = TL_NEW_ARRAY(&p->b->plan->arena, bound_name, p->b->kernel->num_params + 1);
+  p->status = make_plan(p->b, p->arguments, p->num_arguments);
+}
+
 tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
                                 const tl_launch_facts *facts, tl_launch_plan *out_plan) {
   *out_plan = (tl_launch_plan){0};
   tl_arena_init(&out_plan->arena);
   binder b = {.kernel = kernel, .facts = facts, .plan = out_plan};
-  b.given = TL_NEW_ARRAY(&out_plan->arena, const tl_argument *, kernel->num_params + 1);
-  b.names = TL_NEW_ARRAY(&out_plan->arena, bound_name, kernel->num_params + 1);
-  tl_status status = make_plan(&b, arguments, num_arguments);
-  if (status) {
+  planning p = {&b, arguments, num_arguments, TL_OK};
+  if (!tl_memory_guard(do_plan, &p)) {
+    *out_plan = (tl_launch_plan){0};
+    return tl_status_out_of_memory();
+  }
+  if (p.status) {
     tl_launch_plan_fini(out_plan);
     *out_plan = (tl_launch_plan){0};
   }
-  return status;
+  return p.status;
 }
 
 void tl_launch_plan_fini(tl_launch_plan *plan) {

@@ -20,7 +20,9 @@ static void place_buffers(const tl_chain_launch_plan *plan, void *workspace, voi
 static tl_status plan_steps(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, tl_launch_plan *steps,
                             uint32_t *out_num) {
   const tl_manifest_chain *manifest = chain->manifest;
-  void **buffers = tl_xcalloc(manifest->num_buffers + 1, sizeof *buffers);
+  *out_num = 0;
+  void **buffers = calloc(manifest->num_buffers + 1, sizeof *buffers);
+  if (!buffers) return tl_status_out_of_memory();
   place_buffers(plan, workspace, buffers);
   tl_launch_facts facts = facts_of(chain);
   tl_status status = TL_OK;
@@ -69,7 +71,8 @@ static tl_status make_plan(tl_chain *chain, const tl_argument *arguments, size_t
 static tl_status launch(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, size_t workspace_bytes,
                         void *stream) {
   uint32_t num = 0;
-  tl_launch_plan *steps = tl_xcalloc(chain->manifest->num_steps + 1, sizeof *steps);
+  tl_launch_plan *steps = calloc(chain->manifest->num_steps + 1, sizeof *steps);
+  if (!steps) return tl_status_out_of_memory();
   void *memory = NULL;
   tl_status status = take_workspace(chain, plan, workspace, workspace_bytes, stream, &memory);
   if (!status) status = plan_steps(chain, plan, memory, steps, &num);
@@ -85,6 +88,8 @@ static tl_status launch(tl_chain *chain, tl_chain_launch_plan *plan, void *works
 
 tl_status tl_chain_launch(tl_chain *chain, const tl_argument *arguments, size_t num_arguments, void *workspace,
                           size_t workspace_bytes, void *stream) {
+  TL_TRY(tl_status_not_null(chain, "chain"));
+  TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : chain, "arguments"));
   tl_chain_launch_plan plan;
   TL_TRY(tl_device_enter(chain->program->device));
   tl_status status = make_plan(chain, arguments, num_arguments, true, &plan);
@@ -95,33 +100,39 @@ tl_status tl_chain_launch(tl_chain *chain, const tl_argument *arguments, size_t 
     pthread_mutex_unlock(&chain->lock);
     tl_chain_launch_plan_fini(&plan);
   }
-  tl_device_leave(chain->program->device);
+  status = tl_device_leave(chain->program->device, status);
   return tl_status_annotate(status, "launching '%s'", chain->manifest->signature.name);
 }
 
 tl_status tl_chain_check(tl_chain *chain, const tl_argument *arguments, size_t num_arguments) {
+  TL_TRY(tl_status_not_null(chain, "chain"));
+  TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : chain, "arguments"));
   tl_chain_launch_plan plan;
   TL_TRY(tl_device_enter(chain->program->device));
   tl_status status = make_plan(chain, arguments, num_arguments, true, &plan);
   if (!status) {
     uint32_t num = 0;
-    tl_launch_plan *steps = tl_xcalloc(chain->manifest->num_steps + 1, sizeof *steps);
+    tl_launch_plan *steps = calloc(chain->manifest->num_steps + 1, sizeof *steps);
     // An address that nothing will use: aligned, and not NULL.
-    status = plan_steps(chain, &plan, (void *)(uintptr_t)TL_CHAIN_ALIGN, steps, &num);
+    status =
+        !steps ? tl_status_out_of_memory() : plan_steps(chain, &plan, (void *)(uintptr_t)TL_CHAIN_ALIGN, steps, &num);
     fini_steps(steps, num);
     tl_chain_launch_plan_fini(&plan);
   }
-  tl_device_leave(chain->program->device);
-  return status;
+  return tl_device_leave(chain->program->device, status);
 }
 
 tl_status tl_chain_workspace_bytes(tl_chain *chain, const tl_argument *arguments, size_t num_arguments,
                                    size_t *out_bytes) {
-  tl_chain_launch_plan plan;
+  TL_TRY(tl_status_not_null(out_bytes, "out_bytes"));
   *out_bytes = 0;
+  TL_TRY(tl_status_not_null(chain, "chain"));
+  TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : chain, "arguments"));
+  tl_chain_launch_plan plan;
   // Pointers may still be missing: a framework asks before it allocates.
-  tl_argument *shapes = tl_xcalloc(num_arguments + 1, sizeof *shapes);
-  memcpy(shapes, arguments, num_arguments * sizeof *shapes);
+  tl_argument *shapes = calloc(num_arguments + 1, sizeof *shapes);
+  if (!shapes) return tl_status_out_of_memory();
+  if (num_arguments) memcpy(shapes, arguments, num_arguments * sizeof *shapes);
   for (size_t i = 0; i < num_arguments; i++) shapes[i].tensor.data = (void *)(uintptr_t)TL_CHAIN_ALIGN;
   tl_status status = make_plan(chain, shapes, num_arguments, false, &plan);
   free(shapes);
@@ -134,14 +145,17 @@ tl_status tl_chain_workspace_bytes(tl_chain *chain, const tl_argument *arguments
 // ---- chains of a program
 
 size_t tl_program_num_chains(const tl_program *program) {
-  return program->manifest.num_chains;
+  return program ? program->manifest.num_chains : 0;
 }
 
 tl_chain *tl_program_chain_at(tl_program *program, size_t index) {
-  return index < program->manifest.num_chains ? &program->chains[index] : NULL;
+  return index < tl_program_num_chains(program) ? &program->chains[index] : NULL;
 }
 
 tl_status tl_program_chain(tl_program *program, const char *name, tl_chain **out_chain) {
+  TL_TRY(tl_status_not_null(out_chain, "out_chain"));
+  *out_chain = NULL;
+  TL_TRY(tl_status_not_null(program, "program"));
   uint32_t count = program->manifest.num_chains;
   *out_chain = !name && count == 1 ? &program->chains[0] : NULL;
   tl_strbuf list = {0};
@@ -160,8 +174,8 @@ tl_status tl_program_chain(tl_program *program, const char *name, tl_chain **out
 }
 
 const char *tl_chain_name(const tl_chain *chain) {
-  return chain->manifest->signature.name;
+  return chain ? chain->manifest->signature.name : "";
 }
 size_t tl_chain_num_steps(const tl_chain *chain) {
-  return chain->manifest->num_steps;
+  return chain ? chain->manifest->num_steps : 0;
 }

@@ -11,8 +11,9 @@ static tl_status eval(const tl_chain_launch_plan *plan, const tl_mexpr *expr, in
 
 static tl_status size_buffers(tl_chain_launch_plan *plan) {
   const tl_manifest_chain *chain = plan->chain;
-  plan->buffer_bytes = tl_xcalloc(chain->num_buffers + 1, sizeof(int64_t));
-  plan->buffer_offsets = tl_xcalloc(chain->num_buffers + 1, sizeof(int64_t));
+  plan->buffer_bytes = calloc(chain->num_buffers + 1, sizeof(int64_t));
+  plan->buffer_offsets = calloc(chain->num_buffers + 1, sizeof(int64_t));
+  if (!plan->buffer_bytes || !plan->buffer_offsets) return tl_status_out_of_memory();
   for (uint32_t i = 0; i < chain->num_buffers; i++) {
     int64_t *bytes = &plan->buffer_bytes[i];
     TL_TRY(tl_status_annotate(eval(plan, chain->buffers[i].bytes, bytes), "buffer '%s'", chain->buffers[i].name));

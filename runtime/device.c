@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/arena.h"
 
 tl_status tl_device_count(int *out_count) {
+  TL_TRY(tl_status_not_null(out_count, "out_count"));
   const tl_cuda_driver *driver;
   *out_count = 0;
   TL_TRY(tl_cuda_driver_get(&driver));
@@ -31,6 +33,7 @@ static tl_status query(tl_device *device) {
 }
 
 tl_status tl_device_open(int ordinal, tl_device **out_device) {
+  TL_TRY(tl_status_not_null(out_device, "out_device"));
   *out_device = NULL;
   int count = 0;
   TL_TRY(tl_device_count(&count));
@@ -38,7 +41,8 @@ tl_status tl_device_open(int ordinal, tl_device **out_device) {
   if (ordinal < 0 || ordinal >= count) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "there is no GPU %d: %d found, numbered from 0", ordinal, count);
   }
-  tl_device *device = tl_xcalloc(1, sizeof *device);
+  tl_device *device = calloc(1, sizeof *device);
+  if (!device) return tl_status_out_of_memory();
   device->ordinal = ordinal;
   tl_status status = tl_cuda_driver_get(&device->driver);
   if (!status) status = query(device);
@@ -50,33 +54,46 @@ tl_status tl_device_open(int ordinal, tl_device **out_device) {
   return TL_OK;
 }
 
-void tl_device_close(tl_device *device) {
-  if (!device) return;
-  device->driver->primary_ctx_release(device->handle);
+tl_status tl_device_end(tl_device *device) {
+  if (!device) return TL_OK;
+  tl_status status = atomic_exchange(&device->untold, NULL);
+  status = tl_status_join(status, TL_CUDA_CALL(device->driver, primary_ctx_release, device->handle));
   free(device);
+  return status;
+}
+
+void tl_device_close(tl_device *device) {
+  tl_status_free(tl_device_end(device));
 }
 
 const char *tl_device_name(const tl_device *device) {
-  return device->name;
+  return device ? device->name : "";
 }
 int tl_device_compute_capability(const tl_device *device) {
-  return device->compute_capability;
+  return device ? device->compute_capability : 0;
 }
 int tl_device_num_sms(const tl_device *device) {
-  return device->num_sms;
+  return device ? device->num_sms : 0;
 }
 
 tl_status tl_device_driver_version(const tl_device *device, int *out_version) {
   return TL_CUDA_CALL(device->driver, driver_get_version, out_version);
 }
 
-tl_status tl_device_enter(const tl_device *device) {
+tl_status tl_device_enter(tl_device *device) {
+  if (atomic_load_explicit(&device->untold, memory_order_relaxed))
+    TL_TRY(tl_status_annotate(atomic_exchange(&device->untold, NULL), "an earlier call"));
   return TL_CUDA_CALL(device->driver, ctx_push_current, device->context);
 }
 
-void tl_device_leave(const tl_device *device) {
+tl_status tl_device_leave(tl_device *device, tl_status status) {
   tl_cu_context context;
-  device->driver->ctx_pop_current(&context);
+  return tl_status_join(status, TL_CUDA_CALL(device->driver, ctx_pop_current, &context));
+}
+
+void tl_device_note(tl_device *device, tl_status status) {
+  tl_status none = NULL;
+  if (status && !atomic_compare_exchange_strong(&device->untold, &none, status)) tl_status_free(status);
 }
 
 // Device pointers are 64-bit numbers to the driver and void * to callers.
@@ -85,70 +102,81 @@ static tl_cu_pointer address_of(const void *pointer) {
 }
 
 tl_status tl_device_alloc(tl_device *device, size_t bytes, void **out_pointer) {
+  TL_TRY(tl_status_not_null(out_pointer, "out_pointer"));
   *out_pointer = NULL;
+  TL_TRY(tl_status_not_null(device, "device"));
   if (bytes == 0) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_cu_pointer pointer = 0;
   tl_status status = TL_CUDA_CALL(device->driver, mem_alloc, &pointer, bytes);
-  tl_device_leave(device);
+  status = tl_device_leave(device, status);
+  if (status && pointer) tl_device_note(device, TL_CUDA_CALL(device->driver, mem_free, pointer));
   if (status) return tl_status_annotate(status, "allocating %zu bytes of device memory", bytes);
   memcpy(out_pointer, &pointer, sizeof *out_pointer);
   return TL_OK;
 }
 
 tl_status tl_device_free(tl_device *device, void *pointer) {
+  TL_TRY(tl_status_not_null(device, "device"));
   if (!pointer) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, mem_free, address_of(pointer));
-  tl_device_leave(device);
-  return status;
+  return tl_device_leave(device, status);
 }
 
 tl_status tl_device_upload(tl_device *device, void *to, const void *from, size_t bytes) {
+  TL_TRY(tl_status_not_null(device, "device"));
+  TL_TRY(tl_status_not_null(bytes ? to : device, "to"));
+  TL_TRY(tl_status_not_null(bytes ? from : device, "from"));
   if (bytes == 0) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, memcpy_htod, address_of(to), from, bytes);
-  tl_device_leave(device);
-  return tl_status_annotate(status, "copying %zu bytes to the device", bytes);
+  return tl_status_annotate(tl_device_leave(device, status), "copying %zu bytes to the device", bytes);
 }
 
 tl_status tl_device_download(tl_device *device, void *to, const void *from, size_t bytes) {
+  TL_TRY(tl_status_not_null(device, "device"));
+  TL_TRY(tl_status_not_null(bytes ? to : device, "to"));
+  TL_TRY(tl_status_not_null(bytes ? from : device, "from"));
   if (bytes == 0) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, memcpy_dtoh, to, address_of(from), bytes);
-  tl_device_leave(device);
-  return tl_status_annotate(status, "copying %zu bytes from the device", bytes);
+  return tl_status_annotate(tl_device_leave(device, status), "copying %zu bytes from the device", bytes);
 }
 
 tl_status tl_device_fill(tl_device *device, void *pointer, uint8_t value, size_t bytes, void *stream) {
+  TL_TRY(tl_status_not_null(device, "device"));
+  TL_TRY(tl_status_not_null(bytes ? pointer : device, "pointer"));
   if (bytes == 0) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, memset_d8_async, address_of(pointer), value, bytes, stream);
-  tl_device_leave(device);
-  return tl_status_annotate(status, "filling %zu bytes of device memory", bytes);
+  return tl_status_annotate(tl_device_leave(device, status), "filling %zu bytes of device memory", bytes);
 }
 
 tl_status tl_stream_create(tl_device *device, void **out_stream) {
+  TL_TRY(tl_status_not_null(out_stream, "out_stream"));
   *out_stream = NULL;
+  TL_TRY(tl_status_not_null(device, "device"));
   TL_TRY(tl_device_enter(device));
   tl_cu_stream stream = NULL;
   tl_status status = TL_CUDA_CALL(device->driver, stream_create, &stream, TL_CU_STREAM_NON_BLOCKING);
-  tl_device_leave(device);
-  *out_stream = stream;
+  status = tl_device_leave(device, status);
+  if (status && stream) tl_device_note(device, TL_CUDA_CALL(device->driver, stream_destroy, stream));
+  if (!status) *out_stream = stream;
   return status;
 }
 
 tl_status tl_stream_destroy(tl_device *device, void *stream) {
+  TL_TRY(tl_status_not_null(device, "device"));
   if (!stream) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, stream_destroy, stream);
-  tl_device_leave(device);
-  return status;
+  return tl_device_leave(device, status);
 }
 
 tl_status tl_stream_synchronize(tl_device *device, void *stream) {
+  TL_TRY(tl_status_not_null(device, "device"));
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, stream_synchronize, stream);
-  tl_device_leave(device);
-  return status;
+  return tl_device_leave(device, status);
 }

@@ -15,11 +15,18 @@ struct tl_device {
   int num_sms;
   int max_shared_bytes;  // opt-in limit of one block
   char name[128];
+  _Atomic(tl_status) untold;  // Owned. The first failure of what has no status: a destroy
 };
 
-// Makes the device's context current for the calling thread; every enter needs its leave.
-TL_MUST_USE tl_status tl_device_enter(const tl_device *device);
-void tl_device_leave(const tl_device *device);
+// Makes the device's context current for the calling thread; every enter needs its leave. A failure that a destroy
+// could not tell comes out here, once, and nothing is entered.
+TL_MUST_USE tl_status tl_device_enter(tl_device *device);
+// Ends what `enter` began. Returns `status`, or when that is a success whether leaving was one.
+TL_MUST_USE tl_status tl_device_leave(tl_device *device, tl_status status);
+// Keeps a failure that there is nobody to tell for the next call on the device. Takes `status`.
+void tl_device_note(tl_device *device, tl_status status);
+// tl_device_close with what the driver says about it, and what was not told before.
+TL_MUST_USE tl_status tl_device_end(tl_device *device);
 
 // What the driver says about speed and memory; 0 where it does not know.
 typedef struct tl_device_facts {

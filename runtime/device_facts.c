@@ -16,8 +16,7 @@ tl_status tl_device_query_facts(tl_device *device, tl_device_facts *out) {
   if (!device->driver->mem_get_info) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, mem_get_info, &out->free_bytes, &out->total_bytes);
-  tl_device_leave(device);
-  return status;
+  return tl_device_leave(device, status);
 }
 
 tl_status tl_device_copy_async(tl_device *device, void *to, const void *from, size_t bytes, void *stream) {
@@ -25,6 +24,5 @@ tl_status tl_device_copy_async(tl_device *device, void *to, const void *from, si
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, memcpy_dtod_async, (tl_cu_pointer)(uintptr_t)to,
                                   (tl_cu_pointer)(uintptr_t)from, bytes, stream);
-  tl_device_leave(device);
-  return status;
+  return tl_device_leave(device, status);
 }

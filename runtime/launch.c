@@ -16,10 +16,8 @@ tl_status tl_launch_check_pointer(void *user, const char *name, const void *poin
                           name, address);
   }
   TL_TRY(tl_cuda_check(driver, result, "cuPointerGetAttribute"));
-  if (driver->pointer_get_attribute(&is_managed, TL_CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == TL_CU_SUCCESS &&
-      is_managed) {
-    return TL_OK;
-  }
+  TL_TRY(TL_CUDA_CALL(driver, pointer_get_attribute, &is_managed, TL_CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
+  if (is_managed) return TL_OK;
   if (type == TL_CU_MEMORYTYPE_HOST) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "argument '%s': expected device memory, given host memory", name);
   }
@@ -97,15 +95,18 @@ tl_status tl_launch_run(tl_kernel *kernel, tl_launch_plan *plan, void *stream) {
 }
 
 tl_status tl_kernel_check(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+  TL_TRY(tl_status_not_null(kernel, "kernel"));
+  TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : kernel, "arguments"));
   tl_launch_plan plan;
   TL_TRY(tl_device_enter(kernel->program->device));
   tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
-  tl_device_leave(kernel->program->device);
   if (!status) tl_launch_plan_fini(&plan);
-  return status;
+  return tl_device_leave(kernel->program->device, status);
 }
 
 tl_status tl_kernel_launch(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, void *stream) {
+  TL_TRY(tl_status_not_null(kernel, "kernel"));
+  TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : kernel, "arguments"));
   tl_launch_plan plan;
   TL_TRY(tl_device_enter(kernel->program->device));
   tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
@@ -113,6 +114,6 @@ tl_status tl_kernel_launch(tl_kernel *kernel, const tl_argument *arguments, size
     if (!plan.is_empty) status = tl_launch_run(kernel, &plan, stream);
     tl_launch_plan_fini(&plan);
   }
-  tl_device_leave(kernel->program->device);
+  status = tl_device_leave(kernel->program->device, status);
   return tl_status_annotate(status, "launching '%s'", kernel->manifest->name);
 }

@@ -29,7 +29,8 @@ static tl_status check_target(const tl_manifest *manifest, const tl_device *devi
 
 // Calls the JIT; its error and info logs become part of a failure's message.
 static tl_status load_module(const tl_device *device, const void *image, tl_cu_module *out_module) {
-  char *info_log = tl_xcalloc(1, LOG_BYTES), *error_log = tl_xcalloc(1, LOG_BYTES);
+  char *info_log = calloc(2, LOG_BYTES), *error_log = info_log + LOG_BYTES;
+  if (!info_log) return tl_status_out_of_memory();
   tl_cu_jit_option options[] = {TL_CU_JIT_INFO_LOG_BUFFER, TL_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                                 TL_CU_JIT_ERROR_LOG_BUFFER, TL_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                                 TL_CU_JIT_LOG_VERBOSE};
@@ -48,7 +49,6 @@ static tl_status load_module(const tl_device *device, const void *image, tl_cu_m
     status = with_log;
   }
   free(info_log);
-  free(error_log);
   return status;
 }
 
@@ -79,16 +79,35 @@ static tl_status init_kernel(tl_program *program, tl_kernel *kernel) {
   return TL_OK;
 }
 
+typedef struct manifest_reading {
+  tl_program *program;
+  tl_str text;
+  tl_status status;
+} manifest_reading;
+
+static void read_manifest(void *user) {
+  manifest_reading *reading = user;
+  reading->status = tl_manifest_read(&reading->program->arena, reading->text, &reading->program->manifest);
+}
+
 static tl_status load(tl_program *program, const void *image, tl_str manifest_text) {
-  TL_TRY(tl_manifest_read(&program->arena, manifest_text, &program->manifest));
+  manifest_reading reading = {program, manifest_text, TL_OK};
+  if (!tl_memory_guard(read_manifest, &reading)) {
+    tl_arena_init(&program->arena);  // what it had is gone
+    program->manifest = (tl_manifest){0};
+    return tl_status_out_of_memory();
+  }
+  TL_TRY(reading.status);
   TL_TRY(check_target(&program->manifest, program->device));
-  program->kernels = tl_xcalloc(program->manifest.num_kernels + 1, sizeof *program->kernels);
+  program->kernels = calloc(program->manifest.num_kernels + 1, sizeof *program->kernels);
+  if (!program->kernels) return tl_status_out_of_memory();
   for (uint32_t i = 0; i < program->manifest.num_kernels; i++) {
     program->kernels[i].program = program;
     program->kernels[i].manifest = &program->manifest.kernels[i];
     pthread_mutex_init(&program->kernels[i].lock, NULL);
   }
-  program->chains = tl_xcalloc(program->manifest.num_chains + 1, sizeof *program->chains);
+  program->chains = calloc(program->manifest.num_chains + 1, sizeof *program->chains);
+  if (!program->chains) return tl_status_out_of_memory();
   for (uint32_t i = 0; i < program->manifest.num_chains; i++) {
     program->chains[i].program = program;
     program->chains[i].manifest = &program->manifest.chains[i];
@@ -100,12 +119,12 @@ static tl_status load(tl_program *program, const void *image, tl_str manifest_te
     status = tl_status_annotate(init_kernel(program, &program->kernels[i]), "kernel '%s'",
                                 program->manifest.kernels[i].name);
   }
-  tl_device_leave(program->device);
-  return status;
+  return tl_device_leave(program->device, status);
 }
 
 static tl_status load_program(tl_device *device, const void *image, tl_str manifest_text, tl_program **out_program) {
-  tl_program *program = tl_xcalloc(1, sizeof *program);
+  tl_program *program = calloc(1, sizeof *program);
+  if (!program) return tl_status_out_of_memory();
   program->device = device;
   tl_arena_init(&program->arena);
   tl_status status = load(program, image, manifest_text);
@@ -118,8 +137,13 @@ static tl_status load_program(tl_device *device, const void *image, tl_str manif
 }
 
 tl_status tl_program_load(tl_device *device, const char *ptx, size_t ptx_bytes, tl_program **out_program) {
+  TL_TRY(tl_status_not_null(out_program, "out_program"));
+  *out_program = NULL;
+  TL_TRY(tl_status_not_null(device, "device"));
+  TL_TRY(tl_status_not_null(ptx, "ptx"));
   // The driver takes PTX as a C string.
-  char *image = tl_xmalloc(ptx_bytes + 1);
+  char *image = malloc(ptx_bytes + 1);
+  if (!image) return tl_status_out_of_memory();
   memcpy(image, ptx, ptx_bytes);
   image[ptx_bytes] = '\0';
   tl_status status = load_program(device, image, (tl_str){image, ptx_bytes}, out_program);
@@ -129,7 +153,13 @@ tl_status tl_program_load(tl_device *device, const char *ptx, size_t ptx_bytes, 
 
 tl_status tl_program_load_image(tl_device *device, const void *image, size_t image_bytes, const char *manifest,
                                 size_t manifest_bytes, tl_program **out_program) {
-  char *copy = tl_xmalloc(image_bytes + 1);
+  TL_TRY(tl_status_not_null(out_program, "out_program"));
+  *out_program = NULL;
+  TL_TRY(tl_status_not_null(device, "device"));
+  TL_TRY(tl_status_not_null(image, "image"));
+  TL_TRY(tl_status_not_null(manifest, "manifest"));
+  char *copy = malloc(image_bytes + 1);
+  if (!copy) return tl_status_out_of_memory();
   memcpy(copy, image, image_bytes);
   copy[image_bytes] = '\0';
   tl_status status = load_program(device, copy, (tl_str){manifest, manifest_bytes}, out_program);
@@ -139,18 +169,17 @@ tl_status tl_program_load_image(tl_device *device, const void *image, size_t ima
 
 static void free_workspaces(const tl_program *program, tl_workspaces *workspaces) {
   for (size_t w = 0; w < workspaces->len; w++) {
-    if (workspaces->items[w].memory)
-      program->device->driver->mem_free((tl_cu_pointer)(uintptr_t)workspaces->items[w].memory);
+    tl_cu_pointer memory = (tl_cu_pointer)(uintptr_t)workspaces->items[w].memory;
+    if (memory) tl_device_note(program->device, TL_CUDA_CALL(program->device->driver, mem_free, memory));
   }
   tl_vec_fini(workspaces);
 }
 
 void tl_program_destroy(tl_program *program) {
   if (!program) return;
-  bool is_entered = false;
   tl_status status = tl_device_enter(program->device);
-  is_entered = !status;
-  tl_status_free(status);
+  bool is_entered = !status;
+  tl_device_note(program->device, status);
   for (uint32_t i = 0; program->kernels && i < program->manifest.num_kernels; i++) {
     free_workspaces(program, &program->kernels[i].workspaces);
     tl_vec_fini(&program->kernels[i].maps);
@@ -160,8 +189,9 @@ void tl_program_destroy(tl_program *program) {
     free_workspaces(program, &program->chains[i].workspaces);
     pthread_mutex_destroy(&program->chains[i].lock);
   }
-  if (program->module) program->device->driver->module_unload(program->module);
-  if (is_entered) tl_device_leave(program->device);
+  if (program->module)
+    tl_device_note(program->device, TL_CUDA_CALL(program->device->driver, module_unload, program->module));
+  if (is_entered) tl_device_note(program->device, tl_device_leave(program->device, TL_OK));
   free(program->kernels);
   free(program->chains);
   tl_arena_fini(&program->arena);
@@ -169,15 +199,17 @@ void tl_program_destroy(tl_program *program) {
 }
 
 size_t tl_program_num_kernels(const tl_program *program) {
-  return program->manifest.num_kernels;
+  return program ? program->manifest.num_kernels : 0;
 }
 
 tl_kernel *tl_program_kernel_at(tl_program *program, size_t index) {
-  return index < program->manifest.num_kernels ? &program->kernels[index] : NULL;
+  return index < tl_program_num_kernels(program) ? &program->kernels[index] : NULL;
 }
 
 tl_status tl_program_kernel(tl_program *program, const char *name, tl_kernel **out_kernel) {
+  TL_TRY(tl_status_not_null(out_kernel, "out_kernel"));
   *out_kernel = NULL;
+  TL_TRY(tl_status_not_null(program, "program"));
   if (!name && program->manifest.num_kernels == 1) {
     *out_kernel = &program->kernels[0];
     return TL_OK;
@@ -199,11 +231,11 @@ tl_status tl_program_kernel(tl_program *program, const char *name, tl_kernel **o
 }
 
 const char *tl_kernel_name(const tl_kernel *kernel) {
-  return kernel->manifest->name;
+  return kernel ? kernel->manifest->name : "";
 }
 int tl_kernel_registers(const tl_kernel *kernel) {
-  return kernel->registers;
+  return kernel ? kernel->registers : 0;
 }
 int tl_kernel_local_bytes(const tl_kernel *kernel) {
-  return kernel->local_bytes;
+  return kernel ? kernel->local_bytes : 0;
 }

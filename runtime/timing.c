@@ -18,7 +18,7 @@ tl_status tl_timer_create(tl_device *device, tl_timer **out_timer) {
   timer->device = device;
   tl_status status = TL_CUDA_CALL(device->driver, event_create, &timer->start, 0);
   if (!status) status = TL_CUDA_CALL(device->driver, event_create, &timer->stop, 0);
-  tl_device_leave(device);
+  status = tl_device_leave(device, status);
   if (status) {
     tl_timer_destroy(timer);
     return status;
@@ -29,21 +29,20 @@ tl_status tl_timer_create(tl_device *device, tl_timer **out_timer) {
 
 void tl_timer_destroy(tl_timer *timer) {
   if (!timer) return;
-  tl_status status = tl_device_enter(timer->device);
-  if (!status) {
-    if (timer->start) timer->device->driver->event_destroy(timer->start);
-    if (timer->stop) timer->device->driver->event_destroy(timer->stop);
-    tl_device_leave(timer->device);
-  }
-  tl_status_free(status);
+  tl_device *device = timer->device;
+  tl_status status = tl_device_enter(device);
+  bool is_entered = !status;
+  tl_device_note(device, status);
+  if (timer->start) tl_device_note(device, TL_CUDA_CALL(device->driver, event_destroy, timer->start));
+  if (timer->stop) tl_device_note(device, TL_CUDA_CALL(device->driver, event_destroy, timer->stop));
+  if (is_entered) tl_device_note(device, tl_device_leave(device, TL_OK));
   free(timer);
 }
 
 static tl_status record(tl_timer *timer, tl_cu_event event, void *stream) {
   TL_TRY(tl_device_enter(timer->device));
   tl_status status = TL_CUDA_CALL(timer->device->driver, event_record, event, stream);
-  tl_device_leave(timer->device);
-  return status;
+  return tl_device_leave(timer->device, status);
 }
 
 tl_status tl_timer_start(tl_timer *timer, void *stream) {
@@ -60,7 +59,7 @@ tl_status tl_timer_elapsed(tl_timer *timer, double *out_seconds) {
   if (!status) {
     status = TL_CUDA_CALL(timer->device->driver, event_elapsed_time, &milliseconds, timer->start, timer->stop);
   }
-  tl_device_leave(timer->device);
+  status = tl_device_leave(timer->device, status);
   *out_seconds = (double)milliseconds * 1e-3;
   return status;
 }

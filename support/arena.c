@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "support/arena.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 
 struct tl_arena_chunk {
   tl_arena_chunk *previous;
+  // The ring of the guard that it was allocated in; NULL outside.
+  tl_arena_chunk *left, *right;
   size_t size;  // usable bytes behind the header
   size_t used;
   _Alignas(64) char bytes[];
@@ -17,7 +20,60 @@ struct tl_arena_chunk {
 
 enum { FIRST_CHUNK_BYTES = 16 * 1024, MAX_CHUNK_BYTES = 1024 * 1024 };
 
+// ---- memory that runs out
+
+typedef struct memory_guard {
+  jmp_buf back;
+  tl_arena_chunk ring;  // head of the chunks that were allocated inside and are not freed yet
+  bool has_ended;       // by itself
+  struct memory_guard *outer;
+} memory_guard;
+
+static _Thread_local memory_guard *innermost;
+
+static void leave_ring(tl_arena_chunk *chunk) {
+  if (!chunk->left) return;
+  chunk->left->right = chunk->right;
+  chunk->right->left = chunk->left;
+  chunk->left = chunk->right = NULL;
+}
+
+static void enter_ring(tl_arena_chunk *chunk) {
+  chunk->left = chunk->right = NULL;
+  if (!innermost) return;
+  chunk->left = &innermost->ring;
+  chunk->right = innermost->ring.right;
+  chunk->right->left = chunk;
+  innermost->ring.right = chunk;
+}
+
+bool tl_memory_guard(void (*work)(void *user), void *user) {
+  memory_guard guard = {.outer = innermost};
+  guard.ring.left = guard.ring.right = &guard.ring;
+  innermost = &guard;
+  if (setjmp(guard.back) == 0) {
+    work(user);
+    guard.has_ended = true;
+  }
+  innermost = guard.outer;
+  while (guard.ring.right != &guard.ring) {
+    tl_arena_chunk *chunk = guard.ring.right;
+    leave_ring(chunk);
+    if (guard.has_ended) {
+      enter_ring(chunk);  // of the outer guard
+    } else {
+      free(chunk);
+    }
+  }
+  return guard.has_ended;
+}
+
+void tl_memory_exhausted(void) {
+  if (innermost) longjmp(innermost->back, 1);
+}
+
 _Noreturn static void out_of_memory(size_t size) {
+  tl_memory_exhausted();
   fprintf(stderr, "tl-llc: out of memory allocating %zu bytes\n", size);
   abort();
 }
@@ -44,8 +100,9 @@ void *tl_vec_grow(void *items, size_t *capacity, size_t wanted, size_t item_size
   size_t grown = *capacity ? *capacity * 2 : 8;
   if (grown < wanted) grown = wanted;
   if (grown > SIZE_MAX / item_size) out_of_memory(SIZE_MAX);
+  items = tl_xrealloc(items, grown * item_size);
   *capacity = grown;
-  return tl_xrealloc(items, grown * item_size);
+  return items;
 }
 
 void tl_arena_init(tl_arena *arena) {
@@ -55,6 +112,7 @@ void tl_arena_init(tl_arena *arena) {
 static void free_chunks_until(tl_arena *arena, const tl_arena_chunk *stop) {
   while (arena->chunk && arena->chunk != stop) {
     tl_arena_chunk *previous = arena->chunk->previous;
+    leave_ring(arena->chunk);
     free(arena->chunk);
     arena->chunk = previous;
   }
@@ -74,6 +132,7 @@ static void add_chunk(tl_arena *arena, size_t size) {
   tl_arena_chunk *chunk = aligned_alloc(64, total);
   if (!chunk) out_of_memory(total);
   chunk->previous = arena->chunk;
+  enter_ring(chunk);
   chunk->size = wanted;
   chunk->used = 0;
   arena->chunk = chunk;

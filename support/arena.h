@@ -3,6 +3,7 @@
 #ifndef TL_SUPPORT_ARENA_H
 #define TL_SUPPORT_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,8 @@ typedef struct tl_arena_mark {
 void tl_arena_init(tl_arena *arena);
 void tl_arena_fini(tl_arena *arena);
 
-// Zeroed memory, aligned to `align` (a power of two, at most 64). Never NULL: running out of memory aborts with a
-// message.
+// Zeroed memory, aligned to `align` (a power of two, at most 64). Never NULL: running out of memory ends the innermost
+// tl_memory_guard or, without one, the process with a message.
 void *tl_arena_alloc(tl_arena *arena, size_t size, size_t align);
 // Copies `size` bytes; the copy is followed by a NUL that is not counted.
 char *tl_arena_copy_bytes(tl_arena *arena, const void *bytes, size_t size);
@@ -33,7 +34,14 @@ char *tl_arena_printf(tl_arena *arena, const char *format, ...) __attribute__((f
 tl_arena_marker tl_arena_mark(const tl_arena *arena);
 void tl_arena_release(tl_arena *arena, tl_arena_marker mark);
 
-// Heap allocation for long-lived growable things; aborts with a message when memory runs out.
+// Runs `work(user)` so that memory that runs out ends it: false. Then the arenas that grew in it have been given back,
+// whoever holds them: nothing that was made in it may be touched or freed any more, and what it has from the heap
+// (arrays and buffers that were growing) is lost. Guards nest; each belongs to its thread.
+bool tl_memory_guard(void (*work)(void *user), void *user);
+// For those who run out of memory elsewhere: ends the innermost guard of the thread. Returns when there is none.
+void tl_memory_exhausted(void);
+
+// Heap allocation for long-lived growable things; never NULL, as tl_arena_alloc.
 void *tl_xmalloc(size_t size);
 void *tl_xcalloc(size_t count, size_t size);
 void *tl_xrealloc(void *pointer, size_t size);

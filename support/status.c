@@ -5,46 +5,60 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support/arena.h"
-
 struct tl_status_payload {
   tl_status_code code;
   char *message;  // Owned.
 };
 
+// A failure that needs no memory. Never freed.
+static struct tl_status_payload exhausted = {TL_STATUS_OUT_OF_MEMORY, (char *)"memory ran out"};
+
+tl_status tl_status_out_of_memory(void) {
+  return &exhausted;
+}
+
+// NULL when there is no memory for it.
 static char *format_message(const char *format, va_list args) {
   va_list measure;
   va_copy(measure, args);
   int len = vsnprintf(NULL, 0, format, measure);
   va_end(measure);
-  char *text = tl_xmalloc((size_t)len + 1);
-  vsnprintf(text, (size_t)len + 1, format, args);
+  char *text = malloc((size_t)len + 1);
+  if (text) vsnprintf(text, (size_t)len + 1, format, args);
   return text;
 }
 
 tl_status tl_status_make(tl_status_code code, const char *format, ...) {
-  tl_status status = tl_xmalloc(sizeof(*status));
   va_list args;
   va_start(args, format);
-  status->code = code;
-  status->message = format_message(format, args);
+  char *message = format_message(format, args);
   va_end(args);
+  tl_status status = message ? malloc(sizeof(*status)) : NULL;
+  if (!status) {
+    free(message);
+    return tl_status_out_of_memory();
+  }
+  *status = (struct tl_status_payload){code, message};
   return status;
 }
 
 tl_status tl_status_annotate(tl_status status, const char *format, ...) {
-  if (!status) return TL_OK;
+  if (!status || status == &exhausted) return status;
   va_list args;
   va_start(args, format);
-  char *context = format_message(format, args);
+  char *context = format_message(format, args), *joined = NULL;
   va_end(args);
-  int len = snprintf(NULL, 0, "%s: %s", context, status->message);
-  char *joined = tl_xmalloc((size_t)len + 1);
-  snprintf(joined, (size_t)len + 1, "%s: %s", context, status->message);
+  // Without memory it stays as it is.
+  if (context && asprintf(&joined, "%s: %s", context, status->message) >= 0) {
+    free(status->message);
+    status->message = joined;
+  }
   free(context);
-  free(status->message);
-  status->message = joined;
   return status;
+}
+
+tl_status tl_status_not_null(const void *pointer, const char *what) {
+  return pointer ? TL_OK : tl_status_make(TL_STATUS_INVALID_ARGUMENT, "%s is NULL", what);
 }
 
 tl_status tl_status_join(tl_status first, tl_status second) {
@@ -92,7 +106,7 @@ const char *tl_status_code_name(tl_status_code code) {
 }
 
 void tl_status_free(tl_status status) {
-  if (!status) return;
+  if (!status || status == &exhausted) return;
   free(status->message);
   free(status);
 }

@@ -8,6 +8,12 @@
 // Makes a failure. Never returns NULL. Owned by the caller.
 TL_MUST_USE tl_status tl_status_make(tl_status_code code, const char *format, ...) TL_PRINTF_LIKE(2, 3);
 
+// OUT_OF_MEMORY, without needing any.
+TL_MUST_USE tl_status tl_status_out_of_memory(void);
+
+// INVALID_ARGUMENT "WHAT is NULL" for a NULL pointer.
+TL_MUST_USE tl_status tl_status_not_null(const void *pointer, const char *what);
+
 // Puts "<context>: " before the message of a failure and returns it; success passes through untouched.
 TL_MUST_USE tl_status tl_status_annotate(tl_status status, const char *format, ...) TL_PRINTF_LIKE(2, 3);
 

@@ -12,8 +12,8 @@
 
 #include "harness/data/file.h"
 #include "ir/text/text.h"
+#include "runtime/device.h"
 #include "support/manifest.h"
-#include "tl/runtime.h"
 
 void tl_cli_init(tl_cli *cli, const char *tool, const char *usage) {
   // A file that reaches the size limit is a failed write, reported as such, and leaves no temporary file.
@@ -336,7 +336,7 @@ static tl_status native_target(const tl_target **out_target) {
   tl_device *device = NULL;
   TL_TRY(tl_device_open(0, &device));
   int sm = tl_device_compute_capability(device);
-  tl_device_close(device);
+  TL_TRY(tl_device_end(device));
   *out_target = tl_target_for_device(sm);
   if (!*out_target) return tl_status_make(TL_STATUS_UNSUPPORTED, "the GPU is sm_%d; tl-llc needs sm_80 or later", sm);
   return TL_OK;

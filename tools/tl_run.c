@@ -367,9 +367,9 @@ int main(int argc, char **argv) {
   if (!t.cli.is_done && t.findings_path && !strcmp(t.findings_path, "-")) status = set_findings_apart(&t);
   if (!t.cli.is_done && !status) status = run(&t);
   if (!t.cli.is_done && t.findings_path) status = tl_status_join(status, write_findings(&t));
+  status = tl_status_join(status, tl_run_device_close(t.device));
   int code = tl_cli_finish(&t.cli, status);
   if (t.exit_code > code) code = t.exit_code;
-  tl_run_device_close(t.device);
   tl_vec_fini(&t.cases);
   tl_vec_fini(&t.in);
   tl_vec_fini(&t.out);

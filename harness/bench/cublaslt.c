@@ -84,8 +84,7 @@ static tl_status start(tl_cublaslt *library) {
   TL_TRY(tl_device_alloc(library->device, WORKSPACE_BYTES, &library->workspace));
   TL_TRY(tl_device_enter(library->device));
   tl_status status = check(library->create(&library->handle), "cublasLtCreate");
-  tl_device_leave(library->device);
-  return status;
+  return tl_device_leave(library->device, status);
 }
 
 tl_status tl_cublaslt_open(const char *path, tl_device *device, tl_cublaslt **out) {
@@ -109,13 +108,13 @@ tl_status tl_cublaslt_open(const char *path, tl_device *device, tl_cublaslt **ou
 
 void tl_cublaslt_close(tl_cublaslt *library) {
   if (!library) return;
-  tl_status status = tl_device_enter(library->device);
+  tl_device *device = library->device;
+  tl_status status = tl_device_enter(device);
   if (!status) {
-    if (library->handle) library->destroy(library->handle);
-    tl_device_leave(library->device);
+    if (library->handle) status = check(library->destroy(library->handle), "cublasLtDestroy");
+    status = tl_device_leave(device, status);
   }
-  tl_status_free(status);
-  tl_status_free(tl_device_free(library->device, library->workspace));
+  tl_device_note(device, tl_status_join(status, tl_device_free(device, library->workspace)));
   // The library stays loaded: it keeps state of the process that does not survive unloading.
   free(library);
 }
@@ -220,7 +219,7 @@ tl_status tl_cublaslt_plan_create(tl_cublaslt *library, const tl_cublaslt_proble
   if (!status) {
     status = describe(plan, problem);
     if (!status) status = choose(plan);
-    tl_device_leave(library->device);
+    status = tl_device_leave(library->device, status);
   }
   if (status) {
     tl_cublaslt_plan_destroy(plan);
@@ -251,6 +250,5 @@ tl_status tl_cublaslt_launch(tl_cublaslt_plan *plan, uint32_t choice, const void
   unsigned result =
       l->matmul(l->handle, plan->desc, &plan->one, b, plan->b_layout, a, plan->a_layout, &plan->zero, c, plan->c_layout,
                 c, plan->c_layout, &plan->choices[choice].algorithm, l->workspace, WORKSPACE_BYTES, stream);
-  tl_device_leave(l->device);
-  return check(result, "cublasLtMatmul");
+  return tl_device_leave(l->device, check(result, "cublasLtMatmul"));
 }

@@ -38,10 +38,11 @@ tl_status tl_run_device_open(tl_run_kind kind, const tl_emu_options *emu, tl_run
   return TL_OK;
 }
 
-void tl_run_device_close(tl_run_device *device) {
-  if (!device) return;
-  device->ops->close(device);
+tl_status tl_run_device_close(tl_run_device *device) {
+  if (!device) return TL_OK;
+  tl_status status = device->ops->close(device);
   free(device);
+  return status;
 }
 
 bool tl_run_device_is_gpu(const tl_run_device *device) {

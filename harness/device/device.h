@@ -25,7 +25,8 @@ typedef struct tl_run_buffer {
 
 // Opens a device. AUTO: the GPU when there is a usable one, else the emulator. `emu` is used by the emulator only.
 TL_MUST_USE tl_status tl_run_device_open(tl_run_kind kind, const tl_emu_options *emu, tl_run_device **out_device);
-void tl_run_device_close(tl_run_device *device);
+// What the driver says about the end, and failures that nothing could tell before; NULL is fine.
+TL_MUST_USE tl_status tl_run_device_close(tl_run_device *device);
 bool tl_run_device_is_gpu(const tl_run_device *device);
 // Whether a kernel left the GPU's context unusable (an illegal address, a trap, a failed assertion).
 bool tl_run_device_is_lost(const tl_run_device *device);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The GPU behind the seam: libtl's runtime and nothing else.
 #include "harness/device/device_internal.h"
+#include "runtime/device.h"
 
-static void cuda_close(tl_run_device *device) {
-  tl_device_close(device->gpu);
+static tl_status cuda_close(tl_run_device *device) {
+  return tl_device_end(device->gpu);
 }
 
 static tl_status cuda_alloc(tl_run_device *device, uint64_t bytes, uint64_t align, void **out) {

@@ -15,8 +15,9 @@ enum { EMU_NUM_SMS = 3, EMU_RESIDENT_BLOCKS = 3 };
 
 typedef TL_VEC(void *) emu_memory;
 
-static void emu_close(tl_run_device *device) {
+static tl_status emu_close(tl_run_device *device) {
   (void)device;
+  return TL_OK;
 }
 
 static tl_status emu_alloc(tl_run_device *device, uint64_t bytes, uint64_t align, void **out) {

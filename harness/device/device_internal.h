@@ -7,7 +7,7 @@
 
 // What a kind of device does; one table for each.
 typedef struct tl_run_device_ops {
-  void (*close)(tl_run_device *device);
+  tl_status (*close)(tl_run_device *device);
   tl_status (*alloc)(tl_run_device *device, uint64_t bytes, uint64_t align, void **out);
   tl_status (*free)(tl_run_device *device, void *pointer);
   tl_status (*write)(tl_run_device *device, void *to, const void *from, uint64_t bytes);

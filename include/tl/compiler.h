@@ -3,6 +3,9 @@
 //
 // Thread safety: different tl_compiler objects may be used from different threads at the same time; one object by one
 // thread at a time. A finished tl_compilation is immutable and may be read by any thread.
+//
+// A NULL handle or place for a result is INVALID_ARGUMENT; functions without a status do nothing with it. Memory that
+// runs out is OUT_OF_MEMORY: nothing is printed, the process goes on, and so does the next compile.
 #ifndef TL_COMPILER_H
 #define TL_COMPILER_H
 

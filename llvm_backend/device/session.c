@@ -60,6 +60,7 @@ static void cache_types(tl_session *s) {
 tl_status tl_session_init(tl_session *session, const tl_target *target, int opt_level) {
   memset(session, 0, sizeof *session);
   tl_session_initialize_llvm();
+  tl_guard_install();
   session->target = target;
   session->opt_level = opt_level;
   tl_strbuf_init(&session->errors);

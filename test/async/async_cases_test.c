@@ -103,7 +103,7 @@ static bool run_once(async_case *c, const tl_compiled *compiled, uint32_t seed, 
   tl_status_free(status);
   tl_run_args_fini(&args);
   if (kernel) tl_run_kernel_destroy(kernel);
-  if (device) tl_run_device_close(device);
+  tl_status_free(tl_run_device_close(device));
   return passed;
 }
 

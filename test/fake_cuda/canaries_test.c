@@ -17,7 +17,7 @@ static void setup(void) {
 }
 
 static void teardown(void) {
-  tl_run_device_close(device);
+  tl_status_free(tl_run_device_close(device));
 }
 
 typedef struct overwrite {

@@ -102,7 +102,7 @@ static tl_status check(const tl_mutant_setup *setup, child *c, loaded *l, uint32
   tl_status status =
       tl_check_run(&l->spec->kernels[setup->kernel], &request, &l->sources, &l->diags, &summary, &compiled);
   tl_compiled_fini(&compiled);
-  tl_run_device_close(request.device);
+  tl_status_free(tl_run_device_close(request.device));
   return status;
 }
 

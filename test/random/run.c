@@ -71,7 +71,7 @@ static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *option
   tl_compiled compiled;
   tl_status status = tl_check_run(&spec->kernels[0], &request, sources, diags, &summary, &compiled);
   tl_compiled_fini(&compiled);
-  tl_run_device_close(request.device);
+  tl_status_free(tl_run_device_close(request.device));
   tl_spec_destroy(spec);
   return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/device/compile.h"
+#include "llvm_backend/device/guard.h"
 #include "support/vec.h"
 #include "tl/tl.h"
 
@@ -18,6 +19,7 @@ struct tl_compiler {
   TL_VEC(char *) warnings;  // Owned texts.
   const tl_target *target;  // NULL: the spec's
   char *kernel;             // Owned. NULL: the first
+  bool has_lost_kernel;     // there was no memory for its name: a compile says so
   int ptx_version;
   bool keep_remarks;
   tl_include_function include;  // NULL: files
@@ -43,12 +45,30 @@ const char *tl_llvm_version(void) {
 
 // ---- options
 
-tl_status tl_compiler_create(tl_compiler **out_compiler) {
-  *out_compiler = tl_xcalloc(1, sizeof **out_compiler);
+// Grows an array of a compiler so that one more fits.
+static tl_status make_room(void **items, size_t *capacity, size_t len, size_t item_size) {
+  if (len < *capacity) return TL_OK;
+  size_t wanted = *capacity ? 2 * *capacity : 8;
+  void *grown = realloc(*items, wanted * item_size);
+  if (!grown) return tl_status_out_of_memory();
+  *items = grown;
+  *capacity = wanted;
   return TL_OK;
 }
 
+static tl_status copy_text(const char *text, char **out) {
+  *out = strdup(text);
+  return *out ? TL_OK : tl_status_out_of_memory();
+}
+
+tl_status tl_compiler_create(tl_compiler **out_compiler) {
+  TL_TRY(tl_status_not_null(out_compiler, "out_compiler"));
+  *out_compiler = calloc(1, sizeof **out_compiler);
+  return *out_compiler ? TL_OK : tl_status_out_of_memory();
+}
+
 void tl_compiler_clear_bindings(tl_compiler *compiler) {
+  if (!compiler) return;
   for (size_t i = 0; i < compiler->bindings.len; i++) {
     free(compiler->bindings.items[i].name);
     free(compiler->bindings.items[i].value);
@@ -67,21 +87,34 @@ void tl_compiler_destroy(tl_compiler *compiler) {
 }
 
 tl_status tl_compiler_bind(tl_compiler *compiler, const char *name, const char *value) {
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
   if (!name || !*name || !value || !*value) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "a binding needs a name and a value");
   }
   for (size_t i = 0; i < compiler->bindings.len; i++) {
     text_binding *binding = &compiler->bindings.items[i];
     if (strcmp(binding->name, name) != 0) continue;
+    char *copy;
+    TL_TRY(copy_text(value, &copy));
     free(binding->value);
-    binding->value = strdup(value);
+    binding->value = copy;
     return TL_OK;
   }
-  tl_vec_push(&compiler->bindings, (text_binding){strdup(name), strdup(value)});
+  text_binding binding = {0};
+  TL_TRY(make_room((void **)&compiler->bindings.items, &compiler->bindings.capacity, compiler->bindings.len,
+                   sizeof binding));
+  TL_TRY(copy_text(name, &binding.name));
+  tl_status status = copy_text(value, &binding.value);
+  if (status) {
+    free(binding.name);
+    return status;
+  }
+  compiler->bindings.items[compiler->bindings.len++] = binding;
   return TL_OK;
 }
 
 tl_status tl_compiler_set_target(tl_compiler *compiler, const char *target) {
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
   const tl_target *found = target ? tl_target_find(tl_str_from(target)) : NULL;
   if (target && !found) {
     const char *reason = tl_target_refusal(tl_str_from(target));
@@ -93,6 +126,7 @@ tl_status tl_compiler_set_target(tl_compiler *compiler, const char *target) {
 }
 
 tl_status tl_compiler_set_target_for_device(tl_compiler *compiler, int compute_capability) {
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
   const tl_target *found = tl_target_for_device(compute_capability);
   if (!found) {
     return tl_status_make(TL_STATUS_UNSUPPORTED, "no target for sm_%d; sm_80 is the oldest", compute_capability);
@@ -102,32 +136,52 @@ tl_status tl_compiler_set_target_for_device(tl_compiler *compiler, int compute_c
 }
 
 void tl_compiler_set_kernel(tl_compiler *compiler, const char *name) {
+  if (!compiler) return;
   free(compiler->kernel);
   compiler->kernel = name ? strdup(name) : NULL;
+  compiler->has_lost_kernel = name && !compiler->kernel;
 }
 
 void tl_compiler_set_ptx_version(tl_compiler *compiler, int ptx_version) {
-  compiler->ptx_version = ptx_version;
+  if (compiler) compiler->ptx_version = ptx_version;
 }
 void tl_compiler_set_remarks(tl_compiler *compiler, int keep) {
-  compiler->keep_remarks = keep != 0;
+  if (compiler) compiler->keep_remarks = keep != 0;
 }
 
 void tl_compiler_set_include(tl_compiler *compiler, tl_include_function find, void *user) {
+  if (!compiler) return;
   compiler->include = find;
   compiler->include_user = user;
 }
 
-tl_status tl_compiler_set_warning(tl_compiler *compiler, const char *option) {
+typedef struct warning_check {
+  const char *option;
+  bool is_known;
+} warning_check;
+
+static void check_warning(void *user) {
+  warning_check *check = user;
   tl_sources sources;
   tl_diags probe;
   tl_sources_init(&sources);
   tl_diags_init(&probe, &sources);
-  bool ok = option && tl_diags_set_warning_option(&probe, tl_str_from(option));
+  check->is_known = tl_diags_set_warning_option(&probe, tl_str_from(check->option));
   tl_diags_fini(&probe);
   tl_sources_fini(&sources);
-  if (!ok) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown warning option '%s'", option ? option : "(null)");
-  tl_vec_push(&compiler->warnings, strdup(option));
+}
+
+tl_status tl_compiler_set_warning(tl_compiler *compiler, const char *option) {
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
+  TL_TRY(tl_status_not_null(option, "the warning option"));
+  warning_check check = {.option = option};
+  if (!tl_memory_guard(check_warning, &check)) return tl_status_out_of_memory();
+  if (!check.is_known) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown warning option '%s'", option);
+  char *copy;
+  TL_TRY(
+      make_room((void **)&compiler->warnings.items, &compiler->warnings.capacity, compiler->warnings.len, sizeof copy));
+  TL_TRY(copy_text(option, &copy));
+  compiler->warnings.items[compiler->warnings.len++] = copy;
   return TL_OK;
 }
 
@@ -140,6 +194,10 @@ typedef struct job {
   tl_diags diags;
   tl_binding *bindings;
   uint32_t num_bindings;
+  const char *name, *text;  // `text` or, when that is NULL, the file `name`
+  size_t bytes;
+  tl_compilation *out;  // Owned.
+  tl_status status;
 } job;
 
 static void parse_bindings(job *j) {
@@ -158,6 +216,14 @@ static void parse_bindings(job *j) {
     tl_expr *value = tl_expr_parse(&j->arena, &j->diags, (tl_located_text){text, {source, offsets}, loc});
     if (value) j->bindings[j->num_bindings++] = (tl_binding){tl_str_from(binding->name), value, loc};
   }
+}
+
+// LLVM cannot be stopped half-way without losing what it holds, so the memory that it is going to need is asked for
+// (and given back) before it starts. What it needs in the end is found by its own failures.
+static void ask_for_memory(tl_module *module, void *user) {
+  enum { LEAST_BYTES = 16 << 20, BYTES_A_BYTE = 6 };
+  (void)user;
+  free(tl_xmalloc(LEAST_BYTES + BYTES_A_BYTE * module->arena.used_bytes));
 }
 
 static tl_status emit(const tl_compiled *compiled, tl_compilation *out) {
@@ -190,6 +256,7 @@ static tl_status compile_kernel(job *j, const tl_spec *spec, tl_compilation *out
   request.bindings = (tl_bindings){j->bindings, j->num_bindings};
   request.target = j->compiler->target;
   request.backend.ptx_version = j->compiler->ptx_version;
+  request.scheduled.run = ask_for_memory;
   tl_compiled compiled;
   tl_status status = tl_compile(&request, &j->sources, &j->diags, &compiled);
   if (!status) status = emit(&compiled, out);
@@ -205,6 +272,13 @@ static const char *load_include(void *user, const char *path, const char *from, 
   return NULL;
 }
 
+static char *own(const tl_strbuf *text) {
+  char *copy = tl_xmalloc(text->len + 1);
+  memcpy(copy, tl_strbuf_c(text), text->len);
+  copy[text->len] = '\0';
+  return copy;
+}
+
 static tl_status run(job *j, uint32_t source, tl_compilation *out) {
   tl_spec_loader loader = {load_include, (void *)j->compiler};
   tl_spec *spec = tl_spec_parse_with(&j->sources, source, j->compiler->include ? &loader : NULL, &j->diags);
@@ -218,63 +292,76 @@ static tl_status run(job *j, uint32_t source, tl_compilation *out) {
   if (spec) tl_spec_destroy(spec);
   tl_strbuf text;
   tl_strbuf_init(&text);
-  tl_strbuf_append_c(&text, "");
   tl_diags_print_text(&j->diags, &text, false);
-  out->text = strdup(tl_strbuf_c(&text));
+  out->text = own(&text);
   tl_strbuf_clear(&text);
   tl_diags_print_json(&j->diags, &text);
-  out->json = strdup(tl_strbuf_c(&text));
+  out->json = own(&text);
   tl_strbuf_fini(&text);
   out->num_errors = j->diags.num_errors;
   out->num_warnings = j->diags.num_warnings;
   return status;
 }
 
-// `text` or, when that is NULL, the file `name`.
-static tl_status compile(tl_compiler *compiler, const char *name, const char *text, size_t bytes,
-                         tl_compilation **out) {
-  *out = NULL;
-  job j = {.compiler = compiler};
-  tl_arena_init(&j.arena);
-  tl_sources_init(&j.sources);
-  tl_diags_init(&j.diags, &j.sources);
-  j.diags.keep_remarks = compiler->keep_remarks;
-  for (size_t i = 0; i < compiler->warnings.len; i++) {
-    tl_diags_set_warning_option(&j.diags, tl_str_from(compiler->warnings.items[i]));
+// Everything that a compile allocates, under a tl_memory_guard.
+static void do_job(void *user) {
+  job *j = user;
+  tl_arena_init(&j->arena);
+  tl_sources_init(&j->sources);
+  tl_diags_init(&j->diags, &j->sources);
+  j->diags.keep_remarks = j->compiler->keep_remarks;
+  for (size_t i = 0; i < j->compiler->warnings.len; i++) {
+    tl_diags_set_warning_option(&j->diags, tl_str_from(j->compiler->warnings.items[i]));
   }
   uint32_t source = 0;
-  tl_status status = TL_OK;
-  if (text && bytes > TL_SPEC_MAX_BYTES) {
-    status = tl_status_make(TL_STATUS_LIMIT, "the spec has more than %d bytes", (int)TL_SPEC_MAX_BYTES);
-  } else if (text) {
-    source = tl_sources_add(&j.sources, name ? name : "<memory>", (tl_str){text, bytes});
+  if (j->text && j->bytes > TL_SPEC_MAX_BYTES) {
+    j->status = tl_status_make(TL_STATUS_LIMIT, "the spec has more than %d bytes", (int)TL_SPEC_MAX_BYTES);
+  } else if (j->text) {
+    source = tl_sources_add(&j->sources, j->name ? j->name : "<memory>", (tl_str){j->text, j->bytes});
   } else {
-    status = tl_sources_read(&j.sources, name, TL_SPEC_MAX_BYTES, &source);
+    j->status = tl_sources_read(&j->sources, j->name, TL_SPEC_MAX_BYTES, &source);
   }
-  if (!status) {
-    *out = tl_xcalloc(1, sizeof **out);
-    status = run(&j, source, *out);
+  if (!j->status) {
+    j->out = tl_xcalloc(1, sizeof *j->out);
+    j->status = run(j, source, j->out);
   }
-  tl_status_code code = tl_status_code_of(status);
-  if (code != TL_STATUS_OK && code != TL_STATUS_DIAGNOSTICS) {
-    tl_compilation_destroy(*out);
-    *out = NULL;
+  tl_diags_fini(&j->diags);
+  tl_sources_fini(&j->sources);
+  tl_arena_fini(&j->arena);
+}
+
+static tl_status compile(job *j, tl_compilation **out) {
+  if (j->compiler->has_lost_kernel) return tl_status_out_of_memory();
+  if (!tl_memory_guard(do_job, j)) {
+    tl_guard_forget();
+    tl_status_free(j->status);
+    j->status = tl_status_out_of_memory();
   }
-  tl_diags_fini(&j.diags);
-  tl_sources_fini(&j.sources);
-  tl_arena_fini(&j.arena);
-  return status;
+  tl_status_code code = tl_status_code_of(j->status);
+  if (code == TL_STATUS_OK || code == TL_STATUS_DIAGNOSTICS) {
+    *out = j->out;
+  } else {
+    tl_compilation_destroy(j->out);
+  }
+  return j->status;
 }
 
 tl_status tl_compiler_compile(tl_compiler *compiler, const char *name, const char *text, size_t text_bytes,
                               tl_compilation **out_compilation) {
-  return compile(compiler, name, text ? text : "", text ? text_bytes : 0, out_compilation);
+  TL_TRY(tl_status_not_null(out_compilation, "out_compilation"));
+  *out_compilation = NULL;
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
+  if (text_bytes) TL_TRY(tl_status_not_null(text, "the text"));
+  return compile(&(job){.compiler = compiler, .name = name, .text = text ? text : "", .bytes = text_bytes},
+                 out_compilation);
 }
 
 tl_status tl_compiler_compile_file(tl_compiler *compiler, const char *path, tl_compilation **out_compilation) {
+  TL_TRY(tl_status_not_null(out_compilation, "out_compilation"));
   *out_compilation = NULL;
-  if (!path) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the path is NULL");
-  return compile(compiler, path, NULL, 0, out_compilation);
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
+  TL_TRY(tl_status_not_null(path, "the path"));
+  return compile(&(job){.compiler = compiler, .name = path}, out_compilation);
 }
 
 // ---- results
