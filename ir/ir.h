@@ -46,6 +46,7 @@ typedef enum tl_type_kind {
   TL_TYPE_INDEX,   // mathematical integer
   TL_TYPE_SCALAR,  // one element of `dtype` (bool is a predicate)
   TL_TYPE_BUFFER,  // memory: scope, dtype, dims (global: -1 where only known at launch)
+  TL_TYPE_FLIGHT,  // what gemms in flight will have added up to: dtype, dims, layout as the tile that it becomes
   TL_TYPE_TILE,    // SSA tile spread over the block's registers: dtype, dims, layout once inferred
   TL_TYPE_RING,
   TL_TYPE_SLOT,      // an acquired or waited slot of a ring
@@ -203,6 +204,7 @@ typedef struct tl_operand_info {
     TL_OPERAND_BOOL,
     TL_OPERAND_BUFFER,
     TL_OPERAND_TILE,
+    TL_OPERAND_FLIGHT,
     TL_OPERAND_RING,
     TL_OPERAND_SLOT,
     TL_OPERAND_MBARRIER,
@@ -257,6 +259,9 @@ const tl_type *tl_type_scalar(tl_module *module, tl_dtype dtype);
 const tl_type *tl_type_buffer(tl_module *module, int scope, tl_dtype dtype, const int64_t *dims, int32_t rank);
 const tl_type *tl_type_tile(tl_module *module, tl_dtype dtype, const int64_t *dims, int32_t rank,
                             const tl_layout *layout);
+// The type of a tile's content while gemms add to it, and the tile's type of one.
+const tl_type *tl_type_flight(tl_module *module, const tl_type *tile);
+const tl_type *tl_type_landed(tl_module *module, const tl_type *flight);
 const tl_type *tl_type_simple(tl_module *module, tl_type_kind kind);  // those without parts
 // The module's own copy of a type of any module.
 const tl_type *tl_type_import(tl_module *module, const tl_type *type);

@@ -30,7 +30,8 @@ static void print_flags(int flags, tl_strbuf *out) {
   }
 }
 
-static const char *const kind_texts[] = {"index", "scalar", "bool", "buffer", "tile", "ring", "slot", "token", "any"};
+static const char *const kind_texts[] = {"index", "scalar", "bool",     "buffer", "tile",  "flight",
+                                         "ring",  "slot",   "mbarrier", "map",    "token", "any"};
 static const char *const count_texts[] = {"", "?", "*"};
 
 static void print_op_reference(tl_opcode code, tl_strbuf *out) {

@@ -61,8 +61,9 @@ void tl_type_print(const tl_type *type, tl_strbuf *out) {
       tl_strbuf_append_char(out, '>');
       return;
     }
+    case TL_TYPE_FLIGHT:
     case TL_TYPE_TILE:
-      tl_strbuf_appendf(out, "tile<%s", tl_dtype_name(type->dtype));
+      tl_strbuf_appendf(out, "%s<%s", type->kind == TL_TYPE_TILE ? "tile" : "flight", tl_dtype_name(type->dtype));
       print_dims(type, out);
       if (type->layout) {
         tl_strbuf_append_c(out, ", ");
@@ -137,6 +138,16 @@ const tl_type *tl_type_tile(tl_module *module, tl_dtype dtype, const int64_t *di
   return unique_type(module, &type);
 }
 
+const tl_type *tl_type_flight(tl_module *module, const tl_type *tile) {
+  tl_type type = *tile;
+  type.kind = TL_TYPE_FLIGHT;
+  return unique_type(module, &type);
+}
+
+const tl_type *tl_type_landed(tl_module *module, const tl_type *flight) {
+  return tl_type_tile(module, flight->dtype, flight->dims, flight->rank, flight->layout);
+}
+
 int64_t tl_type_num_elements(const tl_type *type) {
   int64_t count = 1;
   for (int32_t d = 0; d < type->rank; d++) {
@@ -150,6 +161,7 @@ const tl_type *tl_type_import(tl_module *module, const tl_type *type) {
     case TL_TYPE_SCALAR:
       return tl_type_scalar(module, type->dtype);
     case TL_TYPE_BUFFER:
+    case TL_TYPE_FLIGHT:
     case TL_TYPE_TILE:
       return unique_type(module, type);
     case TL_TYPE_NONE:

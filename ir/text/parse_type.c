@@ -58,11 +58,12 @@ static const tl_type *parse_buffer_type(tl_parser *parser) {
   return tl_type_buffer(parser->module, scope, dtype, dims, rank);
 }
 
-static const tl_type *parse_tile_type(tl_parser *parser) {
+// Of a tile, or (is_flight) of what becomes one.
+static const tl_type *parse_tile_type(tl_parser *parser, bool is_flight) {
   tl_dtype dtype;
   int64_t dims[TL_MAX_RANK];
   int32_t rank;
-  if (!tl_parser_expect(parser, '<', "after 'tile'") || !parse_dtype(parser, &dtype)) return NULL;
+  if (!tl_parser_expect(parser, '<', "after the type's name") || !parse_dtype(parser, &dtype)) return NULL;
   if (!parse_dims(parser, dims, &rank, false)) return NULL;
   tl_layout layout;
   bool has_layout = tl_parser_accept(parser, ',');
@@ -75,7 +76,8 @@ static const tl_type *parse_tile_type(tl_parser *parser) {
     }
   }
   if (!tl_parser_expect(parser, '>', "at the end of the type")) return NULL;
-  return tl_type_tile(parser->module, dtype, dims, rank, has_layout ? &layout : NULL);
+  const tl_type *tile = tl_type_tile(parser->module, dtype, dims, rank, has_layout ? &layout : NULL);
+  return is_flight ? tl_type_flight(parser->module, tile) : tile;
 }
 
 const tl_type *tl_parser_type(tl_parser *parser) {
@@ -91,7 +93,7 @@ const tl_type *tl_parser_type(tl_parser *parser) {
     if (tl_str_is(word, simple[i].name)) return tl_type_simple(parser->module, simple[i].kind);
   }
   if (tl_str_is(word, "buffer")) return parse_buffer_type(parser);
-  if (tl_str_is(word, "tile")) return parse_tile_type(parser);
+  if (tl_str_is(word, "tile") || tl_str_is(word, "flight")) return parse_tile_type(parser, tl_str_is(word, "flight"));
   tl_dtype dtype = tl_dtype_parse(word);
   if (dtype != TL_DTYPE_NONE) return tl_type_scalar(parser->module, dtype);
   tl_parser_error(parser, word.data, word.data + word.len, "unknown type '%.*s'", TL_STR_ARG(word));

@@ -48,6 +48,8 @@ static bool is_of_kind(const tl_type *type, int kind) {
       return type->kind == TL_TYPE_BUFFER;
     case TL_OPERAND_TILE:
       return type->kind == TL_TYPE_TILE;
+    case TL_OPERAND_FLIGHT:
+      return type->kind == TL_TYPE_FLIGHT;
     case TL_OPERAND_RING:
       return type->kind == TL_TYPE_RING;
     case TL_OPERAND_SLOT:
@@ -63,8 +65,8 @@ static bool is_of_kind(const tl_type *type, int kind) {
   }
 }
 
-static const char *const kind_texts[] = {"an index", "a scalar",    "a bool", "a buffer", "a tile",  "a ring",
-                                         "a slot",   "an mbarrier", "a map",  "a token",  "anything"};
+static const char *const kind_texts[] = {"an index", "a scalar", "a bool",      "a buffer", "a tile",  "a flight",
+                                         "a ring",   "a slot",   "an mbarrier", "a map",    "a token", "anything"};
 
 static bool verify_group(tl_verifier *verifier, const tl_op *op, int group, uint32_t start) {
   const tl_operand_info *info = &tl_op_info_of(op->code)->groups[group];
@@ -208,6 +210,7 @@ static void verify_op_rules(tl_verifier *verifier, const tl_op *op) {
   tl_verify_control_op(verifier, op);
   tl_verify_ring_op(verifier, op);
   tl_verify_async_op(verifier, op);
+  tl_verify_flights(verifier, op);
 }
 
 static void verify_block(tl_verifier *verifier, const tl_block *block, const tl_op *around);

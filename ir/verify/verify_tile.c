@@ -176,7 +176,8 @@ static void verify_tile_store(tl_verifier *verifier, const tl_op *op) {
 // ---- gemm
 
 static bool is_matrix(const tl_type *type) {
-  return (type->kind == TL_TYPE_BUFFER || type->kind == TL_TYPE_TILE) && type->rank == 2;
+  return (type->kind == TL_TYPE_BUFFER || type->kind == TL_TYPE_TILE || type->kind == TL_TYPE_FLIGHT) &&
+         type->rank == 2;
 }
 
 // The accumulator of `warps_k` warps, each with its own sum.
@@ -240,6 +241,10 @@ static void verify_gemm_instruction(tl_verifier *verifier, const tl_op *op, cons
   bool swapped = b->kind == TL_TYPE_TILE || b->scope == TL_SCOPE_FRAGMENT;
   if (inst->a != (swapped ? b : a)->dtype || inst->b != (swapped ? a : b)->dtype || inst->acc != acc->dtype)
     tl_verify_fail(verifier, op, "the instruction multiplies other dtypes");
+  if ((acc->kind == TL_TYPE_FLIGHT) != tl_op_has(op, TL_ATTR_ASYNC))
+    tl_verify_fail(verifier, op, "an asynchronous gemm, and no other, adds to a flight");
+  if (tl_op_has(op, TL_ATTR_ASYNC) && (!tl_instruction_is_async(inst) || tl_op_has(op, TL_ATTR_CLEAR)))
+    tl_verify_fail(verifier, op, "an asynchronous gemm is one of wgmma that adds");
   if (inst->family != TL_FAMILY_WGMMA) return;
   bool in_registers = a->kind == TL_TYPE_TILE || a->scope == TL_SCOPE_FRAGMENT;
   if (swapped || inst->a_in_registers != in_registers)

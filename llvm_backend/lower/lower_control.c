@@ -54,6 +54,8 @@ static int32_t value_len(const tl_type *type) {
       return 1;
     case TL_TYPE_TILE:
       return type->layout ? tl_layout_num_registers(type->layout) : 0;
+    case TL_TYPE_FLIGHT:
+      return tl_lower_flight_len(type);
     case TL_TYPE_NONE:
     case TL_TYPE_BUFFER:
     case TL_TYPE_RING:
@@ -67,6 +69,7 @@ static int32_t value_len(const tl_type *type) {
 }
 
 static LLVMTypeRef item_type(tl_lower *l, const tl_value *value) {
+  if (value->type->kind == TL_TYPE_FLIGHT) return tl_lower_flight_type(l, value->type);
   return value->type->kind == TL_TYPE_INDEX ? tl_lower_value_type(l, value)
                                             : tl_session_type(l->session, value->type->dtype);
 }

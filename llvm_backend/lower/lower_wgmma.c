@@ -56,10 +56,12 @@ static tl_wgmma_type type_of(tl_dtype dtype) {
   }
 }
 
+static tl_wgmma_register sum_of(tl_dtype acc) {
+  return acc == TL_DTYPE_F32 ? TL_WGMMA_SUM_F32 : acc == TL_DTYPE_F16 ? TL_WGMMA_SUM_F16 : TL_WGMMA_SUM_S32;
+}
+
 static tl_wgmma_form form_of(const tl_instruction *inst) {
-  return (tl_wgmma_form){.sum = inst->acc == TL_DTYPE_F32   ? TL_WGMMA_SUM_F32
-                                : inst->acc == TL_DTYPE_F16 ? TL_WGMMA_SUM_F16
-                                                            : TL_WGMMA_SUM_S32,
+  return (tl_wgmma_form){.sum = sum_of(inst->acc),
                          .a = type_of(inst->a),
                          .b = type_of(inst->b),
                          .n = inst->n,
@@ -146,26 +148,19 @@ static void tile_registers(tl_lower *l, const wgmma_gemm *gemm, int32_t tile_m, 
   }
 }
 
-// Registers of one instruction's D that `acc` holds, and back. f16 go in pairs.
-static unsigned sum_registers(tl_lower *l, const wgmma_gemm *gemm, LLVMValueRef const *acc, LLVMValueRef *out) {
-  int32_t elements = gemm->inst->n / 2;
-  if (gemm->form.sum != TL_WGMMA_SUM_F16) {
-    memcpy(out, acc, (size_t)elements * sizeof *out);
-    return (unsigned)elements;
-  }
-  for (int32_t i = 0; i < elements; i += 2)
+// `elements` of an accumulator as registers of D, and back. f16 go in pairs.
+static void pack_sums(tl_lower *l, tl_wgmma_register type, LLVMValueRef const *acc, int32_t elements,
+                      LLVMValueRef *out) {
+  for (int32_t i = 0; i < elements && type != TL_WGMMA_SUM_F16; i++) out[i] = acc[i];
+  for (int32_t i = 0; i < elements && type == TL_WGMMA_SUM_F16; i += 2)
     out[i / 2] = LLVMBuildBitCast(l->builder, tl_lower_pair(l, acc[i], acc[i + 1]), l->session->i32, "");
-  return (unsigned)elements / 2;
 }
 
-static void set_sums(tl_lower *l, const wgmma_gemm *gemm, LLVMValueRef const *registers, LLVMValueRef *acc) {
-  int32_t elements = gemm->inst->n / 2;
-  if (gemm->form.sum != TL_WGMMA_SUM_F16) {
-    memcpy(acc, registers, (size_t)elements * sizeof *acc);
-    return;
-  }
-  for (int32_t i = 0; i < elements; i++) {
-    LLVMValueRef pair = LLVMBuildBitCast(l->builder, registers[i / 2], l->session->v2f16, "");
+static void unpack_sums(tl_lower *l, tl_wgmma_register type, LLVMValueRef const *sums, int32_t elements,
+                        LLVMValueRef *acc) {
+  for (int32_t i = 0; i < elements && type != TL_WGMMA_SUM_F16; i++) acc[i] = sums[i];
+  for (int32_t i = 0; i < elements && type == TL_WGMMA_SUM_F16; i++) {
+    LLVMValueRef pair = LLVMBuildBitCast(l->builder, sums[i / 2], l->session->v2f16, "");
     acc[i] = LLVMBuildExtractElement(l->builder, pair, tl_session_i32(l->session, i % 2), "");
   }
 }
@@ -192,23 +187,36 @@ static void multiply(tl_lower *l, const wgmma_gemm *gemm, int32_t tile_m, int32_
   }
 }
 
-// Blocks of rows [from, to) over [k_from, k_to), waited for at once. `acc` holds the registers of all blocks.
-static void run_group(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
-                      bool clears, LLVMValueRef *acc) {
-  int32_t elements = gemm->inst->n / 2, count = (to - from) * gemm->tiles_n;
+// Blocks of rows [from, to) over [k_from, k_to), added to `sums`, the registers of their instructions, as one group.
+static void issue(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
+                  bool clears, LLVMValueRef *sums) {
+  int32_t count = (to - from) * gemm->tiles_n;
   unsigned each = (unsigned)tl_wgmma_sum_registers(&gemm->form);
-  LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, (unsigned)count * each);
-  LLVMValueRef *first = acc + (size_t)from * (size_t)gemm->tiles_n * (size_t)elements;
-  for (int32_t t = 0; t < count; t++) sum_registers(l, gemm, first + t * elements, sums + (unsigned)t * each);
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_FENCE, NULL, 0);
   for (int32_t t = 0; t < count; t++)
     multiply(l, gemm, from + t / gemm->tiles_n, t % gemm->tiles_n, k_from, k_to, clears, sums + (unsigned)t * each,
              each);
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_COMMIT_GROUP, NULL, 0);
-  tl_wgmma_wait wait = {.num_runs = 1, .runs = {{(int)each * count, gemm->form.sum}}};
-  LLVMValueRef result = tl_session_call_wgmma_wait(l->session, l->builder, &wait, sums, each * (unsigned)count);
-  for (unsigned i = 0; i < each * (unsigned)count; i++) sums[i] = LLVMBuildExtractValue(l->builder, result, i, "");
-  for (int32_t t = 0; t < count; t++) set_sums(l, gemm, sums + (unsigned)t * each, first + t * elements);
+}
+
+// Waits until all groups have ended; `sums` may be used from then on.
+static void land(tl_lower *l, tl_wgmma_register type, LLVMValueRef *sums, unsigned count) {
+  tl_wgmma_wait wait = {.num_runs = 1, .runs = {{(int)count, type}}};
+  LLVMValueRef result = tl_session_call_wgmma_wait(l->session, l->builder, &wait, sums, count);
+  for (unsigned i = 0; i < count; i++) sums[i] = LLVMBuildExtractValue(l->builder, result, i, "");
+}
+
+// The same, waited for at once. `acc` holds the elements of all blocks.
+static void run_group(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
+                      bool clears, LLVMValueRef *acc) {
+  int32_t elements = (to - from) * gemm->tiles_n * gemm->inst->n / 2;
+  unsigned count = (unsigned)((to - from) * gemm->tiles_n * tl_wgmma_sum_registers(&gemm->form));
+  LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, count);
+  acc += (size_t)from * (size_t)gemm->tiles_n * (size_t)(gemm->inst->n / 2);
+  pack_sums(l, gemm->form.sum, acc, elements, sums);
+  issue(l, gemm, from, to, k_from, k_to, clears, sums);
+  land(l, gemm->form.sum, sums, count);
+  unpack_sums(l, gemm->form.sum, sums, elements, acc);
 }
 
 // 8-bit floats: partial sums of at most TL_PROMOTED_K products, added up in f32, one block of rows at a time.
@@ -268,10 +276,59 @@ static bool init_gemm(tl_lower *l, wgmma_gemm *gemm, tl_op *op) {
   return init_descriptor(l, gemm, &gemm->b, b, gemm->inst->trans_b, along_n, gemm->columns);
 }
 
+// ---- flights
+
+int32_t tl_lower_flight_len(const tl_type *flight) {
+  int32_t elements = flight->layout ? tl_layout_num_registers(flight->layout) : 0;
+  return flight->dtype == TL_DTYPE_F16 ? elements / 2 : elements;
+}
+
+LLVMTypeRef tl_lower_flight_type(const tl_lower *l, const tl_type *flight) {
+  return flight->dtype == TL_DTYPE_F32 ? l->session->f32 : l->session->i32;
+}
+
+static LLVMValueRef *copy_items(tl_lower *l, const tl_value *value) {
+  int32_t len = tl_lower_len(l, value);
+  LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+  for (int32_t i = 0; i < len; i++) items[i] = tl_lower_get(l, value, i);
+  return items;
+}
+
+void tl_lower_op_GEMM_BEGIN(tl_lower *l, tl_op *op) {
+  const tl_type *type = tl_op_result(op, 0)->type;
+  int32_t len = tl_lower_flight_len(type);
+  LLVMValueRef *elements = copy_items(l, tl_op_operand(op, 0));
+  LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+  pack_sums(l, sum_of(type->dtype), elements, tl_layout_num_registers(type->layout), sums);
+  tl_lower_set(l, tl_op_result(op, 0), sums, len);
+}
+
+void tl_lower_op_GEMM_WAIT(tl_lower *l, tl_op *op) {
+  if (op->num_results == 0) {
+    LLVMValueRef pending = tl_session_i64(l->session, tl_op_int(op, TL_ATTR_PENDING, 0));
+    tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_WAIT_GROUP, &pending, 1);
+  }
+  for (uint32_t v = 0; v < op->num_results; v++) {
+    const tl_type *type = tl_op_result(op, v)->type;
+    int32_t elements = tl_layout_num_registers(type->layout);
+    LLVMValueRef *sums = copy_items(l, tl_op_operand(op, v));
+    LLVMValueRef *acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, elements + 1);
+    land(l, sum_of(type->dtype), sums, (unsigned)tl_lower_flight_len(tl_op_operand(op, v)->type));
+    unpack_sums(l, sum_of(type->dtype), sums, elements, acc);
+    tl_lower_set(l, tl_op_result(op, v), acc, elements);
+  }
+}
+
 void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
   wgmma_gemm *gemm = TL_NEW(&l->arena, wgmma_gemm);
   if (!init_gemm(l, gemm, op)) {
     tl_lower_internal(l, op, "the gemm does not fit its instruction");
+    return;
+  }
+  if (tl_op_has(op, TL_ATTR_ASYNC)) {
+    LLVMValueRef *sums = copy_items(l, tl_op_arg(op, TL_GROUP_GEMM_acc));
+    issue(l, gemm, 0, gemm->tiles_m, 0, gemm->k, false, sums);
+    tl_lower_set(l, tl_op_result(op, 0), sums, tl_lower_flight_len(tl_op_result(op, 0)->type));
     return;
   }
   bool clears = tl_op_has(op, TL_ATTR_CLEAR);

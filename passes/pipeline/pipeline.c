@@ -81,7 +81,8 @@ static void remark_synchronous(tl_pass_context *context, tl_op *op) {
   }
 }
 
-static void remark_overlapped(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
+static void remark_overlapped(tl_pass_context *context, const tl_dependence *dependence, int64_t stages,
+                              int64_t ahead) {
   tl_strbuf names;
   tl_strbuf_init(&names);
   for (size_t p = 0; p < dependence->producers.len; p++) {
@@ -90,7 +91,7 @@ static void remark_overlapped(tl_pass_context *context, const tl_dependence *dep
   }
   tl_diag_report(context->diags, TL_DIAG_PIPELINE_RING, dependence->loop->loc,
                  "copies into %s run %lld iteration%s ahead, in %lld buffer%s, %zu ring%s", tl_strbuf_c(&names),
-                 (long long)(stages - 1), stages == 2 ? "" : "s", (long long)stages, stages == 1 ? "" : "s",
+                 (long long)ahead, ahead == 1 ? "" : "s", (long long)stages, stages == 1 ? "" : "s",
                  dependence->groups.len, dependence->groups.len == 1 ? "" : "s");
   tl_strbuf_fini(&names);
 }
@@ -116,8 +117,9 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
   }
   if (stages > 1) remark_synchronous(context, loop);
   if (dependence.groups.len > 0) {
-    remark_overlapped(context, &dependence, stages);
-    tl_pipeline_emit(context, &dependence, stages);
+    int64_t lag = tl_pipeline_lag(context, &dependence, stages);
+    remark_overlapped(context, &dependence, stages, stages - 1 - lag);
+    tl_pipeline_emit(context, &dependence, stages, lag);
   } else {
     leave_in_order(loop);
   }

@@ -21,6 +21,7 @@ typedef struct emitter {
   tl_op *loop;   // the old one
   tl_op *fresh;  // the new one
   int64_t stages;
+  int64_t ahead;       // iterations that the copies run ahead
   tl_value *trips;     // number of iterations; may be negative, then there are none
   tl_value **rings;    // per group
   tl_op_list *slices;  // per group
@@ -417,8 +418,8 @@ static void emit_body(emitter *self) {
   tl_value *k = body->args[0];
   tl_value **slots = TL_NEW_ARRAY(&self->context->scratch, tl_value *, groups);
   bool wait_first = self->stages > 1;
-  if (wait_first) slots[0] = emit_wait(self, &builder, 0, k, self->stages - 2);
-  tl_value *ahead = tl_index_add(&builder, k, tl_build_index(&builder, self->stages - 1));
+  if (wait_first) slots[0] = emit_wait(self, &builder, 0, k, self->ahead - 1);
+  tl_value *ahead = tl_index_add(&builder, k, tl_build_index(&builder, self->ahead));
   tl_op *before_producers = body->last;
   for (size_t g = 0; g < groups; g++) emit_producers(self, &builder, (int)g, ahead);
 
@@ -431,7 +432,7 @@ static void emit_body(emitter *self) {
   for (size_t g = wait_first ? 1 : 0; g < groups; g++) {
     tl_builder_before(&builder, module, self->dependence->groups.items[g].first_reader);
     builder.loc = self->loop->loc;
-    slots[g] = emit_wait(self, &builder, (int)g, k, self->stages - 1);
+    slots[g] = emit_wait(self, &builder, (int)g, k, self->ahead);
   }
   for (tl_op *op = marker->next, *next; op; op = next) {
     next = op->next;
@@ -452,18 +453,19 @@ static tl_op *before_waits(tl_op *loop) {
   return at;
 }
 
-void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
+void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages, int64_t lag) {
   emitter self = {.context = context,
                   .module = context->module,
                   .dependence = dependence,
                   .loop = dependence->loop,
-                  .stages = stages};
+                  .stages = stages,
+                  .ahead = stages - 1 - lag};
   tl_builder builder;
   tl_builder_before(&builder, self.module, before_waits(self.loop));
   builder.loc = self.loop->loc;
   self.trips = trip_count(self.loop, &builder);
   declare(&self);
-  for (int64_t p = 0; p + 1 < stages; p++) {
+  for (int64_t p = 0; p < self.ahead; p++) {
     for (size_t g = 0; g < dependence->groups.len; g++) {
       emit_producers(&self, &builder, (int)g, tl_build_index(&builder, p));
     }
@@ -476,6 +478,7 @@ void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence,
   for (uint32_t i = 0; i < self.loop->num_results; i++) {
     tl_value_replace_uses(tl_op_result(self.loop, i), tl_op_result(self.fresh, i));
   }
+  if (lag) tl_pipeline_float(context, self.fresh);
   tl_op_erase(self.loop);
   for (size_t g = 0; g < dependence->groups.len; g++) tl_vec_fini(&self.slices[g]);
   tl_vec_fini(&self.tiles);

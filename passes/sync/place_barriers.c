@@ -27,10 +27,11 @@ typedef struct hazard_state {
   access_set reads;
   access_set writes;
   access_set atomics;
-  access_set in_flight;  // written by async copies outside of rings that nobody waited for yet
-  access_set reading;    // read by async copies that nobody waited for yet: no barrier ends these
-  access_set waited;     // rings with a wait
-  access_set released;   // rings with a release
+  access_set in_flight;   // written by async copies outside of rings that nobody waited for yet
+  access_set multiplied;  // read by asynchronous gemms that nobody waited for yet
+  access_set reading;     // read by async copies that nobody waited for yet: no barrier ends these
+  access_set waited;      // rings with a wait
+  access_set released;    // rings with a release
   access_set unfenced;  // written, or rings with a wait, since the last proxy fence, if the asynchronous proxy reads it
 } hazard_state;
 
@@ -116,6 +117,7 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
   if (set_meets(&state->writes, effect)) return true;
   if (effect->kind != TL_EFFECT_READ && set_meets(&state->reads, effect)) return true;
   if (effect->kind != TL_EFFECT_READ && set_meets(&state->reading, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && set_meets(&state->multiplied, effect)) return true;
   return effect->kind != TL_EFFECT_ATOMIC && set_meets(&state->atomics, effect);
 }
 
@@ -136,7 +138,10 @@ static void note_effect(const placement *self, hazard_state *state, const tl_eff
   if (effect->kind == TL_EFFECT_WRITE && !effect->is_async) note_generic(self, state, effect);
   switch (effect->kind) {
     case TL_EFFECT_READ:
-      set_add(effect->is_async ? &state->reading : &state->reads, effect);
+      if (effect->is_async && effect->op->code == TL_OP_GEMM)
+        set_add(&state->multiplied, effect);
+      else
+        set_add(effect->is_async ? &state->reading : &state->reads, effect);
       break;
     case TL_EFFECT_WRITE:
       set_add(effect->is_async ? &state->in_flight : &state->writes, effect);
@@ -199,6 +204,12 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_BARRIER:
       insert_fence(self, state, op);
       apply_barrier(state);
+      return;
+    case TL_OP_GEMM_WAIT:
+      // A wait that leaves gemms in flight is for those that read slots: rings release them.
+      if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
+      for (size_t i = 0; i < state->multiplied.len; i++) set_add(&state->reads, &state->multiplied.items[i]);
+      tl_vec_clear(&state->multiplied);
       return;
     case TL_OP_FENCE_PROXY:
       tl_vec_clear(&state->unfenced);

@@ -108,8 +108,9 @@ static tl_op *find_tile_loop(const tl_op *kernel) {
 
 typedef TL_VEC(shared_tile *) tile_list;
 
-// Lives, and where barriers stand. A copy in flight keeps its tile until the next wait of the body; one by hand until
-// the next that waits for all groups, else to the end.
+// Lives, and where barriers stand. A gemm in flight keeps its operands until the wait for all of them. A copy in flight
+// keeps its tile until the next wait of the body; one by hand until the next that waits for all groups, else to the
+// end.
 static void find_live_ranges(shared_plan *plan) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
     plan->tiles.items[i].first = INT32_MAX;
@@ -120,7 +121,7 @@ static void find_live_ranges(shared_plan *plan) {
     plan->tiles.items[i].last = INT32_MAX;
   }
   tl_vec_clear(&plan->barriers);
-  tile_list in_flight = {0}, by_hand = {0};
+  tile_list in_flight = {0}, by_hand = {0}, multiplied = {0};
   tl_effect_list effects = {0};
   int32_t position = 0;
   for (tl_op *op = plan->body->first; op; op = op->next, position++) {
@@ -131,13 +132,19 @@ static void find_live_ranges(shared_plan *plan) {
       tl_vec_clear(&in_flight);
       if (tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&by_hand);
     }
+    if (op->code == TL_OP_GEMM_WAIT && tl_op_int(op, TL_ATTR_PENDING, 0) == 0) {
+      for (size_t i = 0; i < multiplied.len; i++) extend(multiplied.items[i], position);
+      tl_vec_clear(&multiplied);
+    }
     tl_vec_clear(&effects);
     tl_effects_inside(op, &effects);
     for (size_t i = 0; i < effects.len; i++) {
       shared_tile *tile = find_tile(plan, effects.items[i].root);
       if (tile == NULL) continue;
       extend(tile, position);
-      if (effects.items[i].is_async)
+      if (effects.items[i].is_async && effects.items[i].op->code == TL_OP_GEMM)
+        tl_vec_push(&multiplied, tile);
+      else if (effects.items[i].is_async)
         tl_vec_push(tl_op_has(effects.items[i].op, TL_ATTR_BY_HAND) ? &by_hand : &in_flight, tile);
     }
   }
@@ -145,6 +152,7 @@ static void find_live_ranges(shared_plan *plan) {
   tl_vec_fini(&effects);
   tl_vec_fini(&in_flight);
   tl_vec_fini(&by_hand);
+  tl_vec_fini(&multiplied);
 }
 
 // Whether a barrier stands at a position between two others. The positions ascend.

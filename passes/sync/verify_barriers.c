@@ -79,7 +79,9 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
   tl_strbuf_appendf(&text, " %s copy %lld, which ", verbs[after->kind], (long long)after->slot);
   tl_run_describe(self, before->op, &text);
   const char *why = "before it, and no barrier stands between them";
-  if (before->is_async && !before->has_landed) {
+  if (before->gemm && !before->has_landed) {
+    why = "in a gemm that nobody waited for";
+  } else if (before->is_async && !before->has_landed) {
     why = before->group < 0 ? "asynchronously in a group that was not committed"
                             : "asynchronously in a group that was not waited for";
   } else if (before->is_async) {
@@ -122,7 +124,7 @@ static void run_commit(tl_barrier_verifier *self, int64_t ring) {
   int64_t number = self->num_commits++;
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (!record->is_async || record->group >= 0) continue;
+    if (!record->is_async || record->group >= 0 || record->gemm) continue;
     record->group = number;
     record->ring = ring;
   }
@@ -320,6 +322,7 @@ static void run_once(tl_barrier_verifier *self, uint64_t seed) {
   for (size_t i = 0; i < self->rings.len; i++) tl_vec_fini(&self->rings.items[i].commits);
   tl_vec_clear(&self->rings);
   self->num_commits = 0;
+  self->num_gemms = 0;
   for (size_t i = 0; i < self->roots.len; i++) {
     *tl_run_env_at(&self->env, &self->roots.items[i]->results[0]) = (tl_run_value){.number = (int64_t)i, .known = true};
   }

@@ -124,6 +124,7 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
                           .is_async = run->is_async && kind != TL_RUN_ATOMIC,
                           .is_engine = run->is_engine,
                           .is_matrix = run->is_matrix && kind == TL_RUN_READ,
+                          .gemm = run->is_matrix && run->is_async ? self->num_gemms : 0,
                           .group = -1,
                           .ring = -1,
                           .counts_phase = -1,
@@ -148,6 +149,7 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
 static void gemm_accesses(const statement_run *run, const tl_op *op) {
   statement_run gemm = *run;
   gemm.is_matrix = tl_run_is_matrix(op);
+  if (gemm.is_matrix && run->is_async) run->self->num_gemms++;
   add_access(&gemm, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
   add_access(&gemm, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
   add_access(&gemm, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));

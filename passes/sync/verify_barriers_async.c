@@ -102,7 +102,9 @@ static void hand_on(tl_run_access *record, int64_t each, size_t at, int64_t phas
     if (!flies || record->seen) release(record, at, phase, record->is_fenced || record->fenced);
     return;
   }
+  // A warpgroup's gemm has ended for the warpgroup as a whole.
   bool knows = each == TL_EACH_ROLE ? elected : (record->seen & TL_RUN_ALL) == TL_RUN_ALL;
+  knows |= each == TL_EACH_WARPGROUP && record->is_matrix && !flies;
   if (knows) release(record, at, phase, record->fenced & TL_RUN_ELECTED);
 }
 
@@ -219,6 +221,15 @@ static void run_bulk_wait(tl_barrier_verifier *self, const tl_op *op) {
   }
 }
 
+// The gemms up to the latest `pending` have ended, for the threads of their warpgroup.
+static void run_gemm_wait(tl_barrier_verifier *self, const tl_op *op) {
+  int64_t last = self->num_gemms - tl_op_int(op, TL_ATTR_PENDING, 0);
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (record->gemm > 0 && record->gemm <= last) record->has_landed = true;
+  }
+}
+
 bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
   switch (op->code) {
     case TL_OP_MBARRIER_INIT:
@@ -235,6 +246,9 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
       return true;
     case TL_OP_FENCE_PROXY:
       run_fence(self, op);
+      return true;
+    case TL_OP_GEMM_WAIT:
+      run_gemm_wait(self, op);
       return true;
     case TL_OP_BULK_COMMIT:
       run_bulk_commit(self);

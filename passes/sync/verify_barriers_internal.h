@@ -53,12 +53,13 @@ typedef struct tl_run_release {
 typedef struct tl_run_access {
   tl_run_kind kind;
   int64_t root, slot;  // of a WAITED: the stage of an mbarrier, and the phase
-  bool is_async;       // of cp.async
+  bool is_async;       // of cp.async, or of a gemm in flight
   bool has_landed;     // of an async one: its own thread waited for it
   int64_t group;       // of an async one, or of a bulk copy: number of the commit that closed it; -1 before
   int64_t ring;        // the ring of that commit, or -1
   bool is_engine;      // of the copy engine
   bool is_matrix;      // of the matrix unit, for its warpgroup: through the asynchronous proxy, too
+  int64_t gemm;        // number of the gemm in flight that reads, from 1; 0: none
   bool is_fenced;      // a proxy fence of its own threads came after it
   uint8_t seen;        // in whose past it is …
   uint8_t fenced;      // … with a proxy fence of its own threads between
@@ -95,9 +96,10 @@ typedef struct tl_barrier_verifier {
   TL_VEC(tl_ring_state) rings;
   TL_VEC(tl_run_stage) stages;
   int64_t num_commits;
-  int64_t num_bulk;  // bulk groups that were closed
-  bool uses_proxy;   // some copy goes by the copy engine, or the matrix unit reads shared memory
-  int64_t period;    // product-free common multiple of all depths
+  int64_t num_bulk;   // bulk groups that were closed
+  int64_t num_gemms;  // asynchronous gemms that were issued
+  bool uses_proxy;    // some copy goes by the copy engine, or the matrix unit reads shared memory
+  int64_t period;     // product-free common multiple of all depths
   int64_t max_depth;
   int64_t budget;
   TL_VEC(int64_t) least_trips;  // of the loops whose bounds are fixed
@@ -123,7 +125,7 @@ void tl_run_forget(tl_barrier_verifier *self);  // all accesses
 
 // ---- verify_barriers_async.c
 
-// Runs an op of mbarriers, proxy fences or bulk groups; false when it is another one.
+// Runs an op of mbarriers, proxy fences, gemms in flight or bulk groups; false when it is another one.
 bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
 // A copy by the engine, whose accesses were added: it counts on its mbarrier.
 void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);

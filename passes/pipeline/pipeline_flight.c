@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Gemms in flight: a gemm that adds to what the loop carries need not have ended before the next iteration starts.
+//
+//   for … inits(%acc) do(%x) {               %f = gemm_begin %acc
+//     %w = ring_wait …                       for … inits(%f) do(%x) {
+//     %y = gemm %x, A@%w, B@%w                 %w = ring_wait …
+//     ring_release %w                   ⇒      %y = gemm %x, A@%w, B@%w {async}
+//     yield %y                                 gemm_wait {pending = 1}
+//   }                                          ring_release %w {lag = 1}
+//                                              yield %y
+//                                            }
+//                                            %r = gemm_wait %f_out {pending = 0}
+//
+// So the matrix unit has the next product before it has finished the last one. The slot that the last one reads is free
+// one iteration later: the copies run one iteration less ahead.
+#include "passes/analysis/effects.h"
+#include "passes/pipeline/pipeline_internal.h"
+
+enum {
+  MIN_STAGES = 4,  // below, copies would run a single iteration ahead, less than memory takes
+  MAX_GEMMS = 7    // in flight at once: what a wait can leave
+};
+
+static bool is_wgmma(const tl_op *op) {
+  const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
+  return inst && inst->family == TL_FAMILY_WGMMA;
+}
+
+static tl_op *only_user(const tl_value *value) {
+  return value->uses && !value->uses->next ? value->uses->owner : NULL;
+}
+
+static bool travels(const tl_dependence *dependence, const tl_value *root) {
+  for (size_t p = 0; p < dependence->producers.len; p++) {
+    const tl_producer *producer = &dependence->producers.items[p];
+    if (!producer->blocked && producer->tile == root) return true;
+  }
+  return false;
+}
+
+// Why the gemm reads what the loop may write before it has ended, or NULL.
+static const char *operand_obstacle(const tl_dependence *dependence, tl_op *gemm) {
+  const char *obstacle = NULL;
+  tl_effect_list effects = {0};
+  tl_effects_of(gemm, &effects);
+  for (size_t i = 0; i < effects.len && !obstacle; i++) {
+    const tl_value *root = effects.items[i].root;
+    if (!travels(dependence, root) && tl_effects_write(dependence->loop, root))
+      obstacle = "an operand is written in the loop, and not by copies that run ahead";
+  }
+  tl_vec_fini(&effects);
+  return obstacle;
+}
+
+// Why the next iteration has to find the gemm's result, or NULL. The accumulator goes from the loop's argument through
+// such gemms to the yield.
+static const char *gemm_obstacle(const tl_dependence *dependence, tl_op *gemm) {
+  const tl_block *body = dependence->loop->regions[0];
+  const tl_value *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc);
+  bool fp8 = tl_dtype_is_float(tl_op_instruction(gemm)->a) && tl_dtype_bits(tl_op_instruction(gemm)->a) == 8;
+  if (gemm->parent != body) return "it stands under a condition or in an inner loop";
+  if (tl_op_has(gemm, TL_ATTR_CLEAR)) return "it does not add to what the loop carries";
+  if (fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED)
+    return "its sums are promoted";
+  if (tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->kind != TL_TYPE_BUFFER) return "A is in registers";
+  bool carried = acc->block == body && acc->index > 0,
+       chained = acc->def && is_wgmma(acc->def) && acc->def->parent == body;
+  if ((!carried && !chained) || only_user(acc) != gemm) return "something else uses its accumulator";
+  const tl_op *user = only_user(tl_op_result(gemm, 0));
+  bool is_last = user && user->code == TL_OP_YIELD && user->parent == body;
+  if (!is_last && !(user && is_wgmma(user) && tl_op_arg(user, TL_GROUP_GEMM_acc) == tl_op_result(gemm, 0)))
+    return "something else in the loop uses its result";
+  // The chain ends where it started.
+  const tl_value *start = acc;
+  while (start->def && is_wgmma(start->def)) start = tl_op_arg(start->def, TL_GROUP_GEMM_acc);
+  if (is_last && (start->block != body || tl_op_operand(user, start->index - 1) != tl_op_result(gemm, 0)))
+    return "the loop carries its result to another place";
+  return operand_obstacle(dependence, gemm);
+}
+
+typedef struct gemm_list {
+  TL_VEC(tl_op *) items;
+} gemm_list;
+
+static void find_wgmma(tl_op *op, void *user) {
+  if (is_wgmma(op)) tl_vec_push(&((gemm_list *)user)->items, op);
+}
+
+int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
+  gemm_list gemms = {0};
+  tl_walk(dependence->loop, find_wgmma, &gemms);
+  const char *obstacle = stages < MIN_STAGES ? "there are fewer than 4 stages" : NULL;
+  const tl_op *at = gemms.items.len ? gemms.items.items[0] : NULL;
+  if (gemms.items.len > MAX_GEMMS) obstacle = "there are more than 7 in the loop";
+  // A gemm that is waited for at once would wait for the others, too.
+  for (size_t i = 0; i < gemms.items.len && !obstacle; i++) {
+    at = gemms.items.items[i];
+    obstacle = gemm_obstacle(dependence, gemms.items.items[i]);
+  }
+  if (at && obstacle)
+    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, at->loc, "the gemm is waited for at once: %s", obstacle);
+  else if (at)
+    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, at->loc, "the gemm is waited for one iteration later");
+  tl_vec_fini(&gemms.items);
+  return at && !obstacle ? 1 : 0;
+}
+
+// ---- the rewrite
+
+// Lets the chain of gemms behind argument `index` of the loop fly; returns the last of them.
+static tl_op *float_chain(tl_module *module, tl_op *loop, uint32_t index) {
+  tl_value *value = loop->regions[0]->args[index];
+  const tl_type *flight = tl_type_flight(module, value->type);
+  tl_op *gemm = NULL;
+  for (tl_op *user = only_user(value); user && is_wgmma(user); user = only_user(value)) {
+    gemm = user;
+    value->type = flight;
+    tl_op_set_unit(module, gemm, TL_ATTR_ASYNC);
+    value = tl_op_result(gemm, 0);
+  }
+  value->type = flight;
+  return gemm;
+}
+
+static void begin_chain(tl_module *module, tl_op *loop, uint32_t index, const tl_type *flight) {
+  tl_builder builder;
+  tl_builder_before(&builder, module, loop);
+  builder.loc = loop->loc;
+  uint32_t operand = 3 + index - 1;
+  tl_group groups[] = {TL_GROUP_OF(tl_op_operand(loop, operand))};
+  tl_op_set_operand(loop, operand, tl_op_result(tl_build(&builder, TL_OP_GEMM_BEGIN, groups, &flight, 1), 0));
+}
+
+// The tile that result `index` was, behind the loop.
+static void end_chain(tl_module *module, tl_op *loop, uint32_t index, const tl_type *flight) {
+  tl_value *result = tl_op_result(loop, index - 1);
+  tl_builder builder;
+  tl_builder_after(&builder, module, loop);
+  builder.loc = loop->loc;
+  const tl_type *tile = result->type;
+  result->type = flight;
+  tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, &tile, 1);
+  tl_op_set_int(module, wait, TL_ATTR_PENDING, 0);
+  tl_value_replace_uses(result, tl_op_result(wait, 0));
+  tl_op_result(wait, 0)->name = result->name;
+  tl_op_set_group(module, wait, TL_GROUP_GEMM_WAIT_values, &result, 1);
+}
+
+static bool reads_slot(tl_op *gemm, const tl_value *slot) {
+  bool found = false;
+  tl_effect_list effects = {0};
+  tl_effects_of(gemm, &effects);
+  for (size_t i = 0; i < effects.len; i++) found |= effects.items[i].slot == slot;
+  tl_vec_fini(&effects);
+  return found;
+}
+
+// The slots that the gemms read are released behind `wait`, those of the iteration before.
+static void delay_releases(tl_module *module, tl_op *loop, tl_op *wait) {
+  for (tl_op *op = loop->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    if (op->code != TL_OP_RING_RELEASE) continue;
+    bool read = false;
+    for (tl_op *gemm = loop->regions[0]->first; gemm; gemm = gemm->next)
+      read |= is_wgmma(gemm) && reads_slot(gemm, tl_op_operand(op, 0));
+    if (!read) continue;
+    tl_op_set_int(module, op, TL_ATTR_LAG, 1);
+    tl_op_move_before(op, wait->next);
+  }
+}
+
+void tl_pipeline_float(tl_pass_context *context, tl_op *loop) {
+  tl_module *module = context->module;
+  tl_op *last = NULL;
+  int64_t gemms = 0;
+  for (uint32_t i = 1; i < loop->regions[0]->num_args; i++) {
+    tl_op *user = only_user(loop->regions[0]->args[i]);
+    if (!user || !is_wgmma(user) || tl_op_arg(user, TL_GROUP_GEMM_acc) != loop->regions[0]->args[i]) continue;
+    const tl_type *flight = tl_type_flight(module, loop->regions[0]->args[i]->type);
+    begin_chain(module, loop, i, flight);
+    float_chain(module, loop, i);
+    end_chain(module, loop, i, flight);
+  }
+  for (tl_op *op = loop->regions[0]->first; op; op = op->next) {
+    if (!is_wgmma(op)) continue;
+    last = op;
+    gemms++;
+  }
+  tl_builder builder;
+  tl_builder_after(&builder, module, last);
+  builder.loc = last->loc;
+  tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, NULL, 0);
+  tl_op_set_int(module, wait, TL_ATTR_PENDING, gemms);
+  delay_releases(module, loop, wait);
+}
