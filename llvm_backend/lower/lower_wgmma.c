@@ -5,6 +5,7 @@
 //
 // An operand's tile lies in panels of a swizzle's span (ir/layout/layout.h), so that its parts start where the
 // swizzle's pattern does and differ from each other by constants: one address a tile, one addition an instruction.
+#include <math.h>
 #include <string.h>
 
 #include "llvm_backend/device/wgmma.h"
@@ -227,7 +228,7 @@ static void run_promoted(tl_lower *l, wgmma_gemm *gemm, bool clears) {
     for (int32_t tm = 0; tm < gemm->tiles_m; tm++) {
       LLVMValueRef *acc = gemm->acc + tm * block;
       memcpy(sums, acc, (size_t)block * sizeof *sums);
-      for (int32_t i = 0; i < block; i++) acc[i] = tl_lower_zero(l, gemm->inst->acc);
+      for (int32_t i = 0; i < block; i++) acc[i] = LLVMGetUndef(tl_session_type(l->session, gemm->inst->acc));
       int32_t end = k + TL_PROMOTED_K < gemm->k ? k + TL_PROMOTED_K : gemm->k;
       run_group(l, gemm, tm, tm + 1, k, end, true, gemm->acc);
       for (int32_t i = 0; i < block && !(clears && k == 0); i++)
@@ -319,6 +320,14 @@ void tl_lower_op_GEMM_WAIT(tl_lower *l, tl_op *op) {
   }
 }
 
+// What promotion makes of an accumulator that is cleared before.
+static bool is_zero_tile(const tl_value *tile) {
+  const tl_op *scalar = tile->def && tile->def->code == TL_OP_SPLAT ? tl_op_operand(tile->def, 0)->def : NULL;
+  const tl_attr *value = scalar && scalar->code == TL_OP_CONST ? tl_op_attr(scalar, TL_ATTR_VALUE) : NULL;
+  // Not -0.0, to which the products are added.
+  return value && (value->is_float ? value->v.f == 0.0 && !signbit(value->v.f) : value->v.i == 0);
+}
+
 void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
   wgmma_gemm *gemm = TL_NEW(&l->arena, wgmma_gemm);
   if (!init_gemm(l, gemm, op)) {
@@ -331,10 +340,12 @@ void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
     tl_lower_set(l, tl_op_result(op, 0), sums, tl_lower_flight_len(tl_op_result(op, 0)->type));
     return;
   }
-  bool clears = tl_op_has(op, TL_ATTR_CLEAR);
+  bool clears = tl_op_has(op, TL_ATTR_CLEAR) || is_zero_tile(tl_op_arg(op, TL_GROUP_GEMM_acc));
   gemm->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, gemm->num_registers);
+  // The old content of a cleared sum is ignored (scale-d is false): no instruction has to set it.
+  LLVMValueRef any = LLVMGetUndef(tl_session_type(l->session, gemm->inst->acc));
   for (int32_t r = 0; r < gemm->num_registers; r++)
-    gemm->acc[r] = clears ? tl_lower_zero(l, gemm->inst->acc) : tl_lower_get(l, tl_op_arg(op, TL_GROUP_GEMM_acc), r);
+    gemm->acc[r] = clears ? any : tl_lower_get(l, tl_op_arg(op, TL_GROUP_GEMM_acc), r);
   if (tl_lower_is_promoted(op))
     run_promoted(l, gemm, clears);
   else
