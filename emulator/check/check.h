@@ -84,6 +84,11 @@ void tl_emu_undefined_use(uint32_t is_undefined, const tl_emu_site *site, uint32
 uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes);
 void tl_emu_undefined_store(const void *address, const void *bits, uint32_t bytes, uint32_t origin);
 
+// ---- device ops that only the checker minds
+tl_emu_op_fn tl_emu_op_undefined;                    // stands for the ops that retargeting replaces
+tl_emu_op_fn tl_emu_op_tile;                         // a tile of a persistent kernel begins
+tl_emu_op_fn tl_emu_op_elements, tl_emu_op_element;  // a parallel, and an element of it, begin
+
 // ---- hooks of the machine
 // What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);

@@ -5,7 +5,6 @@
 
 #include "emulator/check/checker.h"
 #include "emulator/machine/args.h"
-#include "emulator/ops/ops.h"
 
 tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
   tl_emu_launch_state *launch = tl_emu_self->launch;

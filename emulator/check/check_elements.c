@@ -8,7 +8,6 @@
 
 #include "emulator/check/checker.h"
 #include "emulator/machine/args.h"
-#include "emulator/ops/ops.h"
 
 enum { WORD_BYTES = 4, FIRST_SLOTS = 64, BOTH_NIBBLES = 3 };
 

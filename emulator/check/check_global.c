@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "emulator/check/checker.h"
-#include "emulator/ops/ops.h"
 
 // A granule of global memory: its last write and its last read, each with the owner (+ 1) that did it.
 typedef struct global_cell {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "emulator/check/checker.h"
-#include "emulator/ops/ops.h"
 
 // Places (pairs of sites) of a checker that are told; findings elsewhere are only counted.
 enum { MAX_PLACES = 1000 };

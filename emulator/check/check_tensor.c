@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "emulator/check/checker.h"
-#include "emulator/machine/kernel.h"
 
 static const tl_mexpr *copy_expr(const tl_mexpr *expr, tl_arena *arena) {
   if (!expr) return NULL;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "emulator/check/checker.h"
-#include "emulator/ops/ops.h"
 
 void tl_emu_op_undefined(void *result, const void *args, const tl_emu_site *site) {
   (void)result;

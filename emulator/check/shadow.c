@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "emulator/check/checker.h"
-#include "emulator/ops/ops.h"
 
 tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site) {
   size_t index = (size_t)(site - checker->launch->sites) + 1;

@@ -10,7 +10,6 @@
 
 #include "emulator/machine/fiber.h"
 #include "emulator/machine/machine.h"
-#include "emulator/ops/ops.h"
 
 #ifdef TL_SANITIZED
 #include <sanitizer/common_interface_defs.h>

@@ -286,6 +286,7 @@ void tl_emu_defer(tl_emu_deferred *operation);
 void tl_emu_land(tl_emu_deferred *operation);
 // Lands (or drops) everything that threads of `cluster` have issued.
 void tl_emu_land_cluster(tl_emu_cluster *cluster, bool drop);
+uint64_t tl_emu_now_ns(void);
 
 // ---- block.c
 // Runs clusters until none is left or the launch is given up; the worker's report is set then.
@@ -299,6 +300,8 @@ void tl_emu_cluster_position(const tl_emu_launch_state *launch, uint64_t number,
 tl_emu_block *tl_emu_block_at(const tl_emu_worker *worker, const void *address);
 
 // ---- dump.c
+// "llvm.nvvm.bar.warp.sync (call 3, line 12)"
+void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out);
 // "block (0, 1, 0), thread 33 (warp 1, lane 1)"
 void tl_emu_describe_thread(const tl_emu_block *block, uint32_t thread, tl_strbuf *out);
 // Who waits where, one line a group of lanes.
@@ -351,7 +354,7 @@ void tl_emu_signal_stack_end(tl_emu_signal_stack *stack);
 // Writes the report for worker->fault.
 void tl_emu_report_fault(tl_emu_worker *worker);
 
-// ---- launch.c
+// ---- a launch, as all of its workers see it
 typedef void tl_emu_entry_fn(void **params);
 
 // What was released at an address of global memory (check_order.c).
@@ -399,36 +402,34 @@ struct tl_emu_launch_state {
   uint64_t untold;                 // findings at more places than are kept; under the same lock
 };
 
-uint64_t tl_emu_now_ns(void);
-
-// ---- bindings.c
-// The row for a device op; NULL when it has none.
-const tl_emu_binding *tl_emu_find_binding(const char *name);
-const tl_emu_binding *tl_emu_bindings(size_t *out_count);
-
-// ---- retarget.c
-typedef struct tl_emu_retargeted {
-  void *module;        // LLVMModuleRef in a context of its own
-  tl_emu_site *sites;  // Owned, with their texts.
-  size_t num_sites;
-  size_t static_shared_bytes;
-  size_t shared_bytes;    // static and dynamic
-  size_t dynamic_offset;  // where the dynamic part starts
-  size_t shared_align;
-  uint32_t shared_granule;  // divides size and address of every access to shared memory
-  uint32_t global_granule;
-  uint32_t entry_registers;  // of a thread; 0: not known to ptxas
-  bool follows_undefined;    // shared memory may hold content that nobody wrote
-} tl_emu_retargeted;
-// Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.
-// With `checks` plain accesses call tl_emu_touch_plain first.
-TL_MUST_USE tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                      uint32_t checks, tl_emu_retargeted *out);
-void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted);
-
 // Loops over the lanes of a mask, lowest first.
 #define TL_EMU_FOR_LANES(lane, mask)                                                                            \
   for (uint32_t rest_##lane = (mask), lane; rest_##lane && (lane = (uint32_t)__builtin_ctz(rest_##lane), true); \
        rest_##lane &= rest_##lane - 1)
+
+// Puts the blame for a fault during the following accesses on `thread` in `site`.
+static inline void tl_emu_access_begin(const tl_emu_site *site, uint32_t thread) {
+  tl_emu_self->access_thread = thread;
+  tl_emu_self->access_site = site;
+  __asm__ volatile("" ::: "memory");
+}
+static inline void tl_emu_access_end(void) {
+  __asm__ volatile("" ::: "memory");
+  tl_emu_self->access_site = NULL;
+}
+
+// Where the running block's part of the window starts: addresses in descriptors are offsets from there.
+static inline const uint8_t *tl_emu_shared_base(void) {
+  const uint8_t *shared = tl_emu_self->context.shared;
+  return shared - (uintptr_t)shared % TL_EMU_BLOCK_STRIDE;
+}
+
+// Whether `pointer` is in the running block's shared memory for `bytes`; used for messages before the hardware would
+// fault.
+static inline bool tl_emu_is_shared(const void *pointer, size_t bytes) {
+  uintptr_t offset = (uintptr_t)pointer - (uintptr_t)tl_emu_self->context.shared;
+  size_t size = tl_emu_self->launch->shared_bytes;
+  return offset < size && bytes <= size - offset;
+}
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "emulator/machine/machine.h"
 
-// "llvm.nvvm.bar.warp.sync (call 3, line 12)"
-void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out);
+// The row for a device op; NULL when it has none.
+const tl_emu_binding *tl_emu_find_binding(const char *name);
+const tl_emu_binding *tl_emu_bindings(size_t *out_count);
 
 // One execution of an op of a barrier. `reduction`: TL_EMU_BARRIER_RED_… or 0; `votes`: how many of the threads that
 // arrive have their predicate set.
@@ -55,9 +56,6 @@ tl_emu_op_fn tl_emu_op_nanosleep;
 tl_emu_op_fn tl_emu_op_nothing;  // hints
 tl_emu_op_fn tl_emu_op_fence;    // parameter: sides. Only the checker minds: the emulator is sequentially consistent
 
-// Content that nobody wrote (check_undefined.c): only stands for the ops, which retargeting replaces.
-tl_emu_op_fn tl_emu_op_undefined;
-
 // The device's runtime (ops_runtime.c).
 tl_emu_op_fn tl_emu_op_vprintf;
 tl_emu_op_fn tl_emu_op_assertfail;
@@ -81,7 +79,6 @@ typedef enum tl_emu_special {
   TL_EMU_SPECIAL_LANEMASK_GE
 } tl_emu_special;
 tl_emu_op_fn tl_emu_op_special;
-tl_emu_op_fn tl_emu_op_tile, tl_emu_op_elements, tl_emu_op_element;
 typedef enum tl_emu_space {
   TL_EMU_SPACE_CONST,
   TL_EMU_SPACE_GLOBAL,
@@ -290,30 +287,5 @@ tl_emu_op_fn tl_emu_op_red_pred;  // parameter: type + number of floats for F32
 // Relaxed atomics on some bytes of a word (ops_part.c).
 tl_emu_op_fn tl_emu_op_load_part;
 tl_emu_op_fn tl_emu_op_cas_part;
-
-// Puts the blame for a fault during the following accesses on `thread` in `site`.
-static inline void tl_emu_access_begin(const tl_emu_site *site, uint32_t thread) {
-  tl_emu_self->access_thread = thread;
-  tl_emu_self->access_site = site;
-  __asm__ volatile("" ::: "memory");
-}
-static inline void tl_emu_access_end(void) {
-  __asm__ volatile("" ::: "memory");
-  tl_emu_self->access_site = NULL;
-}
-
-// Where the running block's part of the window starts: addresses in descriptors are offsets from there.
-static inline const uint8_t *tl_emu_shared_base(void) {
-  const uint8_t *shared = tl_emu_self->context.shared;
-  return shared - (uintptr_t)shared % TL_EMU_BLOCK_STRIDE;
-}
-
-// Whether `pointer` is in the running block's shared memory for `bytes`; used for messages before the hardware would
-// fault.
-static inline bool tl_emu_is_shared(const void *pointer, size_t bytes) {
-  uintptr_t offset = (uintptr_t)pointer - (uintptr_t)tl_emu_self->context.shared;
-  size_t size = tl_emu_self->launch->shared_bytes;
-  return offset < size && bytes <= size - offset;
-}
 
 #endif

@@ -18,9 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/check/check.h"
 #include "emulator/machine/machine.h"
 #include "emulator/ops/ops.h"
 #include "emulator/retarget/retarget.h"
+#include "emulator/retarget/retargeted.h"
 #include "emulator/retarget/undefined.h"
 #include "llvm_backend/device/wgmma.h"
 #include "llvm_backend/jit/host_jit.h"

@@ -2,7 +2,7 @@
 // Every row of the device-op table is bound, and the ops of single threads do what the PTX ISA says.
 #include <math.h>
 
-#include "emulator/machine/machine.h"
+#include "emulator/ops/ops.h"
 #include "emulator_op_runner.h"
 #include "llvm_backend/device/device_ops.h"
 #include "support/dtype.h"

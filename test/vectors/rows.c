@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/machine/machine.h"
+#include "emulator/ops/ops.h"
 #include "llvm_backend/device/device_ops.h"
 #include "vector.h"
 

@@ -4,6 +4,7 @@
 #define TL_EMULATOR_KERNEL_H
 
 #include "emulator/machine/machine.h"
+#include "emulator/retarget/retargeted.h"
 #include "llvm_backend/jit/host_jit.h"
 
 struct tl_emu_kernel {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "emulator/machine/kernel.h"
+#include "emulator/launch/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "emulator/check/checker.h"
+#include "emulator/ops/ops.h"
 #include "support/vec.h"
 
 static void *context_of_worker(void) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "emulator/check/checker.h"
-#include "emulator/machine/kernel.h"
+#include "emulator/launch/kernel.h"
 #include "emulator/machine/machine.h"
 #include "emulator/ops/ops.h"
 
