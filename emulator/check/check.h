@@ -4,6 +4,7 @@
 #ifndef TL_EMULATOR_CHECK_H
 #define TL_EMULATOR_CHECK_H
 
+#include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
 
 // Happens-before clock of a synchronisation object: a barrier, a phase of an mbarrier, a group of copies. Zeroed:
@@ -89,7 +90,7 @@ tl_emu_op_fn tl_emu_op_undefined;                    // stands for the ops that 
 tl_emu_op_fn tl_emu_op_tile;                         // a tile of a persistent kernel begins
 tl_emu_op_fn tl_emu_op_elements, tl_emu_op_element;  // a parallel, and an element of it, begin
 
-// ---- hooks of the machine
+// ---- what the machine and retargeted code call
 // What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
 // … and after an atomic that acquires, and after a relaxed one that reads.
@@ -97,16 +98,8 @@ void tl_emu_acquired(const void *address);
 void tl_emu_observed(const void *address);
 // The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
 void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask);
-// Checker of the clusters that run, one after the other, in this place of the running worker; NULL when the launch
-// checks nothing.
-tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster);
-// Hands what was found to the launch.
-void tl_emu_checker_destroy(tl_emu_checker *checker);
-// Before the first thread of the cluster runs, and after its last one has ended (`finished`: as the kernel wanted).
-// Afterwards all clocks are gone.
-void tl_emu_check_begin(tl_emu_checker *checker);
-void tl_emu_check_end(tl_emu_checker *checker, bool finished);
-// The running thread has come to its end.
-void tl_emu_check_thread_end(void);
+// A checker for each place of clusters, where the launch checks anything. It starts anew with each cluster; at its end
+// all clocks are gone. What it found goes to the launch with the place.
+extern const tl_emu_hooks tl_emu_check_hooks;
 
 #endif

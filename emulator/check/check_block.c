@@ -6,9 +6,9 @@
 #include "emulator/check/checker.h"
 #include "emulator/machine/args.h"
 
-tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
+static void create(tl_emu_cluster *cluster) {
   tl_emu_launch_state *launch = tl_emu_self->launch;
-  if (!launch->checks) return NULL;
+  if (!launch->checks) return;
   tl_emu_checker *checker = tl_xcalloc(1, sizeof *checker);
   checker->launch = launch;
   checker->cluster = cluster;
@@ -23,10 +23,11 @@ tl_emu_checker *tl_emu_checker_create(const tl_emu_cluster *cluster) {
   checker->readers = tl_emu_readers_create(checker->num_cells * launch->cluster_size);
   checker->undefined = tl_emu_undefined_create(launch);
   checker->ends = tl_emu_ends_create(checker);
-  return checker;
+  cluster->checker = checker;
 }
 
-void tl_emu_checker_destroy(tl_emu_checker *checker) {
+static void destroy(tl_emu_cluster *cluster) {
+  tl_emu_checker *checker = cluster->checker;
   if (!checker) return;
   tl_emu_hand_over(checker);
   for (size_t i = 0; i < checker->num_free; i++) free(checker->free_vectors[i]);
@@ -42,7 +43,8 @@ void tl_emu_checker_destroy(tl_emu_checker *checker) {
   free(checker);
 }
 
-void tl_emu_check_begin(tl_emu_checker *checker) {
+static void begin(tl_emu_cluster *cluster) {
+  tl_emu_checker *checker = cluster->checker;
   if (!checker) return;
   tl_emu_vector *nothing = tl_emu_vector_create(checker);
   for (uint32_t i = 0; i < checker->num_threads; i++)
@@ -70,7 +72,8 @@ static void drop_async(tl_emu_checker *checker, tl_emu_async *async) {
   free(async);
 }
 
-void tl_emu_check_end(tl_emu_checker *checker, bool finished) {
+static void end(tl_emu_cluster *cluster, bool finished) {
+  tl_emu_checker *checker = cluster->checker;
   if (!checker) return;
   tl_emu_ends_reset(checker);
   while (checker->asyncs) {
@@ -170,14 +173,20 @@ void tl_emu_copies_wait_all(void) {
   agent->copies_done = agent->copies_issued;
 }
 
-void tl_emu_check_thread_end(void) {
+static void end_thread(tl_emu_fiber *thread) {
   tl_emu_checker *checker = tl_emu_checker_here();
   if (!checker) return;
-  tl_emu_ends_thread(checker, tl_emu_self->block, tl_emu_self->current->thread);
+  tl_emu_ends_thread(checker, tl_emu_self->block, thread->thread);
   if (!(checker->checks & TL_EMU_CHECK_ASYNC)) return;
-  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  uint32_t index = tl_emu_agent_here(thread->thread);
   const tl_emu_agent *agent = &checker->agents[index];
   if (agent->copies_done == agent->copies_issued) return;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, agent->copy_site);
   tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ASYNC, TL_EMU_WRITE, &actor, 0, NULL, 0, 0});
 }
+
+const tl_emu_hooks tl_emu_check_hooks = {.create_cluster = create,
+                                         .begin_cluster = begin,
+                                         .end_thread = end_thread,
+                                         .end_cluster = end,
+                                         .destroy_cluster = destroy};

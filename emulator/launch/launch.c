@@ -8,9 +8,18 @@
 #include "emulator/check/checker.h"
 #include "emulator/launch/kernel.h"
 #include "emulator/machine/machine.h"
+#include "emulator/ops/bulk.h"
+#include "emulator/ops/mbarrier.h"
 #include "emulator/ops/ops.h"
 
 enum { MAX_OS_THREADS = 64 };
+
+// The checker comes last: when a thread ends, the families tell it first of what the thread leaves behind.
+static const tl_emu_hooks *const all_hooks[] = {&tl_emu_barrier_hooks,  &tl_emu_cp_async_hooks,
+                                                &tl_emu_bulk_hooks,     &tl_emu_cluster_hooks,
+                                                &tl_emu_mbarrier_hooks, &tl_emu_tensormap_hooks,
+                                                &tl_emu_wgmma_hooks,    &tl_emu_registers_hooks,
+                                                &tl_emu_check_hooks,    NULL};
 
 typedef struct job {
   tl_emu_launch_state *launch;
@@ -215,6 +224,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
   if (!grid[0] || !grid[1] || !grid[2]) return TL_OK;
   tl_emu_raw_list found = {0};
   tl_emu_launch_state launch = {
+      .hooks = all_hooks,
       .entry = kernel->entry,
       .kernel_name = kernel->name,
       .params = params,

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/fiber.h"
+#include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
-#include "emulator/ops/bulk.h"
-#include "emulator/ops/ops.h"
 
 #ifdef TL_SANITIZED
 #include <sanitizer/asan_interface.h>
@@ -58,11 +56,9 @@ static void order_warps(tl_emu_worker *worker) {
 }
 
 static void start_fiber(const tl_emu_worker *worker, tl_emu_fiber *fiber) {
-  fiber->open_group = 0;
-  fiber->num_copies = fiber->num_issued = 0;
   fiber->site = NULL;
-  fiber->waits_for = NULL;
-  fiber->in_cluster_barrier = fiber->may_give_up = fiber->gave_up = false;
+  tl_emu_set_wait(fiber, NULL, NULL);
+  fiber->may_give_up = fiber->gave_up = false;
   uint8_t *stack = tl_emu_memory_stack(worker->memory, fiber->stack);
 #ifdef TL_SANITIZED
   // A fiber that ended never returned from its last frames: their red zones are still there.
@@ -78,22 +74,15 @@ static void start_block(tl_emu_worker *worker, tl_emu_block *block, const uint32
   block->index = position[0] + (uint64_t)launch->grid[0] * (position[1] + (uint64_t)launch->grid[1] * position[2]);
   block->num_live = worker->num_threads;
   if (launch->shared_bytes) memset(block->shared, 0xff, launch->shared_bytes);  // reads as NaN
-  memset(block->barriers, 0, sizeof block->barriers);
-  tl_emu_wgmma_begin_block(block);
-  block->num_mbarriers = 0;
-  tl_vec_clear(&block->acquired_maps);
-  block->free_registers = 0;
   for (uint32_t w = 0; w < worker->num_warps; w++) {
     tl_emu_warp *warp = &block->warps[w];
     uint32_t lanes = worker->num_threads - w * TL_EMU_WARP;
     warp->exist = warp->runnable = lanes >= (uint32_t)TL_EMU_WARP ? ~0u : (1u << lanes) - 1;
     warp->exited = 0;
-    warp->registers = launch->entry_registers;
-    warp->wanted_registers = warp->num_setmaxnreg = 0;
-    warp->setmaxnreg_site = NULL;
     for (int i = 0; i < TL_EMU_MAX_MEETINGS; i++) warp->meetings[i].arrived = 0;
   }
   for (uint32_t t = 0; t < worker->num_threads; t++) start_fiber(worker, &block->fibers[t]);
+  TL_EMU_CALL_HOOKS(launch, begin_block, block);
 }
 
 void tl_emu_cluster_position(const tl_emu_launch_state *launch, uint64_t number, uint32_t out_position[3]) {
@@ -116,10 +105,8 @@ static void start_cluster(tl_emu_worker *worker, tl_emu_cluster *cluster, uint64
                             cluster->position[2] * size[2] + rank / size[0] / size[1]};
     start_block(worker, &cluster->blocks[rank], position);
   }
-  tl_emu_check_begin(cluster->checker);
+  TL_EMU_CALL_HOOKS(launch, begin_cluster, cluster);
   cluster->num_running = launch->cluster_size;
-  cluster->arrived = cluster->phase = 0;
-  cluster->clocks[0] = cluster->clocks[1] = NULL;
   worker->num_running++;
 }
 
@@ -159,25 +146,18 @@ tl_status tl_emu_blocks_create(tl_emu_worker *worker) {
       fiber->warp = (uint16_t)(t / TL_EMU_WARP);
     }
   }
-  for (uint32_t i = 0; i < worker->num_clusters; i++)
-    worker->clusters[i].checker = tl_emu_checker_create(&worker->clusters[i]);
+  for (uint32_t i = 0; i < worker->num_clusters; i++) TL_EMU_CALL_HOOKS(launch, create_cluster, &worker->clusters[i]);
   return TL_OK;
 }
 
 void tl_emu_blocks_destroy(tl_emu_worker *worker) {
   for (uint32_t i = 0; i < worker->num_blocks && worker->blocks; i++) {
     tl_emu_block *block = &worker->blocks[i];
-    for (uint32_t t = 0; t < worker->num_threads; t++) {
-      free(block->fibers[t].copies);
-      tl_emu_bulk_drop(&block->fibers[t].bulk);
-    }
+    TL_EMU_CALL_HOOKS(worker->launch, destroy_block, block);
     free(block->fibers);
-    tl_emu_wgmma_destroy(block);
-    free(block->mbarriers);
-    tl_vec_fini(&block->acquired_maps);
   }
   for (uint32_t i = 0; i < worker->num_clusters && worker->clusters; i++)
-    tl_emu_checker_destroy(worker->clusters[i].checker);
+    TL_EMU_CALL_HOOKS(worker->launch, destroy_cluster, &worker->clusters[i]);
   free(worker->blocks);
   free(worker->clusters);
 }
@@ -221,7 +201,7 @@ static void clean_up(tl_emu_worker *worker) {
   for (uint32_t i = 0; i < worker->num_clusters; i++) {
     tl_emu_cluster *cluster = &worker->clusters[i];
     tl_emu_land_cluster(cluster, true);
-    if (cluster->num_running) tl_emu_check_end(cluster->checker, false);
+    if (cluster->num_running) TL_EMU_CALL_HOOKS(worker->launch, end_cluster, cluster, false);
   }
 #ifdef TL_SANITIZED
   for (uint32_t i = 0; i < worker->num_blocks * worker->num_threads; i++)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Texts about the state of a block.
 #include "emulator/machine/machine.h"
-#include "emulator/ops/mbarrier.h"
-#include "emulator/ops/ops.h"
 
 enum { MAX_DUMP_LINES = 40, MAX_DUMP_BLOCKS = 8 };
 
@@ -41,7 +39,7 @@ static void begin_line(const tl_emu_warp *warp, uint32_t mask, tl_strbuf *out) {
   describe_lanes(mask, out);
 }
 
-// Lanes that wait at mbarriers and at the cluster's barrier, those at the same one in one line.
+// Lanes that wait for something, those for the same in one line.
 static int dump_parked(const tl_emu_block *block, const tl_emu_warp *warp, tl_strbuf *out) {
   const tl_emu_fiber *fibers = &block->fibers[warp->index * TL_EMU_WARP];
   uint32_t rest = warp->exist & ~warp->runnable & ~warp->exited;
@@ -56,14 +54,7 @@ static int dump_parked(const tl_emu_block *block, const tl_emu_warp *warp, tl_st
     if (!first->waits_for) continue;
     begin_line(warp, same, out);
     tl_strbuf_append_c(out, " wait at ");
-    if (first->waits_for == block->cluster)
-      tl_strbuf_appendf(out, "the cluster's barrier, where %u threads arrived", block->cluster->arrived);
-    else if (first->waits_for == &block->free_registers)
-      tl_strbuf_appendf(out, "setmaxnreg for %u registers, %u are free", warp->wanted_registers, block->free_registers);
-    else if (first->waits_for == block->wgmma)
-      tl_strbuf_append_c(out, "the other warps of its warpgroup");
-    else
-      tl_emu_mbarrier_describe(block, first->waits_for, out);
+    first->describe_wait(first, out);
     tl_strbuf_append_c(out, ", ");
     tl_emu_describe_site(first->site, out);
     tl_strbuf_append_char(out, '\n');

@@ -103,7 +103,11 @@ typedef struct tl_emu_bulk_queue {
   uint32_t open_group;            // that the next one joins
 } tl_emu_bulk_queue;
 
-typedef struct tl_emu_fiber {
+// "mbarrier at offset 65536 of shared memory, phase 0, …": what the fiber waits for.
+typedef struct tl_emu_fiber tl_emu_fiber;
+typedef void tl_emu_describe_wait_fn(const tl_emu_fiber *fiber, tl_strbuf *out);
+
+struct tl_emu_fiber {
   void *sp;             // while suspended
   tl_emu_block *block;  // Borrowed.
   uint32_t stack;       // number of its stack in the worker's memory
@@ -113,14 +117,15 @@ typedef struct tl_emu_fiber {
   uint32_t num_copies, copies_capacity;
   tl_emu_copy *copies;  // Owned. Issued, not landed yet; in order of issue.
   tl_emu_bulk_queue bulk;
-  const void *waits_for;    // an mbarrier, the cluster whose barrier it waits at, or the block's `wgmma`; NULL: none
-  bool may_give_up;         // it waits in a try_wait, which has a time limit …
-  bool gave_up;             // … and the last one came to it
-  bool in_cluster_barrier;  // it has arrived there and not waited yet …
-  uint32_t cluster_phase;   // … for this phase
-  uint32_t votes, voters;   // of the last barrier with a reduction
-  const tl_emu_site *site;  // last collective or barrier it came to
-} tl_emu_fiber;
+  const void *waits_for;  // what it waits for, for whoever wakes it; NULL: for nothing, or at a barrier or meeting
+  tl_emu_describe_wait_fn *describe_wait;  // says what that is
+  bool may_give_up;                        // the wait has a time limit …
+  bool gave_up;                            // … and the last one came to it
+  bool in_cluster_barrier;                 // it has arrived there and not waited yet …
+  uint32_t cluster_phase;                  // … for this phase
+  uint32_t votes, voters;                  // of the last barrier with a reduction
+  const tl_emu_site *site;                 // last collective or barrier it came to
+};
 
 // What an asynchronous operation still has to do, put off until it lands: when no thread of the worker can run, or when
 // something asks for it (a wait for its group, tl_emu_land). Embedded in the structure of the operation.
@@ -180,6 +185,7 @@ typedef struct tl_emu_fault {
 } tl_emu_fault;
 
 typedef struct tl_emu_launch_state tl_emu_launch_state;
+typedef struct tl_emu_hooks tl_emu_hooks;  // hooks.h
 
 // A thread block, and everything that belongs to one.
 struct tl_emu_block {
@@ -267,6 +273,11 @@ void tl_emu_poll(void);
 // Lets some other thread of the worker run, mostly one of the same warp; called now and then before atomics, ordered
 // and volatile accesses. With seed 0 nobody else runs.
 void tl_emu_interleave(void);
+// The fiber waits for `what` from now on, which `describe` tells of; with NULL for nothing. It is parked in any case.
+static inline void tl_emu_set_wait(tl_emu_fiber *fiber, const void *what, tl_emu_describe_wait_fn *describe) {
+  fiber->waits_for = what;
+  fiber->describe_wait = describe;
+}
 // Parks the running thread until tl_emu_wake names it; returns then.
 void tl_emu_park(void);
 void tl_emu_wake(tl_emu_fiber *fiber);
@@ -368,6 +379,7 @@ typedef struct tl_emu_released_table {
 } tl_emu_released_table;
 
 struct tl_emu_launch_state {
+  const tl_emu_hooks *const *hooks;  // of what keeps something with blocks, in the order of the calls; then NULL
   tl_emu_entry_fn *entry;
   const char *kernel_name;
   void **params;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which lane runs next, where lanes meet, and barriers. Everything is cooperative and deterministic: a lane runs until
+// Which lane runs next, and where lanes meet. Everything is cooperative and deterministic: a lane runs until
 // it must wait, exits, or has gone round loops for a while (tl_emu_poll).
 #include <sched.h>
 #include <stdarg.h>
@@ -7,12 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/fiber.h"
+#include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
-#include "emulator/ops/bulk.h"
-#include "emulator/ops/mbarrier.h"
-#include "emulator/ops/ops.h"
 
 #ifdef TL_SANITIZED
 #include <sanitizer/common_interface_defs.h>
@@ -211,10 +208,27 @@ static void __attribute__((noreturn)) deadlock(tl_emu_worker *worker) {
   tl_emu_give_up();
 }
 
+// Nobody can run and nothing is in flight: the time limit of every wait that has one is over. False: there is none, or
+// it was over so often that nobody seems to count.
+static bool give_up_waits(tl_emu_worker *worker) {
+  enum { MANY = 2048 };
+  if (worker->num_given_up++ >= MANY) return false;
+  bool any = false;
+  for (uint32_t i = 0; i < worker->num_blocks; i++) {
+    for (uint32_t t = 0; t < worker->num_threads; t++) {
+      tl_emu_fiber *fiber = &worker->blocks[i].fibers[t];
+      if (!fiber->may_give_up || !fiber->waits_for) continue;
+      fiber->gave_up = any = true;
+      tl_emu_wake(fiber);
+    }
+  }
+  return any;
+}
+
 // Nobody can run: operations land, one by one, and waits with a time limit come to their end. False: neither helps.
 static bool __attribute__((noinline)) wake_somebody(tl_emu_worker *worker) {
   while (!tl_emu_pick(worker, worker->block))
-    if (!land_one(worker) && !tl_emu_mbarrier_give_up_waits(worker)) return false;
+    if (!land_one(worker) && !give_up_waits(worker)) return false;
   return true;
 }
 
@@ -310,18 +324,14 @@ void tl_emu_exit(void) {
   tl_emu_fiber *me = worker->current;
   tl_emu_block *block = me->block;
   tl_emu_warp *warp = &block->warps[me->warp];
-  tl_emu_bulk_thread_end();
-  tl_emu_cluster_thread_end();
+  const tl_emu_launch_state *launch = worker->launch;
+  TL_EMU_CALL_HOOKS(launch, end_thread, me);
   warp->runnable &= ~(1u << me->lane);
   warp->exited |= 1u << me->lane;
-  tl_emu_check_thread_end();
-  if (block->num_live == 1) {
-    tl_emu_wgmma_end_block(block);
-    tl_emu_registers_end_block(block);
-  }
+  if (block->num_live == 1) TL_EMU_CALL_HOOKS(launch, end_block, block);
   if (--block->num_live == 0 && --block->cluster->num_running == 0) {
     tl_emu_land_cluster(block->cluster, false);
-    tl_emu_check_end(block->cluster->checker, true);
+    TL_EMU_CALL_HOOKS(launch, end_cluster, block->cluster, true);
     worker->num_running--;
     wake_somebody(worker);  // so that the worker finds a thread to go on with
     leave_to_main(worker);
@@ -415,77 +425,4 @@ void tl_emu_meet(uint32_t mask, void *result, const void *args, const tl_emu_sit
   if (!(mask >> worker->current->lane & 1))
     tl_emu_fail("%s: the executing lane is not in its own member mask %08x", site->op, mask);
   meet(mask, false, result, args, site, work);
-}
-
-// ---- barriers
-
-static void release_barrier(tl_emu_worker *worker, tl_emu_barrier *barrier) {
-  tl_emu_block *block = worker->block;
-  worker->stats.barriers++;
-  for (uint32_t w = 0; w < worker->num_warps; w++) {
-    if (barrier->clock) TL_EMU_FOR_LANES(lane, barrier->waiting[w])
-    tl_emu_acquire(w * TL_EMU_WARP + lane, &barrier->clock);
-    if (barrier->reduction) TL_EMU_FOR_LANES(lane, barrier->waiting[w]) {
-        tl_emu_fiber *fiber = &block->fibers[w * TL_EMU_WARP + lane];
-        fiber->votes = barrier->votes;
-        fiber->voters = barrier->voters;
-      }
-    block->warps[w].runnable |= barrier->waiting[w];
-    barrier->waiting[w] = 0;
-  }
-  barrier->arrived = 0;
-  tl_emu_clock_reset(&barrier->clock);
-}
-
-// Whether the arrival fits those that are there; gives the launch up if not.
-static void check_arrival(const tl_emu_barrier *barrier, uint32_t threads, const tl_emu_arrival_at_barrier *arrival) {
-  const char *op = arrival->site->op;
-  uint32_t id = arrival->id;
-  if (!arrival->expected || arrival->expected % TL_EMU_WARP)
-    tl_emu_fail("%s: the thread count %u of barrier %u is no multiple of 32", op, arrival->expected, id);
-  if (barrier->arrived && barrier->expected != arrival->expected)
-    tl_emu_fail("%s: barrier %u has threads waiting with count %u, this one says %u", op, id, barrier->expected,
-                arrival->expected);
-  // PTX ISA, barrier: reductions must not be intermixed with others on one active barrier.
-  if (barrier->arrived && barrier->reduction != arrival->reduction)
-    tl_emu_fail("%s: barrier %u has threads waiting at %s, which does not reduce in the same way", op, id,
-                barrier->site->op);
-  if (barrier->arrived + threads > arrival->expected)
-    tl_emu_fail("%s: %u threads arrived at barrier %u, which expects %u", op, barrier->arrived + threads, id,
-                arrival->expected);
-}
-
-bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads,
-                           const tl_emu_arrival_at_barrier *arrival) {
-  tl_emu_worker *worker = tl_emu_self;
-  if (arrival->id >= TL_EMU_NUM_BARRIERS)
-    tl_emu_fail("%s: there is no barrier %u, only 0 to 15", arrival->site->op, arrival->id);
-  tl_emu_barrier *barrier = &worker->block->barriers[arrival->id];
-  check_arrival(barrier, threads, arrival);
-  if (!barrier->arrived) barrier->votes = barrier->voters = 0;
-  barrier->expected = arrival->expected;
-  barrier->reduction = arrival->reduction;
-  barrier->votes += arrival->votes;
-  barrier->voters += (uint32_t)__builtin_popcount(mask);
-  barrier->site = arrival->site;
-  barrier->arrived += threads;
-  if (worker->block->cluster->checker) TL_EMU_FOR_LANES(lane, mask)
-  tl_emu_release(warp->index * TL_EMU_WARP + lane, &barrier->clock);
-  if (arrival->wait) barrier->waiting[warp->index] |= mask;
-  if (barrier->arrived < arrival->expected) return !arrival->wait;
-  release_barrier(worker, barrier);
-  return true;
-}
-
-void tl_emu_barrier_arrive_alone(const tl_emu_arrival_at_barrier *arrival) {
-  tl_emu_worker *worker = tl_emu_self;
-  tl_emu_fiber *me = worker->current;
-  tl_emu_warp *warp = &me->block->warps[me->warp];
-  uint32_t bit = 1u << me->lane, lanes = (uint32_t)__builtin_popcount(warp->exist);
-  me->site = arrival->site;
-  // Barriers count whole warps: the last lane of a smaller warp stands for the missing ones.
-  uint32_t threads = me->lane + 1u == lanes ? TL_EMU_WARP - lanes + 1 : 1u;
-  if (tl_emu_barrier_arrive(warp, bit, threads, arrival)) return;
-  warp->runnable &= ~bit;
-  wait_here(worker, me);
 }

@@ -209,8 +209,8 @@ void tl_emu_bulk_wait(uint32_t pending, bool only_reads) {
   }
 }
 
-void tl_emu_bulk_thread_end(void) {
-  tl_emu_bulk_queue *queue = &tl_emu_self->current->bulk;
+static void end_thread(tl_emu_fiber *thread) {
+  tl_emu_bulk_queue *queue = &thread->bulk;
   while (queue->first) {
     tl_emu_async_end(queue->first->reader, false);
     queue->first->reader = NULL;
@@ -219,11 +219,17 @@ void tl_emu_bulk_thread_end(void) {
   queue->open_group = 0;
 }
 
-void tl_emu_bulk_drop(tl_emu_bulk_queue *queue) {
-  while (queue->first) {
-    tl_emu_transfer *transfer = queue->first;
-    queue->first = transfer->next;
-    drop(transfer);
+// What threads have in flight still when the launch is given up.
+static void destroy_block(tl_emu_block *block) {
+  for (uint32_t t = 0; t < block->worker->num_threads; t++) {
+    tl_emu_bulk_queue *queue = &block->fibers[t].bulk;
+    while (queue->first) {
+      tl_emu_transfer *transfer = queue->first;
+      queue->first = transfer->next;
+      drop(transfer);
+    }
+    queue->last = NULL;
   }
-  memset(queue, 0, sizeof *queue);
 }
+
+const tl_emu_hooks tl_emu_bulk_hooks = {.end_thread = end_thread, .destroy_block = destroy_block};

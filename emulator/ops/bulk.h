@@ -12,6 +12,7 @@
 
 #include "emulator/check/check.h"
 #include "emulator/machine/elements.h"
+#include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
 
 // Bytes that go together from one place to another.
@@ -55,9 +56,7 @@ void tl_emu_transfer_issue(tl_emu_transfer *transfer);
 // cp.async.bulk.commit_group and cp.async.bulk.wait_group of the running thread.
 void tl_emu_bulk_commit(void);
 void tl_emu_bulk_wait(uint32_t pending, bool only_reads);
-// The running thread ends. Transfers whose source it did not wait for are reported; all of them still land.
-void tl_emu_bulk_thread_end(void);
-// Forgets what a thread has in flight by group: the launch was given up.
-void tl_emu_bulk_drop(tl_emu_bulk_queue *queue);
+// At the end of a thread: transfers whose source it did not wait for are reported; all of them still land.
+extern const tl_emu_hooks tl_emu_bulk_hooks;
 
 #endif

@@ -126,6 +126,16 @@ void tl_emu_mbarrier_promise(void *address, bool adds, const tl_emu_site *site) 
   tl_emu_copies_complete(&barrier->clocks[barrier->phase & 1]);
 }
 
+// "mbarrier at offset 65536 of shared memory, phase 0, 1 of 1 arrivals and 1024 bytes are missing"
+static void describe_wait(const tl_emu_fiber *fiber, tl_strbuf *out) {
+  const tl_emu_block *block = fiber->block;
+  const tl_emu_mbarrier *barrier = find(block, fiber->waits_for);
+  tl_strbuf_appendf(out, "mbarrier at offset %td of shared memory", (const uint8_t *)fiber->waits_for - block->shared);
+  if (!barrier) return;
+  tl_strbuf_appendf(out, ", phase %u, %u of %u arrivals and %lld bytes are missing", barrier->phase, barrier->pending,
+                    barrier->count, (long long)barrier->tx);
+}
+
 // Parks the thread until the phase is complete, or its time limit is over. Returns the mbarrier, which may have moved.
 static tl_emu_mbarrier *wait_for_phase(tl_emu_block *block, void *address, uint32_t phase, const tl_emu_site *site) {
   tl_emu_fiber *me = tl_emu_self->current;
@@ -137,11 +147,11 @@ static tl_emu_mbarrier *wait_for_phase(tl_emu_block *block, void *address, uint3
     if (me->gave_up) return barrier;
   }
   while (barrier->phase == phase) {
-    me->waits_for = address;
+    tl_emu_set_wait(me, address, describe_wait);
     me->may_give_up = true;
     me->gave_up = false;
     tl_emu_park();
-    me->waits_for = NULL;
+    tl_emu_set_wait(me, NULL, NULL);
     me->may_give_up = false;
     barrier = must_find(block, address, site);
     if (me->gave_up) break;
@@ -187,25 +197,12 @@ void tl_emu_mbarrier_expect(const void *address, const tl_emu_site *site) {
   (void)must_find(block_of(address, site), address, site);
 }
 
-bool tl_emu_mbarrier_give_up_waits(tl_emu_worker *worker) {
-  enum { MANY = 2048 };
-  if (worker->num_given_up++ >= MANY) return false;
-  bool any = false;
-  for (uint32_t i = 0; i < worker->num_blocks; i++) {
-    for (uint32_t t = 0; t < worker->num_threads; t++) {
-      tl_emu_fiber *fiber = &worker->blocks[i].fibers[t];
-      if (!fiber->may_give_up || !fiber->waits_for) continue;
-      fiber->gave_up = any = true;
-      tl_emu_wake(fiber);
-    }
-  }
-  return any;
+static void begin_block(tl_emu_block *block) {
+  block->num_mbarriers = 0;
 }
 
-void tl_emu_mbarrier_describe(const tl_emu_block *block, const void *address, tl_strbuf *out) {
-  const tl_emu_mbarrier *barrier = find(block, address);
-  tl_strbuf_appendf(out, "mbarrier at offset %td of shared memory", (const uint8_t *)address - block->shared);
-  if (!barrier) return;
-  tl_strbuf_appendf(out, ", phase %u, %u of %u arrivals and %lld bytes are missing", barrier->phase, barrier->pending,
-                    barrier->count, (long long)barrier->tx);
+static void destroy_block(tl_emu_block *block) {
+  free(block->mbarriers);
 }
+
+const tl_emu_hooks tl_emu_mbarrier_hooks = {.begin_block = begin_block, .destroy_block = destroy_block};

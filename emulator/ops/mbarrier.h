@@ -5,6 +5,7 @@
 #define TL_EMULATOR_MBARRIER_H
 
 #include "emulator/check/check.h"
+#include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
 
 // What a thread arrives with.
@@ -44,10 +45,6 @@ void tl_emu_mbarrier_promise(void *address, bool adds, const tl_emu_site *site);
 void tl_emu_mbarrier_complete_tx(void *address, uint32_t bytes, tl_emu_async *async, const tl_emu_site *site);
 // Looks whether there is an mbarrier, for ops that will complete transactions on it later: reports if not.
 void tl_emu_mbarrier_expect(const void *address, const tl_emu_site *site);
-// Nobody can run and nothing is in flight: the time limit of every try_wait is over. False: there is none, or it was
-// over so often that nobody seems to count.
-bool tl_emu_mbarrier_give_up_waits(tl_emu_worker *worker);
-// "mbarrier at offset 65536 of shared memory, phase 0, 1 of 1 arrivals and 1024 bytes are missing"
-void tl_emu_mbarrier_describe(const tl_emu_block *block, const void *address, tl_strbuf *out);
+extern const tl_emu_hooks tl_emu_mbarrier_hooks;
 
 #endif

@@ -3,28 +3,14 @@
 #ifndef TL_EMULATOR_OPS_H
 #define TL_EMULATOR_OPS_H
 
+#include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
 
 // The row for a device op; NULL when it has none.
 const tl_emu_binding *tl_emu_find_binding(const char *name);
 const tl_emu_binding *tl_emu_bindings(size_t *out_count);
 
-// One execution of an op of a barrier. `reduction`: TL_EMU_BARRIER_RED_… or 0; `votes`: how many of the threads that
-// arrive have their predicate set.
-typedef struct tl_emu_arrival_at_barrier {
-  uint32_t id, expected;  // threads
-  bool wait;
-  uint32_t reduction, votes;
-  const tl_emu_site *site;
-} tl_emu_arrival_at_barrier;
-// `threads` of `warp` (in whole warps unless alone) arrive. True: they go on; false: the lanes of `mask` were parked
-// until the barrier is complete. What a reduction gives is then in `votes` and `voters` of their fibers.
-bool tl_emu_barrier_arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads,
-                           const tl_emu_arrival_at_barrier *arrival);
-// The running thread arrives on its own (the forms without .aligned).
-void tl_emu_barrier_arrive_alone(const tl_emu_arrival_at_barrier *arrival);
-
-// Special registers, barriers, traps (ops_control.c). The parameters:
+// Special registers, barriers (ops_barrier.c), traps (ops_control.c). The parameters:
 typedef enum tl_emu_sreg {
   TL_EMU_SREG_TID_X,
   TL_EMU_SREG_CTAID_X,
@@ -49,6 +35,7 @@ enum {  // bits
   TL_EMU_BARRIER_RED_POPC = 32
 };
 tl_emu_op_fn tl_emu_op_barrier;
+extern const tl_emu_hooks tl_emu_barrier_hooks;
 tl_emu_op_fn tl_emu_op_warp_sync;
 tl_emu_op_fn tl_emu_op_trap;
 tl_emu_op_fn tl_emu_op_exit;
@@ -93,8 +80,8 @@ tl_emu_op_fn tl_emu_op_discard;
 tl_emu_op_fn tl_emu_op_setmaxnreg;
 // Registers of a thread when a kernel begins, from its .maxnreg or, with 0, its .minnctapersm. 0: ptxas knows none.
 uint32_t tl_emu_entry_registers(uint32_t maxnreg, uint32_t blocks_of_sm, uint32_t threads);
-// The block's last thread is about to end: tells of warpgroups that did not execute setmaxnreg together.
-void tl_emu_registers_end_block(const tl_emu_block *block);
+// At the end of a block: tells of warpgroups that did not execute it together.
+extern const tl_emu_hooks tl_emu_registers_hooks;
 
 // Exchanges within a warp (ops_warp.c).
 typedef enum tl_emu_shuffle {
@@ -169,10 +156,8 @@ tl_emu_op_fn tl_emu_op_wgmma_wait;
 tl_emu_op_fn tl_emu_op_wgmma_wait_group;
 // What a name says, for tl_emu_site; to be freed. NULL when it is none of llvm_backend/device/wgmma.h.
 void *tl_emu_wgmma_detail(const char *name);
-// Forgets what earlier blocks in that place left; tells what nobody waited for; frees everything.
-void tl_emu_wgmma_begin_block(tl_emu_block *block);
-void tl_emu_wgmma_end_block(tl_emu_block *block);
-void tl_emu_wgmma_destroy(tl_emu_block *block);
+// At the end of a block: tells what nobody waited for.
+extern const tl_emu_hooks tl_emu_wgmma_hooks;
 
 // Asynchronous copies (ops_async.c). Parameter: bytes, plus a bit for the forms with a source size.
 enum { TL_EMU_COPY_ZFILL = 64 };
@@ -183,6 +168,7 @@ tl_emu_op_fn tl_emu_op_cp_async_commit;
 void tl_emu_copies_land(tl_emu_fiber *fiber, uint32_t num_issued, const tl_emu_site *site);
 tl_emu_op_fn tl_emu_op_cp_async_wait;
 tl_emu_op_fn tl_emu_op_cp_async_wait_all;
+extern const tl_emu_hooks tl_emu_cp_async_hooks;
 
 // mbarriers (ops_mbarrier.c) and fence.proxy.async. Parameter: bits.
 enum {
@@ -226,8 +212,8 @@ typedef enum tl_emu_cluster_sreg {
   TL_EMU_CLUSTER_NID_Z
 } tl_emu_cluster_sreg;
 tl_emu_op_fn tl_emu_op_cluster_sreg;
-// The running thread ends: the cluster's barrier no longer waits for it.
-void tl_emu_cluster_thread_end(void);
+// At the end of a thread: the cluster's barrier no longer waits for it.
+extern const tl_emu_hooks tl_emu_cluster_hooks;
 
 // Tensor copies (ops_tma.c). Parameter: rank, bits, for stores a tl_emu_reduce_op + 1 above the shift.
 enum {
@@ -244,6 +230,7 @@ tl_emu_op_fn tl_emu_op_tma_prefetch;
 tl_emu_op_fn tl_emu_op_tensormap_use;
 tl_emu_op_fn tl_emu_op_tensormap_acquire;
 tl_emu_op_fn tl_emu_op_tensormap_replace;  // parameter: a tl_emu_tensormap_field
+extern const tl_emu_hooks tl_emu_tensormap_hooks;
 
 // Bulk copies and the groups of all bulk operations (ops_bulk.c). Parameter of reductions: tl_emu_reduce_op, and the
 // tl_tensormap_type above the shift; of the wait: 1 if only reads are waited for.

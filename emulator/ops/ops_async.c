@@ -115,3 +115,16 @@ void tl_emu_op_cp_async_wait_all(void *result, const void *args, const tl_emu_si
   land_before(UINT32_MAX, site);
   tl_emu_copies_wait_all();
 }
+
+static void begin_block(tl_emu_block *block) {
+  for (uint32_t t = 0; t < block->worker->num_threads; t++) {
+    tl_emu_fiber *fiber = &block->fibers[t];
+    fiber->open_group = fiber->num_copies = fiber->num_issued = 0;
+  }
+}
+
+static void destroy_block(tl_emu_block *block) {
+  for (uint32_t t = 0; t < block->worker->num_threads; t++) free(block->fibers[t].copies);
+}
+
+const tl_emu_hooks tl_emu_cp_async_hooks = {.begin_block = begin_block, .destroy_block = destroy_block};

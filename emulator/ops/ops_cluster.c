@@ -40,6 +40,10 @@ void tl_emu_op_cluster_arrive(void *result, const void *args, const tl_emu_site 
   complete_if_done(cluster, 0);
 }
 
+static void describe_wait(const tl_emu_fiber *fiber, tl_strbuf *out) {
+  tl_strbuf_appendf(out, "the cluster's barrier, where %u threads arrived", fiber->block->cluster->arrived);
+}
+
 void tl_emu_op_cluster_wait(void *result, const void *args, const tl_emu_site *site) {
   (void)result;
   (void)args;
@@ -48,20 +52,12 @@ void tl_emu_op_cluster_wait(void *result, const void *args, const tl_emu_site *s
   if (!me->in_cluster_barrier) tl_emu_fail_at(site, "the thread waits without having arrived");
   me->site = site;
   while (cluster->phase == me->cluster_phase) {
-    me->waits_for = cluster;
+    tl_emu_set_wait(me, cluster, describe_wait);
     tl_emu_park();
-    me->waits_for = NULL;
+    tl_emu_set_wait(me, NULL, NULL);
   }
   me->in_cluster_barrier = false;
   tl_emu_acquire(me->thread, &cluster->clocks[me->cluster_phase & 1]);
-}
-
-void tl_emu_cluster_thread_end(void) {
-  tl_emu_fiber *me = tl_emu_self->current;
-  tl_emu_cluster *cluster = me->block->cluster;
-  if (!cluster->arrived) return;
-  if (me->in_cluster_barrier && me->cluster_phase == cluster->phase) cluster->arrived--;
-  if (cluster->arrived) complete_if_done(cluster, 1);
 }
 
 void tl_emu_op_mapa(void *result, const void *operands, const tl_emu_site *site) {
@@ -125,3 +121,19 @@ void tl_emu_op_cluster_sreg(void *result, const void *args, const tl_emu_site *s
   }
   *(uint32_t *)result = value;
 }
+
+static void begin_cluster(tl_emu_cluster *cluster) {
+  cluster->arrived = cluster->phase = 0;
+  cluster->clocks[0] = cluster->clocks[1] = NULL;
+  for (uint32_t i = 0; i < tl_emu_self->launch->cluster_size; i++)
+    for (uint32_t t = 0; t < tl_emu_self->num_threads; t++) cluster->blocks[i].fibers[t].in_cluster_barrier = false;
+}
+
+static void end_thread(tl_emu_fiber *thread) {
+  tl_emu_cluster *cluster = thread->block->cluster;
+  if (!cluster->arrived) return;
+  if (thread->in_cluster_barrier && thread->cluster_phase == cluster->phase) cluster->arrived--;
+  if (cluster->arrived) complete_if_done(cluster, 1);
+}
+
+const tl_emu_hooks tl_emu_cluster_hooks = {.begin_cluster = begin_cluster, .end_thread = end_thread};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Special registers, barriers, traps.
+// Special registers, syncs of a warp, traps.
 #include <stdio.h>
 
 #include "emulator/check/check.h"
@@ -49,45 +49,6 @@ void tl_emu_op_sreg(void *result, const void *args, const tl_emu_site *site) {
       break;
   }
   *(uint32_t *)result = value;
-}
-
-// What one thread says: which barrier, how many threads it expects, and its predicate. PTX ISA, barrier: counts are in
-// threads, in whole warps.
-static tl_emu_arrival_at_barrier read_barrier(const void *operands, const tl_emu_site *site) {
-  uint32_t param = (uint32_t)site->binding->param;
-  tl_emu_args args = {operands, 0};
-  tl_emu_arrival_at_barrier own = {.site = site, .wait = !(param & TL_EMU_BARRIER_ARRIVE)};
-  own.id = tl_emu_args_i32(&args);
-  own.expected = param & TL_EMU_BARRIER_COUNT ? tl_emu_args_i32(&args) : tl_emu_self->num_warps * TL_EMU_WARP;
-  own.reduction = param & (TL_EMU_BARRIER_RED_AND | TL_EMU_BARRIER_RED_OR | TL_EMU_BARRIER_RED_POPC);
-  if (own.reduction) own.votes = tl_emu_args_bool(&args);
-  return own;
-}
-
-static bool barrier_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  const tl_emu_site *site = meeting->site;
-  tl_emu_arrival_at_barrier all = read_barrier(meeting->args[__builtin_ctz(meeting->mask)], site);
-  all.votes = 0;
-  TL_EMU_FOR_LANES(lane, meeting->mask) {
-    tl_emu_arrival_at_barrier own = read_barrier(meeting->args[lane], site);
-    if (own.id != all.id || own.expected != all.expected)
-      tl_emu_fail("%s: the lanes of warp %u name different barriers", site->op, warp->index);
-    all.votes += own.votes;
-  }
-  return tl_emu_barrier_arrive(warp, meeting->mask, TL_EMU_WARP, &all);
-}
-
-void tl_emu_op_barrier(void *result, const void *args, const tl_emu_site *site) {
-  if (site->binding->param & TL_EMU_BARRIER_ALONE) {
-    tl_emu_arrival_at_barrier own = read_barrier(args, site);
-    tl_emu_barrier_arrive_alone(&own);
-  } else {
-    tl_emu_meet_warp(result, args, site, barrier_work);
-  }
-  const tl_emu_fiber *me = tl_emu_self->current;
-  if (site->binding->param & TL_EMU_BARRIER_RED_AND) *(uint8_t *)result = me->votes == me->voters;
-  if (site->binding->param & TL_EMU_BARRIER_RED_OR) *(uint8_t *)result = me->votes != 0;
-  if (site->binding->param & TL_EMU_BARRIER_RED_POPC) *(uint32_t *)result = me->votes;
 }
 
 static bool sync_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {

@@ -18,7 +18,7 @@ static void resume(tl_emu_block *block, tl_emu_warp *warp) {
   warp->wanted_registers = 0;
   TL_EMU_FOR_LANES(lane, warp->exist & ~warp->exited) {
     tl_emu_fiber *fiber = &block->fibers[warp->index * TL_EMU_WARP + lane];
-    fiber->waits_for = NULL;
+    tl_emu_set_wait(fiber, NULL, NULL);
     tl_emu_wake(fiber);
   }
 }
@@ -41,6 +41,12 @@ static const char *find_mistake(const tl_emu_block *block, const tl_emu_warp *wa
     if (block->warps[w].num_setmaxnreg < warp->num_setmaxnreg)
       return "another warp of the warpgroup has not executed the one before";
   return NULL;
+}
+
+static void describe_wait(const tl_emu_fiber *fiber, tl_strbuf *out) {
+  const tl_emu_block *block = fiber->block;
+  tl_strbuf_appendf(out, "setmaxnreg for %u registers, %u are free", block->warps[fiber->warp].wanted_registers,
+                    block->free_registers);
 }
 
 static bool setmaxnreg_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
@@ -71,7 +77,7 @@ static bool setmaxnreg_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
     return true;
   }
   TL_EMU_FOR_LANES(lane, meeting->mask)
-  block->fibers[warp->index * TL_EMU_WARP + lane].waits_for = &block->free_registers;
+  tl_emu_set_wait(&block->fibers[warp->index * TL_EMU_WARP + lane], &block->free_registers, describe_wait);
   return false;
 }
 
@@ -79,7 +85,17 @@ void tl_emu_op_setmaxnreg(void *result, const void *args, const tl_emu_site *sit
   tl_emu_meet_warp(result, args, site, setmaxnreg_work);
 }
 
-void tl_emu_registers_end_block(const tl_emu_block *block) {
+static void begin_block(tl_emu_block *block) {
+  block->free_registers = 0;
+  for (uint32_t w = 0; w < block->worker->num_warps; w++) {
+    tl_emu_warp *warp = &block->warps[w];
+    warp->registers = block->worker->launch->entry_registers;
+    warp->wanted_registers = warp->num_setmaxnreg = 0;
+    warp->setmaxnreg_site = NULL;
+  }
+}
+
+static void end_block(tl_emu_block *block) {
   for (uint32_t w = 0; w < block->worker->num_warps; w++) {
     const tl_emu_warp *warp = &block->warps[w], *first = &block->warps[w / WARPGROUP * WARPGROUP];
     if (warp->num_setmaxnreg == first->num_setmaxnreg && warp->registers == first->registers) continue;
@@ -87,3 +103,5 @@ void tl_emu_registers_end_block(const tl_emu_block *block) {
     tl_emu_check_misuse("the warps of a warpgroup did not all execute it", site);
   }
 }
+
+const tl_emu_hooks tl_emu_registers_hooks = {.begin_block = begin_block, .end_block = end_block};

@@ -87,3 +87,13 @@ void tl_emu_op_tensormap_replace(void *result, const void *operands, const tl_em
   tl_status_free(status);
   tl_emu_fail_at(site, "%s", text);
 }
+
+static void begin_block(tl_emu_block *block) {
+  tl_vec_clear(&block->acquired_maps);
+}
+
+static void destroy_block(tl_emu_block *block) {
+  tl_vec_fini(&block->acquired_maps);
+}
+
+const tl_emu_hooks tl_emu_tensormap_hooks = {.begin_block = begin_block, .destroy_block = destroy_block};

@@ -91,23 +91,26 @@ static void reset_group(warpgroup *group) {
   for (int i = 0; i < GROUP_WARPS; i++) group->needs_fence[i] = true;
 }
 
-void tl_emu_wgmma_begin_block(tl_emu_block *block) {
+static void begin_block(tl_emu_block *block) {
   if (!block->wgmma) return;
   for (int i = 0; i < TL_EMU_MAX_WARPS / GROUP_WARPS; i++) reset_group(&block->wgmma->groups[i]);
 }
 
-void tl_emu_wgmma_end_block(tl_emu_block *block) {
+static void end_block(tl_emu_block *block) {
   if (!block->wgmma) return;
   for (int i = 0; i < TL_EMU_MAX_WARPS / GROUP_WARPS; i++)
     for (operation *o = block->wgmma->groups[i].first; o; o = o->next) tl_emu_async_end(o->async, false);
-  tl_emu_wgmma_begin_block(block);
+  begin_block(block);
 }
 
-void tl_emu_wgmma_destroy(tl_emu_block *block) {
-  tl_emu_wgmma_begin_block(block);
+static void destroy_block(tl_emu_block *block) {
+  begin_block(block);
   free(block->wgmma);
   block->wgmma = NULL;
 }
+
+const tl_emu_hooks tl_emu_wgmma_hooks = {
+    .begin_block = begin_block, .end_block = end_block, .destroy_block = destroy_block};
 
 static warpgroup *group_of(const tl_emu_warp *warp, const tl_emu_meeting *meeting) {
   tl_emu_block *block = tl_emu_self->block;
@@ -116,7 +119,7 @@ static warpgroup *group_of(const tl_emu_warp *warp, const tl_emu_meeting *meetin
     tl_emu_fail_at(meeting->site, "warp %u is not in a warpgroup of four whole warps", warp->index);
   if (!block->wgmma) {
     block->wgmma = tl_xcalloc(1, sizeof *block->wgmma);
-    tl_emu_wgmma_begin_block(block);
+    begin_block(block);
   }
   return &block->wgmma->groups[warp->index / GROUP_WARPS];
 }
@@ -337,6 +340,11 @@ static void issue(warpgroup *group) {
     for (uint32_t i = 0; i < count; i++) group->results[t][i] = first + i;
 }
 
+static void describe_wait(const tl_emu_fiber *fiber, tl_strbuf *out) {
+  (void)fiber;
+  tl_strbuf_append_c(out, "the other warps of its warpgroup");
+}
+
 static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   warpgroup *group = group_of(warp, meeting);
   uint32_t own = warp->index % GROUP_WARPS, first = warp->index - own;
@@ -360,12 +368,13 @@ static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   tl_emu_block *block = tl_emu_self->block;
   tl_emu_fiber *fibers = &block->fibers[(size_t)first * TL_EMU_WARP];
   if (group->arrived != ALL_WARPS) {
-    for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) fibers[own * TL_EMU_WARP + lane].waits_for = block->wgmma;
+    for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++)
+      tl_emu_set_wait(&fibers[own * TL_EMU_WARP + lane], group, describe_wait);
     return false;
   }
   group->arrived = 0;
   issue(group);
-  for (uint32_t t = 0; t < TL_EMU_WARPGROUP; t++) fibers[t].waits_for = NULL;
+  for (uint32_t t = 0; t < TL_EMU_WARPGROUP; t++) tl_emu_set_wait(&fibers[t], NULL, NULL);
   for (uint32_t i = 0; i < GROUP_WARPS; i++) block->warps[first + i].runnable = ~0u;
   return true;
 }

@@ -55,8 +55,8 @@ static void machine_init(machine *m) {
   }
   m->worker.current = m->fibers;
   tl_emu_self = &m->worker;
-  m->cluster.checker = tl_emu_checker_create(&m->cluster);
-  tl_emu_check_begin(m->cluster.checker);
+  tl_emu_check_hooks.create_cluster(&m->cluster);
+  tl_emu_check_hooks.begin_cluster(&m->cluster);
 }
 
 static void on(machine *m, int thread) {
@@ -70,8 +70,8 @@ static void touch(machine *m, int thread, int offset, tl_emu_access_kind kind, i
 
 // Ends the block; its findings.
 static tl_emu_findings machine_end(machine *m) {
-  tl_emu_check_end(m->cluster.checker, true);
-  tl_emu_checker_destroy(m->cluster.checker);
+  tl_emu_check_hooks.end_cluster(&m->cluster, true);
+  tl_emu_check_hooks.destroy_cluster(&m->cluster);
   tl_emu_findings findings = {0};
   tl_emu_report_found(&m->launch, &findings);
   tl_emu_global_destroy(m->launch.global);
@@ -321,7 +321,7 @@ START_TEST(cp_async_by_groups) {
   touch(&m, 2, 36, TL_EMU_READ, 5);
   on(&m, 0);
   tl_emu_copies_wait_all();
-  tl_emu_check_thread_end();
+  tl_emu_check_hooks.end_thread(m.worker.current);
   machine_fini(&m, "ca:race ea:race");
 }
 END_TEST
