@@ -2,6 +2,7 @@
 // A step of a chain: what it gives the params and the arguments of its kernel.
 #include "frontend/chain/chain_internal.h"
 #include "frontend/expr/suggest.h"
+#include "frontend/spec/schema.h"
 
 static const tl_keyword *find_keyword(const tl_expr *call, tl_str name) {
   for (uint32_t i = 0; i < call->num_keywords; i++)
@@ -28,7 +29,8 @@ static bool is_arg(const tl_kernel_spec *kernel, tl_str name) {
 }
 
 static bool is_setting(tl_str name) {
-  return tl_str_is(name, "threads") || tl_str_is(name, "fast_math") || tl_str_is(name, "persistent");
+  const tl_schema_setting *setting = tl_schema_find_setting(name);
+  return setting && setting->state == TL_SCHEMA_NOW;
 }
 
 // ---- arguments
@@ -59,16 +61,19 @@ static bool bind_positional(tl_chain_planner *p, tl_chain_call *call) {
 }
 
 static bool report_unknown(tl_chain_planner *p, const tl_kernel_spec *kernel, const tl_keyword *keyword) {
+  if (tl_schema_find_setting(keyword->name)) {  // and not one that is compiled
+    tl_diag_report(p->diags, TL_DIAG_NOT_SUPPORTED_YET, keyword->loc, "`%.*s` is not supported yet",
+                   TL_STR_ARG(keyword->name));
+    return false;
+  }
   tl_diag *diag =
       tl_diag_report(p->diags, TL_DIAG_CHAIN_ARGUMENTS, keyword->loc, "`%.*s` has no argument or param `%.*s`",
                      TL_STR_ARG(kernel->name), TL_STR_ARG(keyword->name));
   uint32_t count = 0;
-  tl_str *names = TL_NEW_ARRAY(p->arena, tl_str, kernel->num_args + kernel->num_params + 3);
+  tl_str *names = TL_NEW_ARRAY(p->arena, tl_str, kernel->num_args + kernel->num_params + TL_SCHEMA_MAX_SETTINGS);
   for (uint32_t i = 0; i < kernel->num_args; i++) names[count++] = kernel->args[i].name;
   for (uint32_t i = 0; i < kernel->num_params; i++) names[count++] = kernel->params[i].name;
-  names[count++] = TL_STR("threads");
-  names[count++] = TL_STR("fast_math");
-  names[count++] = TL_STR("persistent");
+  count += tl_schema_list_settings(names + count);
   size_t nearest = tl_suggest_index(keyword->name, names, count);
   if (nearest != SIZE_MAX) tl_diag_add_hint(p->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
   return false;

@@ -3,6 +3,7 @@
 #include "frontend/expr/suggest.h"
 #include "frontend/sema/sema.h"
 #include "frontend/sema/sema_env.h"
+#include "frontend/spec/schema.h"
 
 typedef enum fold_status { FOLDED, FOLD_DYNAMIC, FOLD_FAILED } fold_status;
 
@@ -201,11 +202,12 @@ static bool is_known_binding(const env_builder *b, tl_str name) {
   for (uint32_t i = 0; i < b->kernel->num_params; ++i) {
     if (tl_str_equal(b->kernel->params[i].name, name)) return true;
   }
-  return tl_str_is(name, "threads") || tl_str_is(name, "persistent") || tl_str_is(name, "fast_math");
+  const tl_schema_setting *setting = tl_schema_find_setting(name);
+  return setting && setting->state == TL_SCHEMA_NOW;
 }
 
 static void report_unknown_binding(env_builder *b, const tl_binding *binding) {
-  if (tl_str_is(binding->name, "cluster")) {
+  if (tl_schema_find_setting(binding->name)) {
     tl_diag_report(b->diags, TL_DIAG_NOT_SUPPORTED_YET, binding->loc, "`%.*s` is not supported yet",
                    TL_STR_ARG(binding->name));
     return;
@@ -219,11 +221,9 @@ static void report_unknown_binding(env_builder *b, const tl_binding *binding) {
     return;
   }
   uint32_t count = b->kernel->num_params;
-  tl_str *names = tl_xcalloc(count + 3, sizeof(*names));
+  tl_str *names = tl_xcalloc(count + TL_SCHEMA_MAX_SETTINGS, sizeof(*names));
   for (uint32_t i = 0; i < count; ++i) names[i] = b->kernel->params[i].name;
-  names[count++] = TL_STR("threads");
-  names[count++] = TL_STR("persistent");
-  names[count++] = TL_STR("fast_math");
+  count += tl_schema_list_settings(names + count);
   size_t nearest = tl_suggest_index(binding->name, names, count);
   if (nearest != SIZE_MAX) tl_diag_add_hint(b->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
   free(names);

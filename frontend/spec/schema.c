@@ -21,11 +21,27 @@ static const tl_schema_option options[] = {
 #include "frontend/spec/schema.def"
 };
 
+static const struct {
+  tl_schema_place place;
+  const char *key, *choices;
+} key_choices[] = {
+#define TL_SCHEMA_CHOICE(place, key, choices) {TL_SCHEMA_##place, key, choices},
+#include "frontend/spec/schema.def"
+};
+
+static const tl_schema_setting settings[] = {
+#define TL_SCHEMA_SETTING(name, state) {name, TL_SCHEMA_##state},
+#include "frontend/spec/schema.def"
+};
+
 enum {
   NUM_KEYS = sizeof(keys) / sizeof(keys[0]),
   NUM_STATEMENTS = sizeof(statements) / sizeof(statements[0]),
-  NUM_OPTIONS = sizeof(options) / sizeof(options[0])
+  NUM_OPTIONS = sizeof(options) / sizeof(options[0]),
+  NUM_KEY_CHOICES = sizeof(key_choices) / sizeof(key_choices[0]),
+  NUM_SETTINGS = sizeof(settings) / sizeof(settings[0])
 };
+_Static_assert((int)NUM_SETTINGS <= (int)TL_SCHEMA_MAX_SETTINGS, "room for the names in suggestions");
 
 const tl_schema_key *tl_schema_find_key(tl_schema_place place, tl_str key) {
   for (size_t i = 0; i < NUM_KEYS; i++)
@@ -53,6 +69,25 @@ const tl_schema_option *tl_schema_required_option(const tl_schema_stmt *statemen
   for (size_t i = 0; i < NUM_OPTIONS; i++)
     if (belongs_to(&options[i], statement) && options[i].required && index-- == 0) return &options[i];
   return NULL;
+}
+
+uint32_t tl_schema_list_settings(tl_str *out_names) {
+  uint32_t len = 0;
+  for (size_t i = 0; i < NUM_SETTINGS; i++)
+    if (settings[i].state == TL_SCHEMA_NOW) out_names[len++] = tl_str_from(settings[i].name);
+  return len;
+}
+
+const tl_schema_setting *tl_schema_find_setting(tl_str name) {
+  for (size_t i = 0; i < NUM_SETTINGS; i++)
+    if (tl_str_is(name, settings[i].name)) return &settings[i];
+  return NULL;
+}
+
+const char *tl_schema_key_choices(tl_schema_place place, tl_str key) {
+  for (size_t i = 0; i < NUM_KEY_CHOICES; i++)
+    if (key_choices[i].place == place && tl_str_is(key, key_choices[i].key)) return key_choices[i].choices;
+  return "";
 }
 
 const char *tl_schema_suggest_key(tl_schema_place place, tl_str word) {

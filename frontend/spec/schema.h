@@ -15,7 +15,9 @@ typedef enum tl_schema_place {
   TL_SCHEMA_TOLERANCE,
   TL_SCHEMA_OUTPUT_TOLERANCE,
   TL_SCHEMA_RECUR,
-  TL_SCHEMA_BENCH
+  TL_SCHEMA_BENCH,
+  TL_SCHEMA_CASE,
+  TL_SCHEMA_TUNE
 } tl_schema_place;
 
 typedef struct tl_schema_key {
@@ -47,6 +49,21 @@ typedef struct tl_schema_option {
   tl_schema_state state;
   const char *choices;  // CHOICE: separated by spaces; behind a `|` stand those that are refused by name
 } tl_schema_option;
+
+// What `-D`, cases, `tune` and steps of chains set besides params.
+typedef struct tl_schema_setting {
+  const char *name;
+  tl_schema_state state;
+} tl_schema_setting;
+
+const tl_schema_setting *tl_schema_find_setting(tl_str name);
+// The names of those that are compiled, as candidates of a suggestion; how many they are, at most
+// TL_SCHEMA_MAX_SETTINGS.
+uint32_t tl_schema_list_settings(tl_str *out_names);
+enum { TL_SCHEMA_MAX_SETTINGS = 8 };
+
+// The words that a key of a section takes, as those of an option.
+const char *tl_schema_key_choices(tl_schema_place place, tl_str key);
 
 // NULL when the language has no such key at the place. Static.
 const tl_schema_key *tl_schema_find_key(tl_schema_place place, tl_str key);

@@ -84,6 +84,13 @@ void tl_spec_refuse_later(tl_spec_reader *reader, tl_loc loc, const char *key) {
                  "`%s` is part of the language but this version does not compile it yet", key);
 }
 
+bool tl_spec_is_later_setting(tl_spec_reader *reader, const tl_yaml_node *key) {
+  const tl_schema_setting *setting = key->bad ? NULL : tl_schema_find_setting(key->text.text);
+  if (!setting || setting->state == TL_SCHEMA_NOW) return false;
+  tl_spec_refuse_later(reader, key->loc, setting->name);
+  return true;
+}
+
 const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
                                        const char *section) {
   if (key->bad) return NULL;
@@ -213,13 +220,9 @@ static void read_rasterize(tl_spec_reader *reader, const tl_yaml_node *node, tl_
       kernel->raster_panel = tl_spec_read_expr(reader, entry->value, TL_STR("panel"));
       continue;
     }
-    if (!tl_spec_want(reader, entry->value, TL_YAML_SCALAR, TL_STR("order"))) continue;
-    tl_str order = tl_str_trim(entry->value->text.text);
-    if (tl_str_is(order, "row") || tl_str_is(order, "column"))
-      kernel->raster_order = order;
-    else
-      tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, entry->value->loc, "`order` is `row` or `column`, not `%.*s`",
-                     tl_expr_shown(order), order.data);
+    const char *choices = tl_schema_key_choices(TL_SCHEMA_RASTERIZE, entry->key->text.text);
+    tl_str order = tl_spec_read_choice(reader, entry->value, key->key, choices);
+    if (order.len) kernel->raster_order = order;
   }
 }
 

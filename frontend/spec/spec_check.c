@@ -248,8 +248,8 @@ static void read_case(tl_spec_reader *reader, const tl_yaml_node *node, tl_case 
       read_tolerance_of(reader, entry->value, &out->rtol, &out->atol);
     } else if (tl_str_is(key, "inputs")) {
       read_inputs(reader, entry->value, &out->inputs, &out->num_inputs);
-    } else if (tl_str_is(key, "cluster")) {
-      tl_spec_refuse_later(reader, entry->key->loc, "cluster");
+    } else if (tl_spec_is_later_setting(reader, entry->key)) {
+      continue;
     } else {
       tl_named_expr override = {.loc = entry->key->loc};
       bool ok = tl_spec_read_name(reader, entry->key, &override.name);

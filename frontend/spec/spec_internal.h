@@ -41,8 +41,12 @@ bool tl_spec_read_tile_names(tl_spec_reader *reader, const tl_yaml_entry *entry,
 // A mapping name: expression. Entries with errors are left out.
 void tl_spec_read_named(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what, tl_named_expr **out_items,
                         uint32_t *out_len);
+// One of `words` (schema.def, the choices of an option) as the value of `key`; empty when reported.
+tl_str tl_spec_read_choice(tl_spec_reader *reader, const tl_yaml_node *value, const char *key, const char *words);
 // "`key` is part of the language but this version does not compile it yet".
 void tl_spec_refuse_later(tl_spec_reader *reader, tl_loc loc, const char *key);
+// Whether the key is a setting that is compiled later; reports it.
+bool tl_spec_is_later_setting(tl_spec_reader *reader, const tl_yaml_node *key);
 // Reports an unknown key of a section, or one that is compiled later. NULL when reported.
 const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
                                        const char *section);

@@ -49,7 +49,7 @@ void tl_spec_read_tune(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc 
       read_exprs(reader, entry->value, key, &out->where, &out->num_where);
     } else if (tl_str_is(key, "budget")) {
       out->budget = tl_spec_read_expr(reader, entry->value, key);
-    } else {
+    } else if (!tl_spec_is_later_setting(reader, entry->key)) {
       tl_tune_param *param = &out->params[out->num_params];
       *param = (tl_tune_param){.loc = entry->key->loc};
       if (!tl_spec_read_name(reader, entry->key, &param->name)) continue;
@@ -60,15 +60,6 @@ void tl_spec_read_tune(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc 
 }
 
 // ---- names
-
-static const char *const launch_keys[] = {"threads", "fast_math", "persistent", "cluster"};
-enum { NUM_LAUNCH_KEYS = sizeof(launch_keys) / sizeof(launch_keys[0]) };
-
-static bool is_launch_key(tl_str name) {
-  for (int i = 0; i < NUM_LAUNCH_KEYS; i++)
-    if (tl_str_is(name, launch_keys[i])) return true;
-  return false;
-}
 
 static const tl_param *find_param(const tl_kernel_spec *kernel, tl_str name) {
   for (uint32_t i = 0; i < kernel->num_params; i++)
@@ -85,10 +76,10 @@ static void report_unknown(tl_spec_reader *reader, const tl_kernel_spec *kernel,
                      TL_STR_ARG(tuned->name));
     return;
   }
-  tl_str *names = TL_NEW_ARRAY(reader->arena, tl_str, kernel->num_params + NUM_LAUNCH_KEYS + 2);
+  tl_str *names = TL_NEW_ARRAY(reader->arena, tl_str, kernel->num_params + TL_SCHEMA_MAX_SETTINGS + 2);
   uint32_t count = 0;
   for (uint32_t i = 0; i < kernel->num_params; i++) names[count++] = kernel->params[i].name;
-  for (int i = 0; i < NUM_LAUNCH_KEYS; i++) names[count++] = tl_str_from(launch_keys[i]);
+  count += tl_schema_list_settings(names + count);
   names[count++] = TL_STR("where");
   names[count++] = TL_STR("budget");
   size_t nearest = tl_suggest_index(tuned->name, names, count);
@@ -100,7 +91,7 @@ void tl_spec_check_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel) {
   for (uint32_t i = 0; i < kernel->tune.num_params; i++) {
     const tl_tune_param *tuned = &kernel->tune.params[i];
     const tl_param *param = find_param(kernel, tuned->name);
-    if (!param && !is_launch_key(tuned->name)) {
+    if (!param && !tl_schema_find_setting(tuned->name)) {
       report_unknown(reader, kernel, tuned);
     } else if (param && param->kind == TL_PARAM_DYNAMIC) {
       tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_TUNE, tuned->loc,

@@ -200,29 +200,33 @@ static bool is_choice(tl_str text, tl_str choices) {
   return false;
 }
 
-// A choice is a word, not an expression: `and` and `or` are words here too.
-static tl_expr *read_choice(tl_spec_reader *reader, const tl_schema_option *schema, const tl_yaml_node *value) {
-  if (!tl_spec_want(reader, value, TL_YAML_SCALAR, tl_str_from(schema->option))) return NULL;
+tl_str tl_spec_read_choice(tl_spec_reader *reader, const tl_yaml_node *value, const char *key, const char *words) {
+  if (!tl_spec_want(reader, value, TL_YAML_SCALAR, tl_str_from(key))) return (tl_str){0};
   tl_str text = tl_str_trim(value->text.text);
-  tl_str choices = tl_str_from(schema->choices), later = {0};
+  tl_str choices = tl_str_from(words), later = {0};
   size_t bar = tl_str_find(choices, '|');
   if (bar != SIZE_MAX) {
     later = tl_str_trim(tl_str_sub(choices, bar + 1, choices.len - bar - 1));
     choices = tl_str_trim(tl_str_sub(choices, 0, bar));
   }
+  if (is_choice(text, choices)) return text;
   if (is_choice(text, later)) {
     tl_strbuf shown = {0};
-    tl_strbuf_appendf(&shown, "%s: %.*s", schema->option, TL_STR_ARG(text));
+    tl_strbuf_appendf(&shown, "%s: %.*s", key, TL_STR_ARG(text));
     tl_spec_refuse_later(reader, value->loc, tl_strbuf_c(&shown));
     tl_strbuf_fini(&shown);
-    return NULL;
-  }
-  if (!is_choice(text, choices)) {
+  } else {
     tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, value->loc,
-                   "`%.*s` is not a choice of `%s`: it takes one of %.*s", tl_expr_shown(text), text.data,
-                   schema->option, TL_STR_ARG(choices));
-    return NULL;
+                   "`%.*s` is not a choice of `%s`: it takes one of %.*s", tl_expr_shown(text), text.data, key,
+                   TL_STR_ARG(choices));
   }
+  return (tl_str){0};
+}
+
+// A choice is a word, not an expression: `and` and `or` are words here too.
+static tl_expr *read_choice(tl_spec_reader *reader, const tl_schema_option *schema, const tl_yaml_node *value) {
+  tl_str text = tl_spec_read_choice(reader, value, schema->option, schema->choices);
+  if (!text.len) return NULL;
   tl_expr *word = TL_NEW(reader->arena, tl_expr);
   word->kind = TL_EXPR_NAME;
   word->text = text;
