@@ -13,6 +13,7 @@
 //
 // So the matrix unit has the next product before it has finished the last one. The slot that the last one reads is free
 // one iteration later: the copies run one iteration less ahead.
+#include "ir/index/affine.h"
 #include "passes/analysis/effects.h"
 #include "passes/pipeline/pipeline_internal.h"
 
@@ -146,6 +147,41 @@ static void end_chain(tl_module *module, tl_op *loop, uint32_t index, const tl_t
   tl_op_set_group(module, wait, TL_GROUP_GEMM_WAIT_values, &result, 1);
 }
 
+// The loop and what begins and ends its chains, under the condition that there is an iteration, unless that is known:
+// where accumulators came to the wait on two ways, of which one never multiplied, ptxas would serialise (C7515).
+static void guard_loop(tl_pass_context *context, tl_op *loop, tl_op *first, tl_op *last, tl_value *const *inits) {
+  tl_module *module = context->module;
+  tl_value *lower = tl_op_arg(loop, TL_GROUP_FOR_lower), *trips = tl_op_arg(loop, TL_GROUP_FOR_upper);
+  if (tl_prove_lt(lower, trips)) return;
+  tl_value **values = TL_NEW_ARRAY(&context->scratch, tl_value *, loop->num_results);
+  const tl_type **types = TL_NEW_ARRAY(&context->scratch, const tl_type *, loop->num_results);
+  for (uint32_t i = 0; i < loop->num_results; i++) {
+    tl_value *result = tl_op_result(loop, i);
+    bool flies = result->type->kind == TL_TYPE_FLIGHT;
+    values[i] = flies ? tl_op_result(only_user(result), 0) : result;
+    types[i] = values[i]->type;
+  }
+  tl_builder builder;
+  tl_builder_before(&builder, module, first);
+  builder.loc = loop->loc;
+  tl_group groups[] = {TL_GROUP_OF(tl_build_cmp(&builder, TL_CMP_LT, lower, trips))};
+  tl_op *guard = tl_build(&builder, TL_OP_IF, groups, types, loop->num_results);
+  tl_op_set_unit(module, guard, TL_ATTR_UNIFORM);
+  for (uint32_t i = 0; i < loop->num_results; i++) {
+    tl_op_result(guard, i)->name = values[i]->name;
+    tl_value_replace_uses(values[i], tl_op_result(guard, i));
+  }
+  for (tl_op *op = first, *next; op; op = next) {
+    next = op == last ? NULL : op->next;
+    tl_op_move_to_end(op, guard->regions[0]);
+  }
+  for (int r = 0; r < 2; r++) {
+    tl_builder_at_end(&builder, module, guard->regions[r]);
+    builder.loc = loop->loc;
+    tl_build_yield(&builder, r == 0 ? values : inits, loop->num_results);
+  }
+}
+
 static bool reads_slot(tl_op *gemm, const tl_value *slot) {
   bool found = false;
   tl_effect_list effects = {0};
@@ -169,18 +205,31 @@ static void delay_releases(tl_module *module, tl_op *loop, tl_op *wait) {
   }
 }
 
-void tl_pipeline_float(tl_pass_context *context, tl_op *loop) {
-  tl_module *module = context->module;
-  tl_op *last = NULL;
-  int64_t gemms = 0;
+// Makes the chains fly; the ops from the first gemm_begin to the last gemm_wait, the loop between them.
+static void float_chains(tl_module *module, tl_op *loop, tl_op **out_first, tl_op **out_last) {
+  *out_first = *out_last = NULL;
   for (uint32_t i = 1; i < loop->regions[0]->num_args; i++) {
-    tl_op *user = only_user(loop->regions[0]->args[i]);
-    if (!user || !is_wgmma(user) || tl_op_arg(user, TL_GROUP_GEMM_acc) != loop->regions[0]->args[i]) continue;
-    const tl_type *flight = tl_type_flight(module, loop->regions[0]->args[i]->type);
+    const tl_value *arg = loop->regions[0]->args[i];
+    tl_op *user = only_user(arg);
+    if (!user || !is_wgmma(user) || tl_op_arg(user, TL_GROUP_GEMM_acc) != arg) continue;
+    const tl_type *flight = tl_type_flight(module, arg->type);
     begin_chain(module, loop, i, flight);
     float_chain(module, loop, i);
     end_chain(module, loop, i, flight);
+    if (!*out_first) {
+      *out_first = loop->prev;
+      *out_last = loop->next;
+    }
   }
+}
+
+void tl_pipeline_float(tl_pass_context *context, tl_op *loop) {
+  tl_module *module = context->module;
+  tl_op *first, *end, *last = NULL;
+  int64_t gemms = 0;
+  tl_value **inits = TL_NEW_ARRAY(&context->scratch, tl_value *, loop->num_results);
+  for (uint32_t i = 0; i < loop->num_results; i++) inits[i] = tl_op_group_at(loop, TL_GROUP_FOR_inits, i);
+  float_chains(module, loop, &first, &end);
   for (tl_op *op = loop->regions[0]->first; op; op = op->next) {
     if (!is_wgmma(op)) continue;
     last = op;
@@ -192,4 +241,5 @@ void tl_pipeline_float(tl_pass_context *context, tl_op *loop) {
   tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, NULL, 0);
   tl_op_set_int(module, wait, TL_ATTR_PENDING, gemms);
   delay_releases(module, loop, wait);
+  guard_loop(context, loop, first, end, inits);
 }

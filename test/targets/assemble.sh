@@ -32,6 +32,10 @@ for kernel in $(sed -n 's/^kernel: *//p' "$spec"); do
       echo "FAILED: $kernel for $target spills:"
       grep spill "$work/log" || cat "$work/log"
       failed=1
+    elif grep -qE '\(C75(08|10|11|12|14|15)\)' "$work/log"; then
+      echo "FAILED: $kernel for $target: its products run one after the other:"
+      grep C75 "$work/log"
+      failed=1
     fi
   done
 done
