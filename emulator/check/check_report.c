@@ -369,7 +369,11 @@ static char *action_text(const tl_emu_raw_finding *raw) {
     case TL_EMU_FINDING_BOUNDS:
       if (raw->what) return format_text("%s", raw->what);
       break;
-    default:
+    case TL_EMU_FINDING_RACE:
+    case TL_EMU_FINDING_PROXY:
+    case TL_EMU_FINDING_ALIGNMENT:
+    case TL_EMU_FINDING_BLOCKS:
+    case TL_EMU_FINDING_COUNT:
       break;
   }
   return format_text("%s %u bytes%s%s", verb_of(raw->access), raw->bytes, raw->what ? " " : "",

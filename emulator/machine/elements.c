@@ -2,6 +2,7 @@
 #include "emulator/machine/elements.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llvm_backend/jit/host_libcalls.h"
@@ -108,9 +109,18 @@ static uint64_t reduce_bits(tl_emu_reduce_op op, tl_tensormap_type type, uint64_
       return reduce_signed(op, (int32_t)(uint32_t)a, (int32_t)(uint32_t)b);
     case TL_TENSORMAP_S64:
       return reduce_signed(op, (int64_t)a, (int64_t)b);
-    default:
+    case TL_TENSORMAP_U32:
+    case TL_TENSORMAP_U64:
       return reduce_unsigned(op, a, b);
+    case TL_TENSORMAP_U8:
+    case TL_TENSORMAP_U16:
+    case TL_TENSORMAP_F32_FTZ:
+    case TL_TENSORMAP_TF32:
+    case TL_TENSORMAP_TF32_FTZ:
+    case TL_TENSORMAP_NUM_TYPES:
+      break;
   }
+  abort();  // tl_emu_reduce_exists refused it
 }
 
 #define TL_REDUCE_WIDTH(bits)                                                                                    \

@@ -22,25 +22,10 @@ static uint32_t round_up(size_t bytes) {
   return (uint32_t)((bytes + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT);
 }
 
-static uint64_t lane_mask(tl_emu_special kind, uint32_t lane) {
-  uint32_t below = (1u << lane) - 1, own = 1u << lane;
-  switch (kind) {
-    case TL_EMU_SPECIAL_LANEMASK_EQ:
-      return own;
-    case TL_EMU_SPECIAL_LANEMASK_LT:
-      return below;
-    case TL_EMU_SPECIAL_LANEMASK_LE:
-      return below | own;
-    case TL_EMU_SPECIAL_LANEMASK_GT:
-      return ~(below | own);
-    default:
-      return ~below;
-  }
-}
-
 static uint64_t special(tl_emu_special kind) {
   tl_emu_worker *worker = tl_emu_self;
   const tl_emu_launch_state *launch = worker->launch;
+  uint32_t own = 1u << worker->current->lane, below = own - 1;
   switch (kind) {
     case TL_EMU_SPECIAL_CLOCK:
       return cycles(worker);
@@ -62,10 +47,18 @@ static uint64_t special(tl_emu_special kind) {
       return launch->cluster_size > 1;
     // Lanes that run other paths, or that have not come here yet, are not in it: only the lane itself is certain.
     case TL_EMU_SPECIAL_ACTIVEMASK:
-      return 1u << worker->current->lane;
-    default:
-      return lane_mask(kind, worker->current->lane);
+    case TL_EMU_SPECIAL_LANEMASK_EQ:
+      return own;
+    case TL_EMU_SPECIAL_LANEMASK_LT:
+      return below;
+    case TL_EMU_SPECIAL_LANEMASK_LE:
+      return below | own;
+    case TL_EMU_SPECIAL_LANEMASK_GT:
+      return ~(below | own);
+    case TL_EMU_SPECIAL_LANEMASK_GE:
+      return ~below;
   }
+  return 0;
 }
 
 void tl_emu_op_special(void *result, const void *args, const tl_emu_site *site) {

@@ -16,7 +16,7 @@ typedef struct shuffle_result {
 } shuffle_result;
 
 // PTX ISA, shfl.sync: c packs the clamp value (bits 0 to 4) and the segment mask (bits 8 to 12).
-static uint32_t shuffle_source(uint32_t mode, uint32_t lane, uint32_t b, uint32_t c, bool *in_range) {
+static uint32_t shuffle_source(tl_emu_shuffle mode, uint32_t lane, uint32_t b, uint32_t c, bool *in_range) {
   uint32_t clamp = c & 31, segment = c >> 8 & 31;
   uint32_t max_lane = (lane & segment) | (clamp & ~segment), min_lane = lane & segment;
   int32_t source = 0;
@@ -33,18 +33,21 @@ static uint32_t shuffle_source(uint32_t mode, uint32_t lane, uint32_t b, uint32_
       source = (int32_t)(lane ^ (b & 31));
       *in_range = source <= (int32_t)max_lane;
       break;
-    default:
+    case TL_EMU_SHUFFLE_IDX:
       source = (int32_t)(min_lane | (b & 31 & ~segment));
       *in_range = source <= (int32_t)max_lane;
+      break;
+    case TL_EMU_SHUFFLE_PREDICATE:  // no mode
+      *in_range = false;
       break;
   }
   return *in_range ? (uint32_t)source : lane;
 }
 
 static bool shuffle_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  uint32_t values[TL_EMU_WARP], mode = (uint32_t)meeting->site->binding->param;
-  bool gives_predicate = mode & TL_EMU_SHUFFLE_PREDICATE;
-  mode &= ~(uint32_t)TL_EMU_SHUFFLE_PREDICATE;
+  uint32_t values[TL_EMU_WARP], param = (uint32_t)meeting->site->binding->param;
+  bool gives_predicate = param & TL_EMU_SHUFFLE_PREDICATE;
+  tl_emu_shuffle mode = (tl_emu_shuffle)(param & ~(uint32_t)TL_EMU_SHUFFLE_PREDICATE);
   TL_EMU_FOR_LANES(lane, meeting->mask) values[lane] = ((const shuffle_args *)meeting->args[lane])->value;
   TL_EMU_FOR_LANES(lane, meeting->mask) {
     const shuffle_args *args = meeting->args[lane];
