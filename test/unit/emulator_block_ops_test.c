@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Barriers that reduce, exit, tensor maps that a kernel changes, metadata of mma.sp: what goes wrong, and what the
-// vectors cannot show.
+// Barriers that reduce, exit, what blocks leave behind, tensor maps that a kernel changes, metadata of mma.sp: what
+// goes wrong, and what the vectors cannot show.
 #include "emulator/check/findings.h"
 #include "emulator/ops/tensormap.h"
 #include "emulator_util.h"
 
-// The kernel gets a map by value, and io: `words` words, 128-byte aligned, the first 32 of which hold the map too.
-static tl_status run_text(const char *body, uint32_t threads, uint32_t checks, uint32_t *out, size_t words) {
+// `blocks` run one after the other in one place. The kernel gets a map by value, and io: `words` words, 128-byte
+// aligned, the first 32 of which hold the map too.
+static tl_status run_blocks(const char *body, uint32_t blocks, uint32_t threads, uint32_t checks, uint32_t *out,
+                            size_t words) {
   static const char head[] =
       "@cell = internal addrspace(3) global [64 x i32] undef, align 128\n"
       "@bar = internal addrspace(3) global i64 undef, align 8\n"
@@ -20,7 +22,7 @@ static tl_status run_text(const char *body, uint32_t threads, uint32_t checks, u
       tl_strbuf_c(&text), "k", (kernel_shape){.num_params = 2, .threads = (int32_t)threads, .checks = checks}, &kernel);
   tl_strbuf_fini(&text);
   if (status) return status;
-  uint32_t grid[3] = {1, 1, 1}, *io = tl_emu_alloc(words * sizeof *io, 128);
+  uint32_t grid[3] = {blocks, 1, 1}, *io = tl_emu_alloc(words * sizeof *io, 128);
   memset(io, 0, words * sizeof *io);
   tl_tensormap_params params = {.type = TL_TENSORMAP_F32,
                                 .rank = 2,
@@ -38,6 +40,10 @@ static tl_status run_text(const char *body, uint32_t threads, uint32_t checks, u
   tl_emu_free(io);
   tl_emu_kernel_destroy(kernel);
   return status;
+}
+
+static tl_status run_text(const char *body, uint32_t threads, uint32_t checks, uint32_t *out, size_t words) {
+  return run_blocks(body, 1, threads, checks, out, words);
 }
 
 #define STORE(value) " store i32 " value ", ptr addrspace(1) %mine\n ret void\n"
@@ -92,6 +98,38 @@ START_TEST(exit_ends_threads) {
   uint32_t out[64];
   expect_ok(run_text(body, 64, TL_EMU_CHECK_ALL, out, 64));
   for (int t = 0; t < 64; t++) ck_assert_uint_eq(out[t], t < 32 ? 7 : 9);
+}
+END_TEST
+
+// ---- what a block leaves is not there for the next one
+
+#define CTA " %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n %first = icmp eq i32 %cta, 0\n"
+
+START_TEST(blocks_begin_anew) {
+  static const char *const bodies[] = {
+      // An arrival at a barrier that stays open: the next block's says another count.
+      CTA
+      " %is = icmp ult i32 %tid, 32\n br i1 %is, label %do, label %end\ndo:\n %c = select i1 %first, i32 64, i32 96\n"
+      " call void @llvm.nvvm.barrier.cta.arrive.aligned.count(i32 1, i32 %c)\n br label %end\nend:\n ret void\n",
+      // An arrival at the cluster's barrier, without a wait.
+      " call void @llvm.nvvm.barrier.cluster.arrive()\n ret void\n",
+      // An mbarrier that is not invalidated.
+      " %f = icmp eq i32 %tid, 0\n br i1 %f, label %do, label %end\ndo:\n"
+      " call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)\n br label %end\nend:\n ret void\n"};
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) expect_ok(run_blocks(bodies[i], 2, 64, 0, NULL, 64));
+}
+END_TEST
+
+// A copy that nobody waited for does not land in the next block.
+START_TEST(copies_end_with_their_block) {
+  static const char body[] = CTA
+      " %c = getelementptr i32, ptr addrspace(3) @cell, i32 %tid\n br i1 %first, label %leave, label %stay\nleave:\n"
+      " call void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3) %c, ptr addrspace(1) %mine)\n ret void\n"
+      "stay:\n store i32 5, ptr addrspace(3) %c\n call void @llvm.nvvm.cp.async.wait.all()\n"
+      " %v = load volatile i32, ptr addrspace(3) %c\n" STORE("%v");
+  uint32_t out[64];
+  expect_ok(run_blocks(body, 2, 64, 0, out, 64));
+  for (int t = 0; t < 64; t++) ck_assert_uint_eq(out[t], 5);
 }
 END_TEST
 
@@ -160,6 +198,18 @@ static const struct {
      "the metadata names no two units of a group in their order", TL_EMU_CHECK_ALL},
 };
 
+// The first block acquires the changed map, the second one does not.
+START_TEST(maps_are_acquired_by_their_block) {
+  static const char body[] = CTA FIRST(
+      " br i1 %first, label %change, label %use\nchange:\n"
+      " call void @llvm.nvvm.tensormap.replace.fill.mode.p1(ptr addrspace(1) %io, i32 1)\n" USE ACQUIRE LOAD
+      " ret void\nuse:\n %near = addrspacecast ptr addrspace(1) %io to ptr\n"
+      " call void @llvm.nvvm.cp.async.bulk.tensor.prefetch.tile.2d(ptr %near, i32 0, i32 0, i64 0, i1 false)\n");
+  expect_failure(run_blocks(body, 2, 64, TL_EMU_CHECK_ALL, NULL, 64), TL_STATUS_CHECK_FAILED,
+                 "the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", NULL, NULL);
+}
+END_TEST
+
 START_TEST(mistake) {
   tl_status status = run_text(mistakes[_i].body, 64, mistakes[_i].checks, NULL, 64);
   if (mistakes[_i].report)
@@ -173,6 +223,9 @@ static void add_tests(TCase *cases) {
   tcase_add_test(cases, reductions_of_short_warps);
   tcase_add_test(cases, reductions_order);
   tcase_add_test(cases, exit_ends_threads);
+  tcase_add_test(cases, blocks_begin_anew);
+  tcase_add_test(cases, copies_end_with_their_block);
+  tcase_add_test(cases, maps_are_acquired_by_their_block);
   tcase_add_loop_test(cases, mistake, 0, sizeof mistakes / sizeof mistakes[0]);
 }
 
