@@ -130,6 +130,7 @@ tl_value *tl_block_add_arg(tl_module *module, tl_block *block, const tl_type *ty
   arg->type = type;
   arg->block = block;
   arg->index = block->num_args;
+  arg->number = module->num_values++;
   if (name) arg->name = tl_module_intern(module, tl_str_from(name));
   // The array doubles whenever its length is a power of two.
   if ((block->num_args & (block->num_args - 1)) == 0) {

@@ -156,6 +156,7 @@ struct tl_value {
   tl_op *def;        // NULL for a block argument
   tl_block *block;   // of a block argument, else NULL
   uint32_t index;    // result or argument number
+  uint32_t number;   // in its module, in order of making: what stands for the value where an order or a hash is needed
   const char *name;  // hint for the printer, or NULL. Owned by the module.
   tl_use *uses;
 };
@@ -190,6 +191,7 @@ typedef struct tl_module {
   tl_strmap types;                                 // printed type → tl_type
   tl_block *body;                                  // KERNEL ops
   int level;                                       // 0 tile level, 1 scheduled level: what the verifier allows
+  uint32_t num_values;                             // made so far: the next value's number
   const struct tl_target *target;                  // Borrowed (static). May be NULL before the target is known.
   const tl_type *simple_types[TL_TYPE_TOKEN + 1];  // filled on first use
   const tl_type *scalar_types[TL_DTYPE_COUNT];

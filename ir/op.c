@@ -150,7 +150,9 @@ void tl_op_set_results(tl_module *module, tl_op *op, const tl_type *const *types
   for (uint32_t i = 0; i < op->num_results; i++) assert(op->results[i].uses == NULL);
   op->results = TL_NEW_ARRAY(&module->arena, tl_value, len);
   op->num_results = len;
-  for (uint32_t i = 0; i < len; i++) op->results[i] = (tl_value){.type = types[i], .def = op, .index = i};
+  for (uint32_t i = 0; i < len; i++) {
+    op->results[i] = (tl_value){.type = types[i], .def = op, .index = i, .number = module->num_values++};
+  }
 }
 
 // ---- structure

@@ -7,22 +7,6 @@
 #include "ir/index/affine_internal.h"
 #include "ir/op_internal.h"
 
-void tl_query_init(tl_query *query) {
-  static _Thread_local tl_query_memory memory;
-  *query = (tl_query){.budget = 4000, .number = ++memory.last, .memory = &memory};
-}
-
-bool tl_query_enter(tl_query *query) {
-  if (query->budget <= 0 || query->depth >= TL_QUERY_MAX_DEPTH) return false;
-  query->budget--;
-  query->depth++;
-  return true;
-}
-
-void tl_query_leave(tl_query *query) {
-  query->depth--;
-}
-
 bool tl_type_is_integral(const tl_type *type) {
   return type->kind == TL_TYPE_INDEX || (type->kind == TL_TYPE_SCALAR && tl_dtype_is_int(type->dtype));
 }
@@ -185,21 +169,18 @@ tl_affine tl_query_affine(tl_query *query, tl_value *value) {
     bool is_wrapped = value->type->kind == TL_TYPE_SCALAR && value->type->dtype == TL_DTYPE_U64 && constant < 0;
     return is_wrapped ? symbol_of(value) : tl_affine_constant(constant);
   }
-  size_t slot = tl_ptr_hash(value) % TL_QUERY_FORMS;
-  tl_query_memory *memory = query->memory;
-  if (memory->forms[slot].value == value && memory->forms[slot].query == query->number)
-    return memory->forms[slot].affine;
+  tl_affine form;
+  if (tl_query_recall_form(query, value, &form)) return form;
+  tl_query_cuts before = tl_query_cuts_now(query);
   if (!tl_query_enter(query)) return symbol_of(value);
-  tl_affine form = form_of_op(query, value->def);
+  form = form_of_op(query, value->def);
   // Machine integers wrap: the mathematical form holds only when it is known to stay inside the type.
   if (form.valid && value->type->kind == TL_TYPE_SCALAR) {
     if (!tl_range_fits(tl_query_affine_range(query, &form), value->type)) form = invalid;
   }
   if (!form.valid) form = symbol_of(value);
   tl_query_leave(query);
-  memory->forms[slot].query = query->number;
-  memory->forms[slot].value = value;
-  memory->forms[slot].affine = form;
+  tl_query_keep_form(query, value, &form, before);
   return form;
 }
 

@@ -7,8 +7,6 @@
 
 #define TL_RANGE_ALL ((tl_range){INT64_MIN, INT64_MAX})
 
-enum { TL_QUERY_FORMS = 256, TL_QUERY_RANGES = 512, TL_QUERY_MAX_DEPTH = 48 };
-
 // A range that is taken for granted while it is shown that a loop keeps it.
 typedef struct tl_hypothesis {
   const tl_value *value;
@@ -16,37 +14,40 @@ typedef struct tl_hypothesis {
   const struct tl_hypothesis *next;
 } tl_hypothesis;
 
-// Recent answers, of the query whose number they carry. One memory a thread, so that a query need not clear its own:
-// most are small, and those of long chains of values ask for the same ones again and again.
-typedef struct tl_query_memory {
-  uint64_t last;  // number of the latest query
-  struct {
-    uint64_t query;
-    const tl_value *value;
-    tl_affine affine;
-  } forms[TL_QUERY_FORMS];
-  struct {
-    uint64_t query;
-    const tl_value *value;
-    tl_range range;
-  } ranges[TL_QUERY_RANGES];
-} tl_query_memory;
+typedef struct tl_query_memory tl_query_memory;
 
 // State of one query. The budget bounds the work on expression graphs of any shape: once it is spent every answer is
 // "unknown".
 typedef struct tl_query {
   int budget;
   int depth;
+  // How often an answer was cut short: by the depth, and by the budget.
+  uint32_t depth_cuts, budget_cuts;
   const tl_hypothesis *hypotheses;  // Borrowed. Innermost first.
   int num_hypotheses;
-  uint64_t number;
+  uint64_t number;          // of this query in its thread
   tl_query_memory *memory;  // Borrowed: the thread's.
 } tl_query;
 
+// query.c
 void tl_query_init(tl_query *query);
+// A query inside `outer` that takes `hypothesis` for granted as well; tl_query_end_inner charges its work to `outer`.
+void tl_query_init_inner(tl_query *inner, const tl_query *outer, const tl_hypothesis *hypothesis);
+void tl_query_end_inner(const tl_query *inner, tl_query *outer);
 // Spends a unit of the budget; false when there is none left or the nesting is too deep.
 bool tl_query_enter(tl_query *query);
 void tl_query_leave(tl_query *query);
+// What the query has answered for the value; false when it must be found. A form or range is kept under the cuts that
+// there were before it was looked for: what the budget cut short is not kept, what the depth cut short only for
+// questions from as deep.
+typedef struct tl_query_cuts {
+  uint32_t depth, budget;
+} tl_query_cuts;
+tl_query_cuts tl_query_cuts_now(const tl_query *query);
+bool tl_query_recall_form(tl_query *query, const tl_value *value, tl_affine *out);
+void tl_query_keep_form(tl_query *query, const tl_value *value, const tl_affine *form, tl_query_cuts before);
+bool tl_query_recall_range(tl_query *query, const tl_value *value, tl_range *out);
+void tl_query_keep_range(tl_query *query, const tl_value *value, tl_range range, tl_query_cuts before);
 
 // affine.c
 bool tl_type_is_integral(const tl_type *type);  // index or an integer dtype

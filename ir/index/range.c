@@ -272,18 +272,15 @@ tl_range tl_query_range(tl_query *query, tl_value *value) {
   for (const tl_hypothesis *h = query->hypotheses; h; h = h->next) {
     if (h->value == value) return h->range;
   }
-  size_t slot = tl_ptr_hash(value) % TL_QUERY_RANGES;
-  tl_query_memory *memory = query->memory;
-  if (memory->ranges[slot].value == value && memory->ranges[slot].query == query->number)
-    return memory->ranges[slot].range;
+  tl_range range;
+  if (tl_query_recall_range(query, value, &range)) return range;
+  tl_query_cuts before = tl_query_cuts_now(query);
   if (!tl_query_enter(query)) return type_range(value->type);
   tl_affine form = tl_query_affine(query, value);
   bool is_symbol = !form.valid || (form.num_terms == 1 && form.terms[0].symbol == value);
-  tl_range range = is_symbol ? direct_range(query, value) : tl_query_affine_range(query, &form);
+  range = is_symbol ? direct_range(query, value) : tl_query_affine_range(query, &form);
   tl_query_leave(query);
-  memory->ranges[slot].query = query->number;
-  memory->ranges[slot].value = value;
-  memory->ranges[slot].range = range;
+  tl_query_keep_range(query, value, range, before);
   return range;
 }
 

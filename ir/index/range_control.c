@@ -21,14 +21,9 @@ static tl_value *yielded(const tl_op *op, uint32_t region, uint32_t index) {
 static tl_range range_under(tl_query *query, const tl_value *arg, tl_range range, tl_value *value) {
   tl_hypothesis hypothesis = {arg, range, query->hypotheses};
   tl_query inner;
-  tl_query_init(&inner);
-  int budget = query->budget / 4;
-  inner.budget = budget;
-  inner.depth = query->depth;
-  inner.hypotheses = &hypothesis;
-  inner.num_hypotheses = query->num_hypotheses + 1;
+  tl_query_init_inner(&inner, query, &hypothesis);
   tl_range result = tl_query_range(&inner, value);
-  query->budget -= budget - inner.budget;
+  tl_query_end_inner(&inner, query);
   return result;
 }
 
