@@ -16,7 +16,7 @@
 #include "support/vec.h"
 
 // Ops of a parallel that may be written twice.
-enum { MAX_BODY_OPS = 256, MAX_RESULTS = 16 };
+enum { MAX_BODY_OPS = 256 };
 
 // The conjunction of conditions built so far: NULL when nothing is left to test.
 typedef struct full_condition {
@@ -81,17 +81,17 @@ static void clear_checks(tl_module *module, tl_op *op, tl_attr_key key, int32_t 
 // ---- writing the branch
 
 // A copy under a condition leaves its token unused: the commit takes what was started. Takes the token out of it.
-static void drop_token(tl_module *module, tl_value *token) {
+static void drop_token(tl_pass_context *context, tl_value *token) {
   while (token->uses) {
     tl_op *commit = token->uses->owner;
     int group = commit->code == TL_OP_RING_COMMIT ? TL_GROUP_RING_COMMIT_tokens : TL_GROUP_ASYNC_COMMIT_tokens;
-    tl_value *kept[64];
-    uint32_t len = 0;
-    for (uint32_t i = 0; i < tl_op_group_len(commit, group) && len < 64; i++) {
+    uint32_t all = tl_op_group_len(commit, group), len = 0;
+    tl_value **kept = TL_NEW_ARRAY(&context->scratch, tl_value *, all);
+    for (uint32_t i = 0; i < all; i++) {
       tl_value *other = tl_op_group_at(commit, group, i);
       if (other != token) kept[len++] = other;
     }
-    tl_op_set_group(module, commit, group, kept, len);
+    tl_op_set_group(context->module, commit, group, kept, len);
   }
 }
 
@@ -100,8 +100,8 @@ static tl_op *wrap(tl_pass_context *context, tl_op *op, tl_value *condition) {
   tl_module *module = context->module;
   bool has_token = op->num_results == 1 && tl_op_result(op, 0)->type->kind == TL_TYPE_TOKEN;
   uint32_t num_results = has_token ? 0 : op->num_results;
-  if (has_token) drop_token(module, tl_op_result(op, 0));
-  const tl_type *types[MAX_RESULTS];
+  if (has_token) drop_token(context, tl_op_result(op, 0));
+  const tl_type **types = TL_NEW_ARRAY(&context->scratch, const tl_type *, num_results);
   for (uint32_t i = 0; i < num_results; i++) types[i] = tl_op_result(op, i)->type;
   tl_builder builder;
   tl_builder_before(&builder, module, op);
@@ -113,7 +113,7 @@ static tl_op *wrap(tl_pass_context *context, tl_op *op, tl_value *condition) {
     tl_op_result(branch, i)->name = tl_op_result(op, i)->name;
     tl_value_replace_uses(tl_op_result(op, i), tl_op_result(branch, i));
   }
-  tl_value *results[MAX_RESULTS];
+  tl_value **results = TL_NEW_ARRAY(&context->scratch, tl_value *, num_results);
   tl_builder inner;
   tl_builder_at_end(&inner, module, branch->regions[0]);
   inner.loc = op->loc;
@@ -143,7 +143,7 @@ static void split_boxes(tl_pass_context *context, tl_op *op) {
   if (has_destination) destination = tl_box_destination(op);
   bool source_checks = has_source && box_has_checks(&source);
   bool destination_checks = has_destination && box_has_checks(&destination);
-  if (op->num_results > MAX_RESULTS || (!source_checks && !destination_checks)) return;
+  if (!source_checks && !destination_checks) return;
   full_condition full = {0};
   tl_builder_before(&full.builder, context->module, op);
   full.builder.loc = op->loc;
@@ -258,7 +258,7 @@ static void write_elements(tl_module *module, const tl_block *block, const remai
 }
 
 static void split_parallel(tl_pass_context *context, tl_op *op) {
-  if (op->num_results > MAX_RESULTS || count_ops(op->regions[0]) > MAX_BODY_OPS) return;
+  if (count_ops(op->regions[0]) > MAX_BODY_OPS) return;
   full_condition full = {0};
   tl_builder_before(&full.builder, context->module, op);
   full.builder.loc = op->loc;

@@ -211,13 +211,33 @@ int64_t tl_schedule_alloc_bytes(const tl_op *alloc) {
   return (bytes + 127) / 128 * 128;
 }
 
+static void count_op(tl_op *op, void *user) {
+  tl_schedule_problem *problem = user;
+  if (op->code == TL_OP_GEMM) problem->num_gemms++;
+  if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) problem->num_loops++;
+}
+
+// Memory for what collect_op finds.
+static void make_room(tl_schedule_problem *problem) {
+  tl_arena *arena = &problem->context->scratch;
+  tl_walk(problem->kernel, count_op, problem);
+  problem->gemms = TL_NEW_ARRAY(arena, tl_op *, problem->num_gemms);
+  problem->shapes = TL_NEW_ARRAY(arena, tl_gemm_shape, problem->num_gemms);
+  problem->use_mma = TL_NEW_ARRAY(arena, bool, problem->num_gemms);
+  problem->wants_wgmma = TL_NEW_ARRAY(arena, bool, problem->num_gemms);
+  problem->swapped = TL_NEW_ARRAY(arena, tl_gemm_plan, problem->num_gemms);
+  problem->loops = TL_NEW_ARRAY(arena, tl_loop_plan, problem->num_loops);
+  problem->num_gemms = 0;
+  problem->num_loops = 0;
+}
+
 static void collect_op(tl_op *op, void *user) {
   tl_schedule_problem *problem = user;
   if (op->code == TL_OP_GRID) problem->grid = op;
   if (op->code == TL_OP_ALLOC && tl_op_result(op, 0)->type->scope == TL_SCOPE_SHARED) {
     problem->shared_bytes += tl_schedule_alloc_bytes(op);
   }
-  if (op->code == TL_OP_GEMM && problem->num_gemms < TL_PLAN_MAX_GEMMS) {
+  if (op->code == TL_OP_GEMM) {
     int32_t g = problem->num_gemms++;
     problem->gemms[g] = op;
     problem->shapes[g] = shape_of(op);
@@ -230,7 +250,7 @@ static void collect_op(tl_op *op, void *user) {
     for (int32_t d = 0; d < len; d++) elements *= extents[d];
     if (elements > problem->parallel_elements) problem->parallel_elements = elements;
   }
-  if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED) && problem->num_loops < TL_PLAN_MAX_LOOPS) {
+  if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) {
     tl_loop_plan *loop = &problem->loops[problem->num_loops++];
     *loop = (tl_loop_plan){.loop = op, .fixed = tl_op_has(op, TL_ATTR_STAGES)};
     loop->stages = (int32_t)tl_op_int(op, TL_ATTR_STAGES, 1);
@@ -382,12 +402,12 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   for (int32_t g = 0; g < plan->num_gemms; g++) {
     if (problem->wants_wgmma[g] && plan->gemms[g].inst.family != TL_FAMILY_WGMMA) {
       report_no_wgmma(
-          context, plan->gemm_ops[g],
+          context, problem->gemms[g],
           tl_arena_printf(&context->scratch, "%d threads are no warpgroups of 128 that can share a tile of %d by %d",
                           plan->threads, problem->shapes[g].m, problem->shapes[g].n));
       continue;
     }
-    apply_gemm(context, plan->gemm_ops[g], &problem->shapes[g], &plan->gemms[g]);
+    apply_gemm(context, problem->gemms[g], &problem->shapes[g], &plan->gemms[g]);
   }
   apply_loops(context, plan);
   apply_grid(problem, plan);
@@ -417,6 +437,7 @@ static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
     return;
   }
   tl_schedule_registers(&problem, problem.fixed_threads ? problem.fixed_threads : 128);
+  make_room(&problem);
   tl_walk(kernel, collect_op, &problem);
   if (tl_diags_has_errors(context->diags)) return;
   keep_operands(&problem);

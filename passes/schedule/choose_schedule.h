@@ -6,7 +6,7 @@
 #include "passes/manager/passes.h"
 #include "passes/schedule/cost.h"
 
-enum { TL_PLAN_MAX_GEMMS = 16, TL_PLAN_MAX_LOOPS = 16, TL_PLAN_MAX_STAGES = 4, TL_PLAN_PANEL = 8 };
+enum { TL_PLAN_MAX_STAGES = 4, TL_PLAN_PANEL = 8 };
 // More than two blocks of a gemm on a multiprocessor hide no more latency than deeper pipelines do.
 enum { TL_PLAN_MAX_BLOCKS = 2, TL_PLAN_SPARE_REGISTERS = 24 };
 // Kernels without gemms: threads on a multiprocessor that stream best (measured: docs/performance.md), and the
@@ -21,15 +21,14 @@ typedef struct tl_loop_plan {
   bool fixed;  // by the author
 } tl_loop_plan;
 
-// One complete plan of a kernel.
+// One complete plan of a kernel. The arrays live in the pass's scratch arena.
 typedef struct tl_plan {
   int32_t threads;
   int32_t num_gemms;
   int32_t num_wgmma;  // of those
-  tl_op *gemm_ops[TL_PLAN_MAX_GEMMS];
-  tl_gemm_plan gemms[TL_PLAN_MAX_GEMMS];
+  tl_gemm_plan *gemms;
   int32_t num_loops;
-  tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
+  tl_loop_plan *loops;
   int64_t shared_bytes;  // all shared tiles with their stages
   int32_t registers;     // a thread, estimated
   int32_t resident;      // blocks on a multiprocessor
@@ -43,18 +42,19 @@ typedef struct tl_schedule_problem {
   tl_op *kernel;
   tl_op *grid;
   int32_t fixed_threads;  // 0: the compiler chooses
+  // In program order, in the pass's scratch arena.
   int32_t num_gemms;
-  tl_op *gemms[TL_PLAN_MAX_GEMMS];
-  tl_gemm_shape shapes[TL_PLAN_MAX_GEMMS];
-  bool use_mma[TL_PLAN_MAX_GEMMS];      // else FMA; wgmma, where the shape has it, comes before both
-  bool wants_wgmma[TL_PLAN_MAX_GEMMS];  // by the author
+  tl_op **gemms;
+  tl_gemm_shape *shapes;
+  bool *use_mma;      // else FMA; wgmma, where the shape has it, comes before both
+  bool *wants_wgmma;  // by the author
+  // Of gemms with an operand in registers, which fixes their partition; else without instruction.
+  tl_gemm_plan *swapped;
   int32_t num_loops;
-  tl_loop_plan loops[TL_PLAN_MAX_LOOPS];
-  int64_t shared_bytes;                     // of all shared tiles, one copy each
-  int64_t parallel_elements;                // of the largest parallel
-  int32_t operand_registers;                // a thread, for operands of gemms that parallels compute in registers
-  tl_gemm_plan swapped[TL_PLAN_MAX_GEMMS];  // of gemms with such an operand, which fixes their partition; else without
-                                            // instruction
+  tl_loop_plan *loops;
+  int64_t shared_bytes;       // of all shared tiles, one copy each
+  int64_t parallel_elements;  // of the largest parallel
+  int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
 } tl_schedule_problem;
 
 // Fills `plan` for `threads` threads a block: partitions, stages, registers, residency and the cost.

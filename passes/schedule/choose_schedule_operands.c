@@ -27,16 +27,16 @@ typedef struct operand_tile {
   int32_t warps_n, warps_k;
 } operand_tile;
 
-static int32_t gemm_number(const tl_plan *plan, const tl_op *gemm) {
-  for (int32_t g = 0; g < plan->num_gemms; g++) {
-    if (plan->gemm_ops[g] == gemm) return g;
+static int32_t gemm_number(const tl_schedule_problem *problem, const tl_op *gemm) {
+  for (int32_t g = 0; g < problem->num_gemms; g++) {
+    if (problem->gemms[g] == gemm) return g;
   }
   return -1;
 }
 
 // Whether a gemm can take its B from registers without any warp computing what another one has.
 static bool gemm_allows(const tl_schedule_problem *problem, const tl_plan *plan, const tl_op *gemm) {
-  int32_t g = gemm_number(plan, gemm);
+  int32_t g = gemm_number(problem, gemm);
   if (g < 0 || plan->gemms[g].inst.family != TL_FAMILY_MMA || plan->gemms[g].warps_m != 1) return false;
   const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
   int bits = tl_dtype_bits(problem->shapes[g].mma.a);
@@ -126,7 +126,7 @@ static bool body_fits(const operand_tile *tile) {
 // brought together and each warp loads for more rows.
 static bool choose_partition(const tl_schedule_problem *problem, const tl_plan *plan, operand_tile *tile) {
   static const int32_t run_bytes[] = {LONG_RUN_BYTES, SHORT_RUN_BYTES};
-  const tl_gemm_shape *shape = &problem->shapes[gemm_number(plan, tile->gemm)];
+  const tl_gemm_shape *shape = &problem->shapes[gemm_number(problem, tile->gemm)];
   int32_t warps = plan->threads / 32;
   bool can_split = tile->num_gemms == 1 && tl_schedule_can_split(tile->gemm);
   for (tile->warps_k = 1; tile->warps_k <= (can_split ? warps : 1); tile->warps_k++) {
@@ -141,13 +141,13 @@ static bool choose_partition(const tl_schedule_problem *problem, const tl_plan *
   return false;
 }
 
-static void keep_in_registers(tl_schedule_problem *problem, const tl_plan *plan, const operand_tile *tile) {
+static void keep_in_registers(tl_schedule_problem *problem, const operand_tile *tile) {
   tl_module *module = problem->context->module;
   const tl_type *type = tile->buffer->type;
   tile->buffer->type = tl_type_buffer(module, TL_SCOPE_FRAGMENT, type->dtype, type->dims, type->rank);
   for (const tl_use *use = tile->buffer->uses; use; use = use->next) {
     if (use->owner->code != TL_OP_GEMM) continue;
-    int32_t g = gemm_number(plan, use->owner);
+    int32_t g = gemm_number(problem, use->owner);
     tl_op_set_int(module, use->owner, TL_ATTR_B_RUN, tile->run);
     tl_cost_swapped_mma(&problem->shapes[g], tile->warps_n, tile->warps_k, &problem->swapped[g]);
   }
@@ -169,7 +169,7 @@ bool tl_schedule_operands(tl_schedule_problem *problem, const tl_plan *plan) {
     int64_t registers = (bits / 32 + plan->threads - 1) / plan->threads;
     if (registers > MAX_REGISTERS || !find_uses(problem, plan, &tile) || !stores_by_indices(&tile)) continue;
     if (!choose_partition(problem, plan, &tile)) continue;
-    keep_in_registers(problem, plan, &tile);
+    keep_in_registers(problem, &tile);
     problem->operand_registers += (int32_t)registers;
     problem->shared_bytes -= tl_schedule_alloc_bytes(op);
     changed = true;

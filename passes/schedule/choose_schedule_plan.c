@@ -6,11 +6,11 @@
 static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
   int32_t accumulators = 0, operands = 0;
   plan->num_gemms = problem->num_gemms;
-  const tl_value *seen[TL_PLAN_MAX_GEMMS];
+  plan->gemms = TL_NEW_ARRAY(&problem->context->scratch, tl_gemm_plan, problem->num_gemms);
+  const tl_value **seen = TL_NEW_ARRAY(&problem->context->scratch, const tl_value *, problem->num_gemms);
   int32_t num_seen = 0;
   for (int32_t g = 0; g < problem->num_gemms; g++) {
     tl_gemm_plan *gemm = &plan->gemms[g];
-    plan->gemm_ops[g] = problem->gemms[g];
     if (problem->swapped[g].inst.family != TL_FAMILY_NONE) {
       *gemm = problem->swapped[g];
     } else if (tl_cost_best_wgmma(&problem->shapes[g], plan->threads / 32, gemm)) {
@@ -60,6 +60,7 @@ static int32_t stages_that_fit(const tl_schedule_problem *problem, const tl_loop
 
 static void plan_stages(const tl_schedule_problem *problem, int32_t wanted_blocks, tl_plan *plan) {
   plan->num_loops = problem->num_loops;
+  plan->loops = TL_NEW_ARRAY(&problem->context->scratch, tl_loop_plan, problem->num_loops);
   plan->shared_bytes = problem->shared_bytes;
   for (int32_t l = 0; l < problem->num_loops; l++) {
     tl_loop_plan *loop = &plan->loops[l];
