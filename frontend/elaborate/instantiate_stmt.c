@@ -32,10 +32,10 @@ static bool parallel_extents(tl_sema *sema, const tl_stmt *stmt, int64_t *extent
   for (uint32_t i = 0; i < in->num_extents; ++i) {
     if (!tl_sema_const_int(sema, in->extents[i], "an extent of `parallel`", &extents[i])) {
       ok = false;
-    } else if (extents[i] < 1 || extents[i] > INT32_MAX) {
+    } else if (extents[i] < 0 || extents[i] > INT32_MAX) {
       tl_diag_report(sema->diags, TL_DIAG_PARALLEL_EXTENTS, in->extents[i]->loc,
-                     "an extent of `parallel` is at least 1, `%s` is %lld", tl_sema_expr_text(sema, in->extents[i]),
-                     (long long)extents[i]);
+                     "an extent of `parallel` is not negative and below 2^31, `%s` is %lld",
+                     tl_sema_expr_text(sema, in->extents[i]), (long long)extents[i]);
       ok = false;
     }
   }
@@ -69,8 +69,10 @@ static void emit_parallel(tl_sema *sema, const tl_stmt *stmt) {
   for (uint32_t i = 0; i < count && i < TL_MAX_RANK; ++i) {
     names[i] = tl_arena_copy_bytes(sema->arena, stmt->in.names[i].data, stmt->in.names[i].len);
   }
-  // With bad extents the body is still looked at for further errors.
-  for (uint32_t i = 0; !ok && i < TL_MAX_RANK; ++i) extents[i] = 1;
+  bool is_empty = false;
+  for (uint32_t i = 0; ok && i < count; ++i) is_empty = is_empty || extents[i] == 0;
+  // With bad extents, or none, the body is still looked at for further errors.
+  for (uint32_t i = 0; (!ok || is_empty) && i < TL_MAX_RANK; ++i) extents[i] = 1;
   int32_t rank = (int32_t)(count < TL_MAX_RANK ? count : TL_MAX_RANK);
   tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, extents, rank, names, stmt->loc);
   size_t mark = tl_sema_open_scope(sema);
@@ -81,6 +83,7 @@ static void emit_parallel(tl_sema *sema, const tl_stmt *stmt) {
   emit_parallel_body(sema, stmt);
   tl_sema_close_scope(sema, mark);
   tl_instantiate_end_parallel(sema, &scope);
+  if (is_empty) tl_op_erase(scope.op);
 }
 
 // ---- loops
@@ -132,10 +135,19 @@ static int64_t unroll_factor(tl_sema *sema, const tl_stmt *stmt) {
   return factor;
 }
 
-static void check_unroll_bounds(tl_sema *sema, const tl_stmt *stmt, const loop_range *range) {
+static bool is_inside_unrolled(const tl_op *loop) {
+  for (const tl_op *outer = tl_op_enclosing(loop, TL_OP_FOR); outer; outer = tl_op_enclosing(outer, TL_OP_FOR)) {
+    if (tl_op_int(outer, TL_ATTR_UNROLL, 0) == -1) return true;
+  }
+  return false;
+}
+
+static void check_unroll_bounds(tl_sema *sema, const tl_stmt *stmt, const loop_range *range, const tl_op *loop) {
   int64_t lower, upper, step, iterations;
   if (!tl_value_const_int(range->lower, &lower) || !tl_value_const_int(range->upper, &upper) ||
       !tl_value_const_int(range->step, &step)) {
+    // An unrolled loop around it may make them constants: canonicalize knows.
+    if (is_inside_unrolled(loop)) return;
     tl_diag_report(sema->diags, TL_DIAG_LOOP_RANGE, stmt->in.extents[0]->loc,
                    "a completely unrolled loop needs bounds known at compile time");
     return;
@@ -175,7 +187,7 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
     tl_value *bounds[3] = {range.lower, range.upper, range.step};
     op = tl_instantiate_begin_loop(sema, stmt, bounds, &flow);
     int64_t factor = stmt->kind == TL_STMT_UNROLL ? -1 : stmt->kind == TL_STMT_FOR ? unroll_factor(sema, stmt) : 0;
-    if (factor == -1) check_unroll_bounds(sema, stmt, &range);
+    if (factor == -1) check_unroll_bounds(sema, stmt, &range, op);
     if (factor != 0) tl_op_set_int(sema->module, op, TL_ATTR_UNROLL, factor);
     if (stmt->kind == TL_STMT_PIPELINED && tl_instantiate_holds_async(&stmt->body)) {
       tl_diag_report(sema->diags, TL_DIAG_PIPELINE_IN_ORDER, stmt->loc,

@@ -224,6 +224,7 @@ tl_status tl_pass_canonicalize(tl_pass_context *context) {
       changed |= tl_canonicalize_common(context, body);
       changed |= tl_canonicalize_dead(body);
     }
+    tl_canonicalize_check_unrolled(context, kernel);
   }
   return TL_OK;
 }

@@ -12,6 +12,8 @@ enum { TL_UNROLL_MAX_TRIPS = 1024, TL_UNROLL_MAX_OPS = 20000 };
 tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op);
 // Decided branches, empty loops, complete unrolling and if-conversion in `block` and below.
 bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
+// Refuses loops that are to be unrolled completely and whose bounds did not become constants.
+void tl_canonicalize_check_unrolled(tl_pass_context *context, tl_op *kernel);
 // One op for equal pure ops of a block and the blocks around it.
 bool tl_canonicalize_common(tl_pass_context *context, tl_block *block);
 // The part that leaves control flow alone: folds, shares and drops pure ops.

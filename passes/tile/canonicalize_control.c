@@ -58,6 +58,25 @@ static int64_t share_of_thread(const tl_op *op, int64_t threads) {
   return share > 1 ? share : 1;
 }
 
+// How often the body of a loop is written out: by the expansion of a loop inside another one that is expanded first, or
+// by the backend for a factor.
+static int64_t copies_of_body(const tl_op *loop) {
+  constant_loop known;
+  int64_t factor = tl_op_int(loop, TL_ATTR_UNROLL, 0);
+  bool is_constant = constant_bounds(loop, &known);
+  if (factor > 1) return is_constant && known.trips < factor ? known.trips : factor;
+  if (factor != -1 || is_constant) return 1;
+  // Its bounds depend on the loops around it: at most as many iterations as they allow.
+  int64_t step, distance;
+  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0 || step == INT64_MIN) return 1;
+  tl_range lower = tl_value_range(tl_op_arg(loop, TL_GROUP_FOR_lower));
+  tl_range upper = tl_value_range(tl_op_arg(loop, TL_GROUP_FOR_upper));
+  bool is_bounded = step > 0 ? !__builtin_sub_overflow(upper.hi, lower.lo, &distance)
+                             : !__builtin_sub_overflow(lower.hi, upper.lo, &distance);
+  int64_t most = is_bounded && distance > 0 ? distance / (step > 0 ? step : -step) : 1;
+  return most < 1 ? 1 : most < TL_UNROLL_MAX_OPS ? most : TL_UNROLL_MAX_OPS;
+}
+
 // Operations that one thread does in a block, about: what is expanded once an iteration becomes as much code.
 static int64_t count_code(const tl_block *block, int64_t threads) {
   int64_t count = 0;
@@ -66,6 +85,8 @@ static int64_t count_code(const tl_block *block, int64_t threads) {
     for (uint32_t r = 0; r < op->num_regions; r++) {
       if (op->regions[r]) inside += count_code(op->regions[r], threads);
     }
+    if (op->code == TL_OP_FOR) inside *= copies_of_body(op);
+    if (inside > INT32_MAX) return INT32_MAX;
     count += inside * share_of_thread(op, threads);
     if (count > INT32_MAX) return INT32_MAX;
   }
@@ -80,9 +101,9 @@ static void replace_by_inits(tl_op *op) {
 }
 
 // One iteration of a loop that may end itself: `if` it still runs, the body; else what was carried stays.
-static void expand_iteration(tl_builder *builder, const tl_op *op, tl_value_map *map, tl_value **carried) {
-  enum { MAX_CARRIED = 64 };
-  const tl_type *types[MAX_CARRIED];
+static void expand_iteration(tl_pass_context *context, tl_builder *builder, const tl_op *op, tl_value_map *map,
+                             tl_value **carried) {
+  const tl_type **types = TL_NEW_ARRAY(&context->scratch, const tl_type *, op->num_results);
   const tl_op *yield = tl_block_terminator(op->regions[0]);
   for (uint32_t i = 0; i < op->num_results; i++) types[i] = tl_op_result(op, i)->type;
   tl_group group = TL_GROUP_OF(carried[0]);
@@ -91,7 +112,7 @@ static void expand_iteration(tl_builder *builder, const tl_op *op, tl_value_map 
   tl_builder_at_end(&inside, builder->module, iteration->regions[0]);
   for (const tl_op *inner = op->regions[0]->first; inner != yield; inner = inner->next)
     tl_op_clone(&inside, inner, map);
-  tl_value *next[MAX_CARRIED];
+  tl_value **next = TL_NEW_ARRAY(&context->scratch, tl_value *, op->num_results);
   for (uint32_t i = 0; i < op->num_results; i++) next[i] = tl_value_map_get(map, tl_op_operand(yield, i));
   inside.loc = op->loc;
   tl_build_yield(&inside, next, op->num_results);
@@ -103,10 +124,9 @@ static void expand_iteration(tl_builder *builder, const tl_op *op, tl_value_map 
 
 // Writes the body out once for every iteration before the loop, then removes the loop.
 static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop *loop) {
-  enum { MAX_CARRIED = 64 };
   tl_block *body = op->regions[0];
   const tl_op *yield = tl_block_terminator(body);
-  tl_value *carried[MAX_CARRIED] = {NULL};
+  tl_value **carried = TL_NEW_ARRAY(&context->scratch, tl_value *, op->num_results + 1);
   for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
   tl_builder builder;
   tl_builder_before(&builder, context->module, op);
@@ -116,7 +136,7 @@ static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop
     tl_value_map_set(&map, body->args[0], tl_build_index(&builder, loop->lower + trip * loop->step));
     for (uint32_t i = 0; i < op->num_results; i++) tl_value_map_set(&map, body->args[i + 1], carried[i]);
     if (tl_op_has(op, TL_ATTR_WHILE)) {
-      expand_iteration(&builder, op, &map, carried);
+      expand_iteration(context, &builder, op, &map, carried);
     } else {
       for (const tl_op *inner = body->first; inner != yield; inner = inner->next) tl_op_clone(&builder, inner, &map);
       for (uint32_t i = 0; i < op->num_results; i++) carried[i] = tl_value_map_get(&map, tl_op_operand(yield, i));
@@ -125,6 +145,28 @@ static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop
   }
   for (uint32_t i = 0; i < op->num_results; i++) tl_value_replace_uses(tl_op_result(op, i), carried[i]);
   tl_op_erase(op);
+}
+
+// Loops inside one that stays, and that cannot be expanded without it, stay as well.
+static void keep_dependent(tl_op *op, void *user) {
+  (void)user;
+  constant_loop known;
+  if (op->code == TL_OP_FOR && tl_op_int(op, TL_ATTR_UNROLL, 0) == -1 && !constant_bounds(op, &known))
+    tl_op_remove_attr(op, TL_ATTR_UNROLL);
+}
+
+// To be expanded, but no loop around it made the bounds constant.
+static void refuse_unknown_bounds(tl_op *op, void *user) {
+  tl_pass_context *context = user;
+  constant_loop known;
+  if (op->code != TL_OP_FOR || tl_op_int(op, TL_ATTR_UNROLL, 0) != -1 || constant_bounds(op, &known)) return;
+  tl_diag_report(context->diags, TL_DIAG_LOOP_RANGE, op->loc,
+                 "a completely unrolled loop needs bounds known at compile time");
+  tl_op_remove_attr(op, TL_ATTR_UNROLL);
+}
+
+void tl_canonicalize_check_unrolled(tl_pass_context *context, tl_op *kernel) {
+  tl_walk(kernel, refuse_unknown_bounds, context);
 }
 
 static bool simplify_for(tl_pass_context *context, tl_op *op) {
@@ -141,7 +183,7 @@ static bool simplify_for(tl_pass_context *context, tl_op *op) {
     replace_by_inits(op);
     return true;
   }
-  if (tl_op_int(op, TL_ATTR_UNROLL, 0) != -1 || op->num_results > 64) return false;
+  if (tl_op_int(op, TL_ATTR_UNROLL, 0) != -1) return false;
   const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
   int64_t code = count_code(op->regions[0], kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 128) : 128);
   if (loop.trips > TL_UNROLL_MAX_TRIPS || loop.trips * code > TL_UNROLL_MAX_OPS) {
@@ -151,6 +193,7 @@ static bool simplify_for(tl_pass_context *context, tl_op *op) {
         "operations in all of them)",
         (long long)loop.trips, (long long)code, TL_UNROLL_MAX_TRIPS, TL_UNROLL_MAX_OPS);
     tl_op_remove_attr(op, TL_ATTR_UNROLL);
+    tl_walk(op, keep_dependent, NULL);
     return true;
   }
   expand_loop(context, op, &loop);
