@@ -133,7 +133,7 @@ static bool check_bytes(tl_sema *sema, tl_str name, tl_dtype dtype, const int64_
   int64_t known[TL_MAX_RANK] = {0};  // a dynamic dim may be 1
   for (int32_t i = 0; i < rank; ++i) known[i] = dims[i] < 0 ? 1 : dims[i];
   int64_t count = count_elements(known, rank);
-  if (count >= 0 && count <= max_tensor_bytes && tl_dtype_bytes(dtype, (uint64_t)count) < (uint64_t)limit) return true;
+  if (count >= 0 && count <= max_tensor_bytes && tl_dtype_bytes(dtype, (uint64_t)count) <= (uint64_t)limit) return true;
   tl_diag_report(sema->diags, TL_DIAG_TENSOR_SIZE, loc, "`%.*s` of %s %s is too large: the limit is %s bytes",
                  TL_STR_ARG(name), tl_dtype_name(dtype), tl_sema_shape_text(sema->arena, dims, rank), limit_text);
   return false;
@@ -210,7 +210,7 @@ static void emit_tensor(tl_sema *sema, const tl_arg *arg, uint32_t position) {
   ok = dims_of(sema, arg->dims, arg->num_dims, arg->type_loc, dims, sizes) && ok;
   if (!ok || !symbol) return;
   sema->builder.loc = arg->loc;
-  ok = check_bytes(sema, arg->name, dtype, sizes, rank, max_tensor_bytes, "2^47", arg->type_loc);
+  ok = check_bytes(sema, arg->name, dtype, sizes, rank, max_tensor_bytes - 1, "2^47 - 1", arg->type_loc);
   ok = ok && strides_of(sema, arg, dims, rank, strides);
   if (!ok) return;
   int64_t align = align_of(sema, arg, dtype);

@@ -149,6 +149,8 @@ LLVMTypeRef tl_lower_value_type(tl_lower *l, const tl_value *value);
 LLVMValueRef tl_lower_index_as(tl_lower *l, LLVMBuilderRef b, LLVMValueRef index, LLVMTypeRef type);
 void tl_lower_block(tl_lower *l, const tl_block *block);
 LLVMBasicBlockRef tl_lower_new_block(tl_lower *l);
+// Says how the loop behind `branch` is to be unrolled: 0 not, -1 completely, else by a factor.
+void tl_lower_set_unroll(tl_lower *l, LLVMValueRef branch, int64_t unroll);
 // The builder for values that every group of the current parallel shares.
 LLVMBuilderRef tl_lower_outer(tl_lower *l);
 
@@ -201,7 +203,7 @@ int32_t tl_lower_fragment_variable(tl_lower *l, const tl_value *tile);
 int32_t tl_lower_local_variable(tl_lower *l, const tl_value *value);
 // What a register of a fragment, or an element of a local array, holds before it is written. For the emulator a value
 // that must not matter, zero in PTX.
-LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, int32_t element);
+LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, LLVMValueRef element);
 
 // ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
 LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,

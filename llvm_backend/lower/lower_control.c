@@ -88,8 +88,7 @@ static LLVMMetadataRef unroll_entry(tl_lower *l, const char *name, int64_t count
   return LLVMMDNodeInContext2(c, parts, 2);
 }
 
-// Says how the loop behind `branch` is to be unrolled: 0 not, -1 completely, else by a factor.
-static void set_unroll(tl_lower *l, LLVMValueRef branch, int64_t unroll) {
+void tl_lower_set_unroll(tl_lower *l, LLVMValueRef branch, int64_t unroll) {
   LLVMContextRef c = l->session->context;
   LLVMMetadataRef entry = unroll == 0    ? unroll_entry(l, "llvm.loop.unroll.disable", 0)
                           : unroll == -1 ? unroll_entry(l, "llvm.loop.unroll.full", 0)
@@ -147,7 +146,7 @@ static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step)
   LLVMAddIncoming(loop->induction, &next, &latch, 1);
   LLVMValueRef branch = LLVMBuildBr(l->builder, loop->head);
   // Loops of the block stay as the schedule made them; what an element of a parallel does is LLVM's to decide.
-  if (!l->parallel || tl_op_has(op, TL_ATTR_UNROLL)) set_unroll(l, branch, tl_op_int(op, TL_ATTR_UNROLL, 0));
+  if (!l->parallel || tl_op_has(op, TL_ATTR_UNROLL)) tl_lower_set_unroll(l, branch, tl_op_int(op, TL_ATTR_UNROLL, 0));
 }
 
 static bool fits_i32(tl_range range) {

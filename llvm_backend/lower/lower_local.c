@@ -15,19 +15,38 @@ tl_buffer *tl_lower_local_array(tl_lower *l, const tl_type *type) {
   return buffer;
 }
 
+static void store_undefined(tl_lower *l, const tl_buffer *buffer, LLVMValueRef element) {
+  LLVMTypeRef type = tl_session_type(l->session, buffer->dtype);
+  LLVMValueRef pointer = LLVMBuildGEP2(l->builder, type, buffer->base, &element, 1, "");
+  LLVMBuildStore(l->builder, tl_lower_undefined(l, buffer->dtype, buffer->variable, element), pointer);
+}
+
+// A loop over the elements of an array that cannot stay in registers as a whole.
+static void begin_long_array(tl_lower *l, const tl_buffer *buffer, int64_t count) {
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(l->builder), body = tl_lower_new_block(l);
+  LLVMBasicBlockRef after = tl_lower_new_block(l);
+  LLVMBuildBr(l->builder, body);
+  LLVMPositionBuilderAtEnd(l->builder, body);
+  LLVMValueRef element = LLVMBuildPhi(l->builder, l->session->i32, "");
+  store_undefined(l, buffer, element);
+  LLVMValueRef next = LLVMBuildNSWAdd(l->builder, element, tl_session_i32(l->session, 1), "");
+  LLVMValueRef incoming[] = {tl_session_i32(l->session, 0), next};
+  LLVMAddIncoming(element, incoming, (LLVMBasicBlockRef[]){before, body}, 2);
+  LLVMValueRef again = LLVMBuildICmp(l->builder, LLVMIntSLT, next, tl_session_i32(l->session, count), "");
+  tl_lower_set_unroll(l, LLVMBuildCondBr(l->builder, again, body, after), 0);
+  LLVMPositionBuilderAtEnd(l->builder, after);
+}
+
 void tl_lower_local_begin(tl_lower *l) {
-  LLVMTypeRef i32 = l->session->i32;
   for (size_t i = 0; i < l->parallel->arrays.len && !tl_lower_failed(l); i++) {
     const tl_value *array = l->parallel->arrays.items[i];
     const tl_buffer *buffer = tl_lower_buffer(l, array);
     int64_t count = buffer ? tl_type_num_elements(array->type) : 0;
-    for (int64_t e = 0; e < count; e++) {
-      LLVMValueRef offset = LLVMConstInt(i32, (uint64_t)e, 0);
-      LLVMValueRef pointer =
-          LLVMBuildGEP2(l->builder, tl_session_type(l->session, buffer->dtype), buffer->base, &offset, 1, "");
-      LLVMValueRef value = tl_lower_undefined(l, buffer->dtype, buffer->variable, (int32_t)e);
-      LLVMBuildStore(l->builder, value, pointer);
+    if (count > TL_MAX_REGISTERS_PER_THREAD) {
+      begin_long_array(l, buffer, count);
+      continue;
     }
+    for (int64_t e = 0; e < count; e++) store_undefined(l, buffer, tl_session_i32(l->session, e));
   }
 }
 

@@ -54,7 +54,8 @@ void tl_lower_op_UNDEF_TILE(tl_lower *l, tl_op *op) {
   if (!known_tile(l, op, result)) return;
   int32_t variable = tl_lower_fragment_variable(l, result), n = tl_layout_num_registers(result->type->layout);
   LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, n);
-  for (int32_t i = 0; i < n; i++) items[i] = tl_lower_undefined(l, result->type->dtype, variable, i);
+  for (int32_t i = 0; i < n; i++)
+    items[i] = tl_lower_undefined(l, result->type->dtype, variable, tl_session_i32(l->session, i));
   tl_lower_set(l, result, items, n);
 }
 

@@ -51,8 +51,8 @@ static tl_device_op_id op_for(tl_dtype dtype) {
   return bits == 64 ? TL_DEVOP_UNDEFINED_I64 : bits == 32 ? TL_DEVOP_UNDEFINED_I32 : TL_DEVOP_UNDEFINED_I16;
 }
 
-LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, int32_t element) {
-  LLVMValueRef args[] = {tl_session_i32(l->session, variable), tl_session_i32(l->session, element)};
+LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, LLVMValueRef element) {
+  LLVMValueRef args[] = {tl_session_i32(l->session, variable), element};
   LLVMValueRef value = tl_session_call_device(l->session, l->builder, op_for(dtype), args, 2);
   LLVMTypeRef type = tl_session_type(l->session, dtype);
   return LLVMTypeOf(value) == type ? value : LLVMBuildTrunc(l->builder, value, type, "");
@@ -61,5 +61,5 @@ LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, i
 void tl_lower_op_UNDEF(tl_lower *l, tl_op *op) {
   tl_value *result = tl_op_result(op, 0);
   int32_t variable = tl_lower_local_variable(l, result);
-  tl_lower_set_one(l, result, tl_lower_undefined(l, result->type->dtype, variable, 0));
+  tl_lower_set_one(l, result, tl_lower_undefined(l, result->type->dtype, variable, tl_session_i32(l->session, 0)));
 }

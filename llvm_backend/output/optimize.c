@@ -110,22 +110,30 @@ static bool is_undefined(LLVMValueRef value) {
   return tl_str_starts_with((tl_str){name, len}, "tl.undefined.");
 }
 
-// That an element of a local array has no content needs no store.
-static void drop_undefined_stores(LLVMValueRef function) {
+// That an element of a local array has no content needs no store. Returns whether loops lost their only purpose.
+static bool drop_undefined_stores(LLVMValueRef function) {
+  bool emptied = false;
   for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
     for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
       next = LLVMGetNextInstruction(i);
       if (!LLVMIsAStoreInst(i) || !is_undefined(LLVMGetOperand(i, 0))) continue;
       LLVMValueRef pointer = LLVMGetOperand(i, 1);
-      while (LLVMIsAGetElementPtrInst(pointer)) pointer = LLVMGetOperand(pointer, 0);
+      while (LLVMIsAGetElementPtrInst(pointer)) {
+        emptied = emptied || !LLVMIsConstant(LLVMGetOperand(pointer, (unsigned)LLVMGetNumOperands(pointer) - 1));
+        pointer = LLVMGetOperand(pointer, 0);
+      }
       if (LLVMIsAAllocaInst(pointer)) LLVMInstructionEraseFromParent(i);
     }
   }
+  return emptied;
 }
 
 static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
   tl_session *session = &backend->session;
-  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) drop_undefined_stores(f);
+  bool emptied = false;
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    emptied = drop_undefined_stores(f) || emptied;
+  if (emptied) TL_TRY(run_passes(session, module, "function(dce,loop(loop-deletion),simplifycfg)"));
   tl_session_fill_asm(session, module);
   TL_TRY(run_passes(session, module, "always-inline,globaldce"));
   TL_TRY(tl_session_verify(session, module, "code generation"));
