@@ -12,38 +12,45 @@
 #include "passes/manager/passes.h"
 #include "support/vec.h"
 
+// A value that may differ between threads, and the op where they first differ.
+typedef struct divergent_value {
+  const tl_value *value;
+  const tl_op *source;
+} divergent_value;
+
 // The values that may differ between threads, found by following uses from where threads first differ.
 typedef struct uniform_state {
   tl_pass_context *context;
   const tl_op *divergent;  // innermost divergent branch or loop around the current op, or NULL
-  const tl_value **slots;  // Owned. Open addressing: the divergent values.
+  const tl_op *source;     // of the values that are being marked; of what makes `divergent` so
+  divergent_value *slots;  // Owned. Open addressing.
   size_t num_slots, num_values;
   TL_VEC(const tl_value *) work;
 } uniform_state;
 
 static size_t slot_of(const uniform_state *state, const tl_value *value) {
   size_t slot = ((uintptr_t)value >> 4) * 0x9E3779B97F4A7C15u % state->num_slots;
-  while (state->slots[slot] && state->slots[slot] != value) slot = (slot + 1) % state->num_slots;
+  while (state->slots[slot].value && state->slots[slot].value != value) slot = (slot + 1) % state->num_slots;
   return slot;
 }
 
 static bool is_uniform(const uniform_state *state, const tl_value *value) {
-  return state->num_slots == 0 || !state->slots[slot_of(state, value)];
+  return state->num_slots == 0 || !state->slots[slot_of(state, value)].value;
 }
 
 static void mark(uniform_state *state, const tl_value *value) {
   if (!is_uniform(state, value)) return;
   if (state->num_values * 2 >= state->num_slots) {
-    const tl_value **old = state->slots;
+    divergent_value *old = state->slots;
     size_t old_slots = state->num_slots;
     state->num_slots = old_slots ? old_slots * 2 : 256;
     state->slots = tl_xcalloc(state->num_slots, sizeof *state->slots);
     for (size_t i = 0; i < old_slots; i++) {
-      if (old[i]) state->slots[slot_of(state, old[i])] = old[i];
+      if (old[i].value) state->slots[slot_of(state, old[i].value)] = old[i];
     }
     free(old);
   }
-  state->slots[slot_of(state, value)] = value;
+  state->slots[slot_of(state, value)] = (divergent_value){value, state->source};
   state->num_values++;
   tl_vec_push(&state->work, value);
 }
@@ -69,6 +76,7 @@ static void mark_local_stores(uniform_state *state, const tl_block *block) {
 // Where threads first differ.
 static void seed(tl_op *op, void *user) {
   uniform_state *state = user;
+  state->source = op;
   switch (op->code) {
     case TL_OP_THREAD_ID:
     case TL_OP_LANE_ID:
@@ -134,6 +142,7 @@ static void find_divergent(uniform_state *state, tl_op *kernel) {
   tl_walk(kernel, seed, state);
   while (state->work.len > 0) {
     const tl_value *value = tl_vec_pop(&state->work);
+    state->source = state->slots[slot_of(state, value)].source;
     for (const tl_use *use = value->uses; use; use = use->next) follow(state, use);
   }
 }
@@ -176,32 +185,48 @@ static const char *tile_operation(const tl_op *op) {
   return meets ? tl_op_info_of(op->code)->name : NULL;
 }
 
+// `state->divergent` is set.
 static void report(const uniform_state *state, const tl_op *op, const char *what) {
   const tl_op *branch = state->divergent;
   tl_diag *diag = tl_diag_report(state->context->diags, TL_DIAG_DIVERGENT, op->loc,
                                  "this %s stands under %s that differs between threads", what,
                                  branch->code == TL_OP_IF ? "a condition" : "a loop bound");
   tl_diag_add_note(state->context->diags, diag, branch->loc, branch->code == TL_OP_IF ? "the condition" : "the loop");
+  if (state->source->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(state->source))) {
+    tl_diag_add_note(state->context->diags, diag, state->source->loc,
+                     "each thread reads this element on its own, and it may be written meanwhile");
+    tl_diag_add_hint(state->context->diags, diag,
+                     "copy the element to a shared tile first, as in `copy: n[0:1] -> s`: all threads read one `s[0]`");
+    return;
+  }
   tl_diag_add_hint(state->context->diags, diag, "inside a `parallel` every element may decide for itself");
 }
 
 static void visit_block(uniform_state *state, tl_block *block);
 
-static void visit_control(uniform_state *state, tl_op *op) {
-  bool uniform = true;
-  if (op->code == TL_OP_IF) {
-    uniform = is_uniform(state, tl_op_arg(op, TL_GROUP_IF_condition));
-    if (uniform) tl_op_set_unit(state->context->module, op, TL_ATTR_UNIFORM);
-  } else {
-    for (uint32_t i = 0; i < 3; i++) uniform = uniform && is_uniform(state, tl_op_operand(op, i));
-    if (tl_op_has(op, TL_ATTR_WHILE)) uniform = uniform && is_uniform(state, op->regions[0]->args[1]);
+// The value that makes threads take different ways through a branch or loop; NULL when they all take one.
+static const tl_value *divergent_operand(const uniform_state *state, const tl_op *op) {
+  uint32_t count = op->code == TL_OP_IF ? 1 : 3;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!is_uniform(state, tl_op_operand(op, i))) return tl_op_operand(op, i);
   }
-  const tl_op *outer = state->divergent;
-  if (!uniform) state->divergent = op;
+  bool is_while = op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_WHILE);
+  return is_while && !is_uniform(state, op->regions[0]->args[1]) ? op->regions[0]->args[1] : NULL;
+}
+
+static void visit_control(uniform_state *state, tl_op *op) {
+  const tl_value *operand = divergent_operand(state, op);
+  if (!operand && op->code == TL_OP_IF) tl_op_set_unit(state->context->module, op, TL_ATTR_UNIFORM);
+  const tl_op *outer = state->divergent, *outer_source = state->source;
+  if (operand) {
+    state->divergent = op;
+    state->source = state->slots[slot_of(state, operand)].source;
+  }
   for (uint32_t r = 0; r < op->num_regions; r++) {
     if (op->regions[r]) visit_block(state, op->regions[r]);
   }
   state->divergent = outer;
+  state->source = outer_source;
 }
 
 // Whether the value is made of the thread's number. What memory holds does not count: all threads read one element.
