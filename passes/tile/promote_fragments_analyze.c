@@ -74,46 +74,62 @@ bool tl_fragment_access_map(const tl_op *access, const tl_op *parallel, int32_t 
   return true;
 }
 
-static bool value_varies(const tl_value *value, const tl_block *body, const bool *loops);
+// One question about a parallel: can values differ between iterations that differ only in the marked loop indices?
+typedef struct variance {
+  const tl_block *body;  // of the parallel
+  const bool *loops;     // those marked
+  // Values asked about, by number: whoever asks again about one that varies has stopped, so it does not.
+  TL_VEC(uint64_t) asked;
+} variance;
+
+// Whether this is the first time.
+static bool ask(variance *v, const tl_value *value) {
+  while (v->asked.len <= value->number / 64) tl_vec_push(&v->asked, 0);
+  uint64_t *word = &v->asked.items[value->number / 64], bit = (uint64_t)1 << value->number % 64;
+  bool is_first = (*word & bit) == 0;
+  *word |= bit;
+  return is_first;
+}
+
+static bool value_varies(variance *v, const tl_value *value);
 
 // Whether `op`, or something inside, uses a value from outside of `top` that varies.
-static bool subtree_varies(const tl_op *op, const tl_op *top, const tl_block *body, const bool *loops) {
+static bool subtree_varies(variance *v, const tl_op *op, const tl_op *top) {
   for (uint32_t i = 0; i < op->num_operands; i++) {
     const tl_value *operand = tl_op_operand(op, i);
     const tl_op *def = operand->def ? operand->def : operand->block->parent;
     // What is defined inside `top` varies only through values from outside of it.
     bool is_inner = op != top && def && tl_op_is_inside(def, top);
-    if (!is_inner && value_varies(operand, body, loops)) return true;
+    if (!is_inner && value_varies(v, operand)) return true;
   }
   for (uint32_t r = 0; r < op->num_regions; r++) {
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
-      if (subtree_varies(inner, top, body, loops)) return true;
+      if (subtree_varies(v, inner, top)) return true;
     }
   }
   return false;
 }
 
-// Whether a value inside a parallel's `body` can differ between iterations that differ only in the marked loop indices.
-static bool value_varies(const tl_value *value, const tl_block *body, const bool *loops) {
-  if (value->block == body) return loops[value->index];
+static bool value_varies(variance *v, const tl_value *value) {
+  if (value->block == v->body) return v->loops[value->index];
+  if (!ask(v, value)) return false;
   const tl_op *op = value->def ? value->def : value->block->parent;
   bool inside = false;
   for (const tl_block *block = op->parent; block && !inside; block = block->parent ? block->parent->parent : NULL) {
-    inside = block == body;
+    inside = block == v->body;
   }
-  return inside && subtree_varies(op, op, body, loops);
+  return inside && subtree_varies(v, op, op);
 }
 
 // Whether what a STORE writes, or whether it writes, can differ along the marked loops.
 static bool store_varies(const tl_op *store, const tl_op *parallel, const bool *loops) {
-  const tl_block *body = parallel->regions[0];
-  if (value_varies(tl_op_arg(store, TL_GROUP_STORE_value), body, loops)) return true;
-  for (const tl_op *op = store->parent->parent; op && op != parallel; op = op->parent->parent) {
-    for (uint32_t i = 0; i < op->num_operands; i++) {
-      if (value_varies(tl_op_operand(op, i), body, loops)) return true;
-    }
+  variance v = {.body = parallel->regions[0], .loops = loops};
+  bool varies = value_varies(&v, tl_op_arg(store, TL_GROUP_STORE_value));
+  for (const tl_op *op = store->parent->parent; op && op != parallel && !varies; op = op->parent->parent) {
+    for (uint32_t i = 0; i < op->num_operands && !varies; i++) varies = value_varies(&v, tl_op_operand(op, i));
   }
-  return false;
+  tl_vec_fini(&v.asked);
+  return varies;
 }
 
 typedef struct access_list {
