@@ -35,7 +35,10 @@ int64_t tl_floor_mod(int64_t a, int64_t b) {
 
 // ---- equality of values
 
-bool tl_query_same(tl_query *query, tl_value *a, tl_value *b) {
+// Values compared before two are taken as different: those of long chains differ only far behind.
+enum { MAX_COMPARED = 64 };
+
+static bool same(tl_value *a, tl_value *b, int *compared) {
   if (a == b) return true;
   if (a == NULL || b == NULL || a->def == NULL || b->def == NULL || a->type != b->type) return false;
   const tl_op *x = a->def, *y = b->def;
@@ -45,14 +48,16 @@ bool tl_query_same(tl_query *query, tl_value *a, tl_value *b) {
   for (int g = 0; g < info->num_groups; g++) {
     if (x->group_sizes[g] != y->group_sizes[g]) return false;
   }
-  if (x->num_operands == 0) return true;
-  if (!tl_query_enter(query)) return false;
-  bool same = true;
-  for (uint32_t i = 0; same && i < x->num_operands; i++) {
-    same = tl_query_same(query, x->operands[i].value, y->operands[i].value);
+  if (x->num_operands > 0 && ++*compared > MAX_COMPARED) return false;
+  for (uint32_t i = 0; i < x->num_operands; i++) {
+    if (!same(x->operands[i].value, y->operands[i].value, compared)) return false;
   }
-  tl_query_leave(query);
-  return same;
+  return true;
+}
+
+bool tl_values_same(tl_value *a, tl_value *b) {
+  int compared = 0;
+  return same(a, b, &compared);
 }
 
 // ---- arithmetic on forms
@@ -70,7 +75,7 @@ static tl_affine symbol_of(tl_value *value) {
   return form;
 }
 
-tl_affine tl_query_combine(tl_query *query, const tl_affine *a, int64_t scale, const tl_affine *b) {
+tl_affine tl_affine_combine(const tl_affine *a, int64_t scale, const tl_affine *b) {
   if (!a->valid || !b->valid) return invalid;
   tl_affine sum = *a;
   int64_t product;
@@ -79,7 +84,7 @@ tl_affine tl_query_combine(tl_query *query, const tl_affine *a, int64_t scale, c
   for (int32_t i = 0; i < b->num_terms; i++) {
     if (__builtin_mul_overflow(scale, b->terms[i].coefficient, &product)) return invalid;
     int32_t at = 0;
-    while (at < sum.num_terms && !tl_query_same(query, sum.terms[at].symbol, b->terms[i].symbol)) at++;
+    while (at < sum.num_terms && !tl_values_same(sum.terms[at].symbol, b->terms[i].symbol)) at++;
     if (at == sum.num_terms) {
       if (at == TL_AFFINE_MAX_TERMS) return invalid;
       sum.terms[at].symbol = b->terms[i].symbol;
@@ -97,9 +102,9 @@ tl_affine tl_query_combine(tl_query *query, const tl_affine *a, int64_t scale, c
   return sum;
 }
 
-static tl_affine scaled(tl_query *query, const tl_affine *a, int64_t scale) {
+static tl_affine scaled(const tl_affine *a, int64_t scale) {
   tl_affine zero = tl_affine_constant(0);
-  return tl_query_combine(query, &zero, scale, a);
+  return tl_affine_combine(&zero, scale, a);
 }
 
 // x = c * q + r where q takes the terms that c divides: when r stays inside one period of c, the quotient is q plus a
@@ -130,22 +135,22 @@ static tl_affine form_of_op(tl_query *query, const tl_op *op) {
   if (op->code == TL_OP_CAST) {
     return tl_range_fits(tl_query_affine_range(query, &a), op->results[0].type) ? a : invalid;
   }
-  if (op->code == TL_OP_NEG) return scaled(query, &a, -1);
+  if (op->code == TL_OP_NEG) return scaled(&a, -1);
   if (op->num_operands != 2 || op->operands[1].value == NULL) return invalid;
   tl_affine b = tl_query_affine(query, op->operands[1].value);
   bool b_is_constant = b.valid && b.num_terms == 0;
   switch (op->code) {
     case TL_OP_ADD:
-      return tl_query_combine(query, &a, 1, &b);
+      return tl_affine_combine(&a, 1, &b);
     case TL_OP_SUB:
-      return tl_query_combine(query, &a, -1, &b);
+      return tl_affine_combine(&a, -1, &b);
     case TL_OP_MUL:
-      if (b_is_constant) return scaled(query, &a, b.constant);
-      if (a.valid && a.num_terms == 0) return scaled(query, &b, a.constant);
+      if (b_is_constant) return scaled(&a, b.constant);
+      if (a.valid && a.num_terms == 0) return scaled(&b, a.constant);
       return invalid;
     case TL_OP_SHL:
       if (!b_is_constant || b.constant < 0 || b.constant > 62) return invalid;
-      return scaled(query, &a, (int64_t)1 << b.constant);
+      return scaled(&a, (int64_t)1 << b.constant);
     case TL_OP_SHR:
       if (!b_is_constant || b.constant < 0 || b.constant > 62) return invalid;
       return tl_query_divide(query, &a, (int64_t)1 << b.constant);
@@ -154,7 +159,7 @@ static tl_affine form_of_op(tl_query *query, const tl_op *op) {
     case TL_OP_MOD: {
       if (!b_is_constant || b.constant <= 0) return invalid;
       tl_affine quotient = tl_query_divide(query, &a, b.constant);
-      return tl_query_combine(query, &a, -b.constant, &quotient);
+      return tl_affine_combine(&a, -b.constant, &quotient);
     }
     default:
       return invalid;
@@ -169,18 +174,21 @@ tl_affine tl_query_affine(tl_query *query, tl_value *value) {
     bool is_wrapped = value->type->kind == TL_TYPE_SCALAR && value->type->dtype == TL_DTYPE_U64 && constant < 0;
     return is_wrapped ? symbol_of(value) : tl_affine_constant(constant);
   }
-  tl_affine form;
-  if (tl_query_recall_form(query, value, &form)) return form;
-  tl_query_cuts before = tl_query_cuts_now(query);
-  if (!tl_query_enter(query)) return symbol_of(value);
-  form = form_of_op(query, value->def);
+  tl_query_answers *answers = tl_query_answers_of(query, value);
+  if (answers && answers->form_of == query->number) return answers->form;
+  if (answers == NULL || !tl_query_enter(query)) return symbol_of(value);
+  uint32_t cuts = query->cuts;
+  tl_affine form = form_of_op(query, value->def);
   // Machine integers wrap: the mathematical form holds only when it is known to stay inside the type.
   if (form.valid && value->type->kind == TL_TYPE_SCALAR) {
     if (!tl_range_fits(tl_query_affine_range(query, &form), value->type)) form = invalid;
   }
   if (!form.valid) form = symbol_of(value);
   tl_query_leave(query);
-  tl_query_keep_form(query, value, &form, before);
+  if (query->cuts == cuts) {
+    answers->form_of = query->number;
+    answers->form = form;
+  }
   return form;
 }
 
@@ -189,19 +197,16 @@ tl_affine tl_query_affine(tl_query *query, tl_value *value) {
 tl_affine tl_affine_of(tl_value *value) {
   tl_query query;
   tl_query_init(&query);
+  tl_query_about(&query, value);
   return tl_query_affine(&query, value);
 }
 
 tl_affine tl_affine_sub(const tl_affine *a, const tl_affine *b) {
-  tl_query query;
-  tl_query_init(&query);
-  return tl_query_combine(&query, a, -1, b);
+  return tl_affine_combine(a, -1, b);
 }
 
 tl_affine tl_affine_add(const tl_affine *a, const tl_affine *b) {
-  tl_query query;
-  tl_query_init(&query);
-  return tl_query_combine(&query, a, 1, b);
+  return tl_affine_combine(a, 1, b);
 }
 
 int64_t tl_affine_coefficient(const tl_affine *affine, const tl_value *symbol) {

@@ -16,46 +16,52 @@ typedef struct tl_hypothesis {
 
 typedef struct tl_query_memory tl_query_memory;
 
-// State of one query. The budget bounds the work on expression graphs of any shape: once it is spent every answer is
-// "unknown".
+// State of one query. It looks at the values nearest to those that it is about, and takes any other as unknown: what it
+// answers depends on the IR and the question alone, not on the way that the answer took. The budget bounds the work
+// beside that (hypotheses, proofs, comparisons): once it is spent every answer is "unknown".
 typedef struct tl_query {
   int budget;
   int depth;
-  // How often an answer was cut short: by the depth, and by the budget.
-  uint32_t depth_cuts, budget_cuts;
+  uint32_t cuts;                    // how often the budget cut an answer short
   const tl_hypothesis *hypotheses;  // Borrowed. Innermost first.
   int num_hypotheses;
   uint64_t number;          // of this query in its thread
-  tl_query_memory *memory;  // Borrowed: the thread's.
+  tl_query_memory *memory;  // Borrowed: the thread's. Only the latest outer query of a thread may be asked.
 } tl_query;
+
+enum { TL_QUERY_MAX_HYPOTHESES = 2 };
+
+// What a query has found for one of the values that it looks at.
+typedef struct tl_query_answers {
+  uint64_t form_of, range_of, divisor_of;  // number of the query that found it
+  tl_affine form;
+  tl_range range;
+  int64_t divisor;
+} tl_query_answers;
 
 // query.c
 void tl_query_init(tl_query *query);
+// Names a value, or the symbols of a form, that the query is about. All before the first question.
+void tl_query_about(tl_query *query, const tl_value *value);
+void tl_query_about_form(tl_query *query, const tl_affine *form);
 // A query inside `outer` that takes `hypothesis` for granted as well; tl_query_end_inner charges its work to `outer`.
 void tl_query_init_inner(tl_query *inner, const tl_query *outer, const tl_hypothesis *hypothesis);
 void tl_query_end_inner(const tl_query *inner, tl_query *outer);
-// Spends a unit of the budget; false when there is none left or the nesting is too deep.
+// Spends a unit of the budget; false when there is none left.
 bool tl_query_enter(tl_query *query);
 void tl_query_leave(tl_query *query);
-// What the query has answered for the value; false when it must be found. A form or range is kept under the cuts that
-// there were before it was looked for: what the budget cut short is not kept, what the depth cut short only for
-// questions from as deep.
-typedef struct tl_query_cuts {
-  uint32_t depth, budget;
-} tl_query_cuts;
-tl_query_cuts tl_query_cuts_now(const tl_query *query);
-bool tl_query_recall_form(tl_query *query, const tl_value *value, tl_affine *out);
-void tl_query_keep_form(tl_query *query, const tl_value *value, const tl_affine *form, tl_query_cuts before);
-bool tl_query_recall_range(tl_query *query, const tl_value *value, tl_range *out);
-void tl_query_keep_range(tl_query *query, const tl_value *value, tl_range range, tl_query_cuts before);
+// Answers of the query for the value, to be read and filled: NULL when it does not look at the value. What the budget
+// cut short must not be kept.
+tl_query_answers *tl_query_answers_of(tl_query *query, const tl_value *value);
 
 // affine.c
 bool tl_type_is_integral(const tl_type *type);  // index or an integer dtype
 tl_affine tl_query_affine(tl_query *query, tl_value *value);
 tl_affine tl_affine_constant(int64_t value);
 // a + scale * b
-tl_affine tl_query_combine(tl_query *query, const tl_affine *a, int64_t scale, const tl_affine *b);
-bool tl_query_same(tl_query *query, tl_value *a, tl_value *b);
+tl_affine tl_affine_combine(const tl_affine *a, int64_t scale, const tl_affine *b);
+// Whether both are the same computation of the same values; false where that takes long to see.
+bool tl_values_same(tl_value *a, tl_value *b);
 // floordiv(x, c) for c > 0 as an affine form; invalid when it is none.
 tl_affine tl_query_divide(tl_query *query, const tl_affine *x, int64_t c);
 

@@ -85,7 +85,7 @@ static tl_value *simplify_sum(tl_builder *builder, tl_query *query, tl_opcode co
     return NULL;
   }
   tl_affine x = tl_query_affine(query, a), y = tl_query_affine(query, b);
-  tl_affine form = tl_query_combine(query, &x, code == TL_OP_ADD ? 1 : -1, &y);
+  tl_affine form = tl_affine_combine(&x, code == TL_OP_ADD ? 1 : -1, &y);
   // Only where terms merged or cancelled; else the plain op is the form.
   if (!form.valid || form.num_terms >= x.num_terms + y.num_terms) return NULL;
   return build_cheap_form(builder, &form, 1);
@@ -130,7 +130,7 @@ static tl_value *simplify_mod(tl_builder *builder, tl_query *query, tl_value *a,
   if (c <= 0) return NULL;
   tl_affine x = tl_query_affine(query, a);
   tl_affine quotient = tl_query_divide(query, &x, c);
-  tl_affine rest = tl_query_combine(query, &x, -c, &quotient);
+  tl_affine rest = tl_affine_combine(&x, -c, &quotient);
   if (rest.valid && rest.num_terms == x.num_terms && rest.constant == x.constant) return a;
   tl_value *built = build_cheap_form(builder, &rest, 2);
   if (built) return built;
@@ -166,6 +166,8 @@ tl_value *tl_simplify_index(tl_builder *builder, tl_opcode code, tl_value *a, tl
   }
   tl_query query;
   tl_query_init(&query);
+  tl_query_about(&query, a);
+  tl_query_about(&query, b);
   switch (code) {
     case TL_OP_ADD:
     case TL_OP_SUB:

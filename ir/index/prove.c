@@ -12,22 +12,22 @@ typedef enum side { SIDE_LOWER, SIDE_UPPER } side;
 static bool prove(tl_query *query, const tl_affine *form, int depth);
 
 // The form with the term `at` replaced by coefficient * bound.
-static tl_affine replaced(tl_query *query, const tl_affine *form, int32_t at, const tl_affine *bound) {
+static tl_affine replaced(const tl_affine *form, int32_t at, const tl_affine *bound) {
   tl_affine rest = *form;
   int64_t coefficient = rest.terms[at].coefficient;
   for (int32_t i = at; i + 1 < rest.num_terms; i++) rest.terms[i] = rest.terms[i + 1];
   rest.num_terms--;
-  return tl_query_combine(query, &rest, coefficient, bound);
+  return tl_affine_combine(&rest, coefficient, bound);
 }
 
 static bool prove_with(tl_query *query, const tl_affine *form, int32_t at, const tl_affine *bound, int depth) {
-  tl_affine next = replaced(query, form, at, bound);
+  tl_affine next = replaced(form, at, bound);
   return prove(query, &next, depth + 1);
 }
 
-static tl_affine plus(tl_query *query, const tl_affine *a, int64_t constant) {
+static tl_affine plus(const tl_affine *a, int64_t constant) {
   tl_affine b = tl_affine_constant(constant);
-  return tl_query_combine(query, a, 1, &b);
+  return tl_affine_combine(a, 1, &b);
 }
 
 // ---- bounds of symbols in terms of other symbols
@@ -43,10 +43,10 @@ static bool loop_bound(tl_query *query, const tl_op *loop, side which, tl_affine
     return true;
   }
   int64_t size = step > 0 ? step : -step;
-  tl_affine span = tl_query_combine(query, &upper, -1, &lower);
+  tl_affine span = tl_affine_combine(&upper, -1, &lower);
   bool ends_on_grid = span.valid && tl_query_affine_divisor(query, &span) % size == 0;
   int64_t back = ends_on_grid ? size : 1;
-  *out = plus(query, &upper, step > 0 ? -back : back);
+  *out = plus(&upper, step > 0 ? -back : back);
   return true;
 }
 
@@ -59,12 +59,12 @@ static bool symbol_bound(tl_query *query, tl_value *symbol, side which, tl_affin
   bool is_place = op->code == TL_OP_GRID || op->code == TL_OP_TILE_INDEX;
   if (is_place && which == SIDE_UPPER && symbol->index < op->num_results) {
     tl_affine extent = tl_query_affine(query, op->operands[symbol->index].value);
-    *out = plus(query, &extent, -1);
+    *out = plus(&extent, -1);
     return true;
   }
   if (op->code == TL_OP_MOD && which == SIDE_UPPER && tl_query_range(query, op->operands[1].value).lo >= 1) {
     tl_affine divisor = tl_query_affine(query, op->operands[1].value);
-    *out = plus(query, &divisor, -1);
+    *out = plus(&divisor, -1);
     return true;
   }
   return false;
@@ -95,14 +95,14 @@ static bool prove_quotient(tl_query *query, const tl_affine *form, int32_t at, i
   if (!x.valid) return false;
   // Scaled so that c divides the coefficient of q; the sign of the form stays.
   tl_affine zero = tl_affine_constant(0);
-  tl_affine big = tl_query_combine(query, &zero, c / tl_gcd(c, form->terms[at].coefficient), form);
+  tl_affine big = tl_affine_combine(&zero, c / tl_gcd(c, form->terms[at].coefficient), form);
   if (!big.valid || at >= big.num_terms) return false;
   int64_t multiple = big.terms[at].coefficient / c;
   int64_t g, k;
   tl_query_residue(query, &x, &g, &k);
   g = tl_gcd(g, c);
   int64_t least_rest = tl_floor_mod(k, g), greatest_rest = c - g + least_rest;
-  tl_affine product = plus(query, &x, multiple > 0 ? -greatest_rest : -least_rest);
+  tl_affine product = plus(&x, multiple > 0 ? -greatest_rest : -least_rest);
   big.terms[at].coefficient = multiple;
   // The term now stands for multiple * (c * q).
   return prove_with(query, &big, at, &product, depth);
@@ -116,26 +116,25 @@ static bool prove_remainder(tl_query *query, const tl_affine *form, int32_t at, 
   for (int32_t i = 0; i < form->num_terms; i++) {
     const tl_op *other = form->terms[i].symbol->def;
     if (other == NULL || other->code != TL_OP_FLOORDIV) continue;
-    if (!tl_query_same(query, other->operands[0].value, op->operands[0].value)) continue;
-    if (!tl_query_same(query, other->operands[1].value, op->operands[1].value)) continue;
+    if (!tl_values_same(other->operands[0].value, op->operands[0].value)) continue;
+    if (!tl_values_same(other->operands[1].value, op->operands[1].value)) continue;
     tl_affine quotient = {.valid = true, .num_terms = 1};
     quotient.terms[0].symbol = form->terms[i].symbol;
     quotient.terms[0].coefficient = 1;
     tl_affine x = tl_query_affine(query, op->operands[0].value);
-    tl_affine rest = tl_query_combine(query, &x, -n, &quotient);
+    tl_affine rest = tl_affine_combine(&x, -n, &quotient);
     if (prove_with(query, form, at, &rest, depth)) return true;
   }
   return false;
 }
 
 // The product of two values as a form: only when one is a constant or the product occurs in `form`.
-static bool product_form(tl_query *query, const tl_affine *form, tl_value *x, tl_value *y, tl_affine *out) {
+static bool product_form(const tl_affine *form, tl_value *x, tl_value *y, tl_affine *out) {
   for (int32_t i = 0; i < form->num_terms; i++) {
     const tl_op *op = form->terms[i].symbol->def;
     if (op == NULL || op->code != TL_OP_MUL) continue;
     tl_value *a = op->operands[0].value, *b = op->operands[1].value;
-    bool found = (tl_query_same(query, a, x) && tl_query_same(query, b, y)) ||
-                 (tl_query_same(query, a, y) && tl_query_same(query, b, x));
+    bool found = (tl_values_same(a, x) && tl_values_same(b, y)) || (tl_values_same(a, y) && tl_values_same(b, x));
     if (!found) continue;
     *out = (tl_affine){.valid = true, .num_terms = 1};
     out->terms[0].symbol = form->terms[i].symbol;
@@ -155,17 +154,17 @@ static bool prove_product_by(tl_query *query, const tl_affine *form, int32_t at,
   tl_range range = tl_query_range(query, x);
   int64_t limit = which == SIDE_LOWER ? range.lo : range.hi;
   if (limit != INT64_MIN && limit != INT64_MAX) {
-    tl_affine bound = tl_query_combine(query, &zero, limit, &y_form);
+    tl_affine bound = tl_affine_combine(&zero, limit, &y_form);
     if (prove_with(query, form, at, &bound, depth)) return true;
   }
   tl_affine x_form = tl_query_affine(query, x), x_bound;
   if (!x_form.valid || x_form.num_terms != 1 || x_form.terms[0].symbol != x) return false;
   if (!symbol_bound(query, x, which, &x_bound) || !x_bound.valid) return false;
-  tl_affine bound = tl_query_combine(query, &zero, x_bound.constant, &y_form);
+  tl_affine bound = tl_affine_combine(&zero, x_bound.constant, &y_form);
   for (int32_t i = 0; i < x_bound.num_terms; i++) {
     tl_affine product;
-    if (!product_form(query, form, x_bound.terms[i].symbol, y, &product)) return false;
-    bound = tl_query_combine(query, &bound, x_bound.terms[i].coefficient, &product);
+    if (!product_form(form, x_bound.terms[i].symbol, y, &product)) return false;
+    bound = tl_affine_combine(&bound, x_bound.terms[i].coefficient, &product);
   }
   return prove_with(query, form, at, &bound, depth);
 }
@@ -227,10 +226,12 @@ static bool prove_difference(tl_value *a, tl_value *b, int64_t offset) {
   if (!tl_type_is_integral(a->type) || !tl_type_is_integral(b->type)) return false;
   tl_query query;
   tl_query_init(&query);
+  tl_query_about(&query, a);
+  tl_query_about(&query, b);
   tl_affine a_form = tl_query_affine(&query, a), b_form = tl_query_affine(&query, b);
-  tl_affine difference = tl_query_combine(&query, &b_form, -1, &a_form);
+  tl_affine difference = tl_affine_combine(&b_form, -1, &a_form);
   tl_affine shift = tl_affine_constant(offset);
-  difference = tl_query_combine(&query, &difference, -1, &shift);
+  difference = tl_affine_combine(&difference, -1, &shift);
   return tl_query_nonnegative(&query, &difference);
 }
 
@@ -250,6 +251,7 @@ bool tl_prove_nonnegative(tl_value *a) {
   if (!tl_type_is_integral(a->type)) return false;
   tl_query query;
   tl_query_init(&query);
+  tl_query_about(&query, a);
   tl_affine form = tl_query_affine(&query, a);
   return tl_query_nonnegative(&query, &form);
 }
@@ -258,6 +260,7 @@ bool tl_affine_prove_nonnegative(const tl_affine *affine) {
   if (!affine->valid) return false;
   tl_query query;
   tl_query_init(&query);
+  tl_query_about_form(&query, affine);
   return tl_query_nonnegative(&query, affine);
 }
 

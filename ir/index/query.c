@@ -1,41 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// State of one query of the index analysis: its budget, and what it has answered so far. Nothing that it answers
-// depends on addresses: an answer that was kept is always found again, whatever else was asked.
+// State of one query of the index analysis: the values that it looks at, what it has answered so far, and its budget.
+// Nothing that it answers depends on addresses, and every value has one answer, whoever asks for it first.
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "ir/index/affine_internal.h"
+#include "ir/op_internal.h"
 #include "support/arena.h"
 
-// Every answer costs a unit of the budget, inner queries spend that of the outer one: no query keeps more answers than
-// its budget, and half of the slots of a table stay free.
-enum { BUDGET = 4000, MAX_DEPTH = 48, SLOTS = 8192 };
-_Static_assert(SLOTS >= 2 * BUDGET && (SLOTS & (SLOTS - 1)) == 0, "slots of the answers of one query");
-
-// Names the answer for one value in one query.
-typedef struct answer_key {
-  const tl_value *value;
-  uint64_t query;
-  int from_depth;  // questions from less deep may find more
-} answer_key;
-
-// Open addressing; slots of older outer queries count as free.
-typedef struct answer_table {
-  struct {
-    uint64_t outer;  // number of the outer query that filled it
-    uint32_t at;     // index of the answer
-  } slots[SLOTS];
-  answer_key keys[BUDGET];
-  uint32_t len;
-} answer_table;
+// A query looks at the LOOKED_AT values nearest to those that it is about. That bounds the nesting as well: each level
+// of it goes on to another value, and starts anew only inside a hypothesis. MAX_DEPTH keeps the stack below 2 MiB where
+// hypotheses about long chains are nested.
+enum { BUDGET = 4000, LOOKED_AT = 256, SLOTS = 1024, LEVELS = TL_QUERY_MAX_HYPOTHESES + 1, MAX_DEPTH = 4 * LOOKED_AT };
+_Static_assert(SLOTS >= 2 * LOOKED_AT && (SLOTS & (SLOTS - 1)) == 0, "slots of the values of one query");
 
 // One memory a thread, so that a query need not clear its own: most are small.
 struct tl_query_memory {
   uint64_t last;   // number of the latest query
   uint64_t outer;  // number of the latest one that is not inside another
-  answer_table forms, ranges;
-  tl_affine form_answers[BUDGET];
-  tl_range range_answers[BUDGET];
+  const tl_value *values[LOOKED_AT];
+  uint32_t num_values;
+  uint32_t num_expanded;  // those whose operands are among the values as well
+  // Open addressing; slots of older outer queries count as free.
+  struct {
+    uint64_t outer;
+    uint32_t at;  // index of the value
+  } slots[SLOTS];
+  tl_query_answers answers[LEVELS][LOOKED_AT];  // by the number of hypotheses
 };
 
 static pthread_key_t memory_key;  // frees the memory when its thread ends
@@ -60,8 +52,8 @@ void tl_query_init(tl_query *query) {
   tl_query_memory *memory = memory_of_thread();
   *query = (tl_query){.budget = BUDGET, .number = ++memory->last, .memory = memory};
   memory->outer = query->number;
-  memory->forms.len = 0;
-  memory->ranges.len = 0;
+  memory->num_values = 0;
+  memory->num_expanded = 0;
 }
 
 void tl_query_init_inner(tl_query *inner, const tl_query *outer, const tl_hypothesis *hypothesis) {
@@ -71,21 +63,17 @@ void tl_query_init_inner(tl_query *inner, const tl_query *outer, const tl_hypoth
                       .num_hypotheses = outer->num_hypotheses + 1,
                       .number = ++outer->memory->last,
                       .memory = outer->memory};
+  assert(inner->num_hypotheses < LEVELS);
 }
 
 void tl_query_end_inner(const tl_query *inner, tl_query *outer) {
   outer->budget -= outer->budget / 4 - inner->budget;
-  outer->depth_cuts += inner->depth_cuts;
-  outer->budget_cuts += inner->budget_cuts;
+  outer->cuts += inner->cuts;
 }
 
 bool tl_query_enter(tl_query *query) {
-  if (query->budget <= 0) {
-    query->budget_cuts++;
-    return false;
-  }
-  if (query->depth >= MAX_DEPTH) {
-    query->depth_cuts++;
+  if (query->budget <= 0 || query->depth >= MAX_DEPTH) {
+    query->cuts++;
     return false;
   }
   query->budget--;
@@ -97,67 +85,85 @@ void tl_query_leave(tl_query *query) {
   query->depth--;
 }
 
-tl_query_cuts tl_query_cuts_now(const tl_query *query) {
-  return (tl_query_cuts){query->depth_cuts, query->budget_cuts};
-}
+// ---- the values that a query looks at
 
-// ---- answers
-
-// Slot of the value's answer, or the free one where it belongs.
-static uint32_t slot_of(const answer_table *table, const tl_query *query, const tl_value *value) {
-  uint64_t mixed = (value->number + query->number * 0x100000001B3u) * 0x9E3779B97F4A7C15u;
-  uint32_t slot = (uint32_t)(mixed >> 40) & (SLOTS - 1);
-  while (table->slots[slot].outer == query->memory->outer) {
-    const answer_key *key = &table->keys[table->slots[slot].at];
-    if (key->value == value && key->query == query->number) break;
+// Slot of the value, or the free one where it belongs.
+static uint32_t slot_of(const tl_query_memory *memory, const tl_value *value) {
+  uint32_t slot = (value->number * 0x9E3779B1u) >> 16 & (SLOTS - 1);
+  while (memory->slots[slot].outer == memory->outer && memory->values[memory->slots[slot].at] != value) {
     slot = (slot + 1) & (SLOTS - 1);
   }
   return slot;
 }
 
-// Index of the answer, or -1.
-static int64_t find_answer(const answer_table *table, tl_query *query, const tl_value *value) {
-  uint32_t slot = slot_of(table, query, value);
-  if (table->slots[slot].outer != query->memory->outer) return -1;
-  uint32_t at = table->slots[slot].at;
-  if (query->depth < table->keys[at].from_depth) return -1;
-  // Who builds on an answer that was cut short is cut short too.
-  if (table->keys[at].from_depth > 0) query->depth_cuts++;
-  return at;
+static void look_at(tl_query_memory *memory, const tl_value *value) {
+  if (value == NULL || memory->num_values == LOOKED_AT) return;
+  bool is_bool = value->type->kind == TL_TYPE_SCALAR && value->type->dtype == TL_DTYPE_BOOL;
+  if (!is_bool && !tl_type_is_integral(value->type)) return;
+  int64_t constant;
+  if (tl_value_const_int(value, &constant)) return;  // known anyway
+  uint32_t slot = slot_of(memory, value);
+  if (memory->slots[slot].outer == memory->outer) return;
+  memory->slots[slot].outer = memory->outer;
+  memory->slots[slot].at = memory->num_values;
+  memory->values[memory->num_values++] = value;
 }
 
-// Index to keep an answer at, or -1 when it must not be kept.
-static int64_t place_answer(answer_table *table, const tl_query *query, const tl_value *value, tl_query_cuts before) {
-  if (query->budget_cuts != before.budget) return -1;
-  uint32_t slot = slot_of(table, query, value);
-  if (table->slots[slot].outer != query->memory->outer) {
-    if (table->len == BUDGET) return -1;
-    table->slots[slot].outer = query->memory->outer;
-    table->slots[slot].at = table->len++;
+static void look_at_yielded(tl_query_memory *memory, const tl_op *op, uint32_t index) {
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    const tl_op *yield = tl_block_terminator(op->regions[r]);
+    if (yield && index < yield->num_operands) look_at(memory, yield->operands[index].value);
   }
-  int from_depth = query->depth_cuts == before.depth ? 0 : query->depth;
-  table->keys[table->slots[slot].at] = (answer_key){value, query->number, from_depth};
-  return table->slots[slot].at;
 }
 
-bool tl_query_recall_form(tl_query *query, const tl_value *value, tl_affine *out) {
-  int64_t at = find_answer(&query->memory->forms, query, value);
-  if (at >= 0) *out = query->memory->form_answers[at];
-  return at >= 0;
+// What a loop carries in its argument `index`, from 1.
+static void look_at_carried(tl_query_memory *memory, const tl_op *loop, uint32_t index) {
+  if (index > tl_op_group_len(loop, TL_GROUP_FOR_inits)) return;
+  look_at(memory, tl_op_group_at(loop, TL_GROUP_FOR_inits, index - 1));
+  look_at_yielded(memory, loop, index - 1);
 }
 
-void tl_query_keep_form(tl_query *query, const tl_value *value, const tl_affine *form, tl_query_cuts before) {
-  int64_t at = place_answer(&query->memory->forms, query, value, before);
-  if (at >= 0) query->memory->form_answers[at] = *form;
+// The values that what is known of this one may come from.
+static void look_behind(tl_query_memory *memory, const tl_value *value) {
+  const tl_op *op = value->def;
+  if (op == NULL) {
+    const tl_op *around = value->block ? value->block->parent : NULL;
+    if (around == NULL || around->code != TL_OP_FOR) return;
+    if (value->index > 0) {
+      look_at_carried(memory, around, value->index);
+      return;
+    }
+    look_at(memory, tl_op_arg(around, TL_GROUP_FOR_lower));
+    look_at(memory, tl_op_arg(around, TL_GROUP_FOR_upper));
+    look_at(memory, tl_op_arg(around, TL_GROUP_FOR_step));
+    return;
+  }
+  if (op->code == TL_OP_FOR) {
+    look_at_carried(memory, op, value->index + 1);
+  } else if (op->code == TL_OP_IF) {
+    look_at_yielded(memory, op, value->index);
+  } else if (op->code == TL_OP_GRID || op->code == TL_OP_TILE_INDEX) {
+    if (value->index < op->num_operands) look_at(memory, op->operands[value->index].value);
+  } else if (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) {
+    for (uint32_t i = 0; i < op->num_operands; i++) look_at(memory, op->operands[i].value);
+  }
 }
 
-bool tl_query_recall_range(tl_query *query, const tl_value *value, tl_range *out) {
-  int64_t at = find_answer(&query->memory->ranges, query, value);
-  if (at >= 0) *out = query->memory->range_answers[at];
-  return at >= 0;
+void tl_query_about(tl_query *query, const tl_value *value) {
+  assert(query->memory->outer == query->number && query->memory->num_expanded == 0);
+  look_at(query->memory, value);
 }
 
-void tl_query_keep_range(tl_query *query, const tl_value *value, tl_range range, tl_query_cuts before) {
-  int64_t at = place_answer(&query->memory->ranges, query, value, before);
-  if (at >= 0) query->memory->range_answers[at] = range;
+void tl_query_about_form(tl_query *query, const tl_affine *form) {
+  for (int32_t i = 0; form->valid && i < form->num_terms; i++) tl_query_about(query, form->terms[i].symbol);
+}
+
+tl_query_answers *tl_query_answers_of(tl_query *query, const tl_value *value) {
+  tl_query_memory *memory = query->memory;
+  assert(query->number >= memory->outer);
+  // Breadth first: the nearest ones.
+  while (memory->num_expanded < memory->num_values) look_behind(memory, memory->values[memory->num_expanded++]);
+  uint32_t slot = slot_of(memory, value);
+  if (memory->slots[slot].outer != memory->outer) return NULL;
+  return &memory->answers[query->num_hypotheses][memory->slots[slot].at];
 }

@@ -272,15 +272,20 @@ tl_range tl_query_range(tl_query *query, tl_value *value) {
   for (const tl_hypothesis *h = query->hypotheses; h; h = h->next) {
     if (h->value == value) return h->range;
   }
-  tl_range range;
-  if (tl_query_recall_range(query, value, &range)) return range;
-  tl_query_cuts before = tl_query_cuts_now(query);
-  if (!tl_query_enter(query)) return type_range(value->type);
+  int64_t constant;
+  if (tl_value_const_int(value, &constant)) return direct_range(query, value);
+  tl_query_answers *answers = tl_query_answers_of(query, value);
+  if (answers && answers->range_of == query->number) return answers->range;
+  if (answers == NULL || !tl_query_enter(query)) return type_range(value->type);
+  uint32_t cuts = query->cuts;
   tl_affine form = tl_query_affine(query, value);
   bool is_symbol = !form.valid || (form.num_terms == 1 && form.terms[0].symbol == value);
-  range = is_symbol ? direct_range(query, value) : tl_query_affine_range(query, &form);
+  tl_range range = is_symbol ? direct_range(query, value) : tl_query_affine_range(query, &form);
   tl_query_leave(query);
-  tl_query_keep_range(query, value, range, before);
+  if (query->cuts == cuts) {
+    answers->range_of = query->number;
+    answers->range = range;
+  }
   return range;
 }
 
@@ -324,7 +329,10 @@ static int64_t op_divisor(tl_query *query, const tl_op *op) {
 
 static int64_t symbol_divisor(tl_query *query, tl_value *symbol) {
   if (!tl_type_is_integral(symbol->type)) return 1;
-  if (!tl_query_enter(query)) return 1;
+  tl_query_answers *answers = tl_query_answers_of(query, symbol);
+  if (answers && answers->divisor_of == query->number) return answers->divisor;
+  if (answers == NULL || !tl_query_enter(query)) return 1;
+  uint32_t cuts = query->cuts;
   int64_t divisor = 1;
   if (symbol->def && symbol->def->num_results == 1) {
     // Machine integers wrap at a power of two: only the power of two in a divisor survives.
@@ -336,6 +344,10 @@ static int64_t symbol_divisor(tl_query *query, tl_value *symbol) {
                      value_divisor(query, tl_op_arg(loop, TL_GROUP_FOR_step)));
   }
   tl_query_leave(query);
+  if (query->cuts == cuts) {
+    answers->divisor_of = query->number;
+    answers->divisor = divisor;
+  }
   return divisor;
 }
 
@@ -362,23 +374,27 @@ int64_t tl_query_affine_divisor(tl_query *query, const tl_affine *affine) {
 tl_range tl_value_range(tl_value *value) {
   tl_query query;
   tl_query_init(&query);
+  tl_query_about(&query, value);
   return tl_query_range(&query, value);
 }
 
 tl_range tl_affine_range(const tl_affine *affine) {
   tl_query query;
   tl_query_init(&query);
+  tl_query_about_form(&query, affine);
   return tl_query_affine_range(&query, affine);
 }
 
 int64_t tl_value_divisor(tl_value *value) {
   tl_query query;
   tl_query_init(&query);
+  tl_query_about(&query, value);
   return value_divisor(&query, value);
 }
 
 int64_t tl_affine_divisor(const tl_affine *affine) {
   tl_query query;
   tl_query_init(&query);
+  tl_query_about_form(&query, affine);
   return tl_query_affine_divisor(&query, affine);
 }

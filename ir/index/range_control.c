@@ -2,7 +2,7 @@
 // Ranges of values that control flow makes: carried by loops, results of conditions, selected.
 #include "ir/index/affine_internal.h"
 
-enum { MAX_HYPOTHESES = 2, MAX_ROUNDS = 12 };
+enum { MAX_ROUNDS = 12 };
 
 static tl_range range_union(tl_range a, tl_range b) {
   return (tl_range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
@@ -34,7 +34,7 @@ tl_range tl_query_carried_range(tl_query *query, const tl_op *loop, uint32_t ind
   if (index >= block->num_args || index > tl_op_group_len(loop, TL_GROUP_FOR_inits)) return TL_RANGE_ALL;
   tl_value *next = yielded(loop, 0, index - 1);
   const tl_value *arg = block->args[index];
-  if (next == NULL || query->num_hypotheses >= MAX_HYPOTHESES) return TL_RANGE_ALL;
+  if (next == NULL || query->num_hypotheses >= TL_QUERY_MAX_HYPOTHESES) return TL_RANGE_ALL;
   tl_range range = tl_query_range(query, tl_op_group_at(loop, TL_GROUP_FOR_inits, index - 1));
   if (next == arg) return range;
   bool lo_grows = false, hi_grows = false;

@@ -267,6 +267,35 @@ START_TEST(carried_ranges) {
 }
 END_TEST
 
+// Chains where every step uses the two before it: paths are countless, values are few.
+START_TEST(long_chains) {
+  tl_strbuf body;
+  tl_strbuf_init(&body);
+  tl_strbuf_appendf(&body, "%s",
+                    CONSTANTS
+                    "%n = dyn_param {name = \"n\"} : index\n%m = dyn_param {name = \"m\"} : index\n"
+                    "%a0 = mod %n, %k4096 : index\n%a1 = mod %m, %k4096 : index\n"
+                    "%d0 = mul %n, %k8 : index\n%d1 = mul %m, %k64 : index\n");
+  for (int i = 2; i < 3000; i++) {
+    tl_strbuf_appendf(&body, "%%s%d = add %%a%d, %%a%d : index\n%%a%d = floordiv %%s%d, %%k2 : index\n", i, i - 1,
+                      i - 2, i, i);
+    tl_strbuf_appendf(&body, "%%d%d = min %%d%d, %%d%d : index\n", i, i - 1, i - 2);
+  }
+  tl_strbuf_appendf(&body, "%%last = mod %%a2999, %%k64 : index\n");
+  tl_module *module = kernel_of(tl_strbuf_c(&body));
+  tl_strbuf_fini(&body);
+  check_range(module, "a100", 0, 4095);
+  check_divisor(module, "d100", 8);
+  ck_assert(lt(module, "a100", "k4096"));
+  // Past what a query looks at nothing is known but what the nearest steps say.
+  check_range(module, "a2999", INT64_MIN, INT64_MAX);
+  check_range(module, "last", 0, 63);
+  check_divisor(module, "d2999", 1);
+  ck_assert(!lt(module, "a2999", "k4096"));
+  tl_module_destroy(module);
+}
+END_TEST
+
 // ---- builders and folding
 
 static char *built_text(tl_value *value) {
@@ -436,6 +465,7 @@ int main(void) {
   tcase_add_test(tests, quotient_proofs);
   tcase_add_test(tests, machine_integers_wrap);
   tcase_add_test(tests, carried_ranges);
+  tcase_add_test(tests, long_chains);
   tcase_add_test(tests, index_builders);
   tcase_add_test(tests, folding);
   suite_add_tcase(suite, tests);
