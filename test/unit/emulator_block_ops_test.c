@@ -114,8 +114,8 @@ START_TEST(blocks_begin_anew) {
       // An arrival at the cluster's barrier, without a wait.
       " call void @llvm.nvvm.barrier.cluster.arrive()\n ret void\n",
       // An mbarrier that is not invalidated.
-      " %f = icmp eq i32 %tid, 0\n br i1 %f, label %do, label %end\ndo:\n"
-      " call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)\n br label %end\nend:\n ret void\n"};
+      (" %f = icmp eq i32 %tid, 0\n br i1 %f, label %do, label %end\ndo:\n"
+       " call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)\n br label %end\nend:\n ret void\n")};
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) expect_ok(run_blocks(bodies[i], 2, 64, 0, NULL, 64));
 }
 END_TEST
