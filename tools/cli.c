@@ -155,6 +155,9 @@ static bool pass_option(tl_cli *cli, int option, char *argument) {
     case TL_OPT_PASS_LIMIT:
       if (tl_cli_int(cli, "--pass-limit", argument, 0, 1000000, &number)) cli->passes.pass_limit = (int)number;
       return true;
+    case TL_OPT_EXPLORE_LIMIT:
+      if (tl_cli_int(cli, "--explore-limit", argument, 1, 1000000000, &number)) cli->passes.explore_limit = number;
+      return true;
     case TL_OPT_PRINT_BEFORE:
       cli->passes.print_before = pass_names(cli, "--print-before", argument, true);
       return true;

@@ -46,6 +46,7 @@ enum {
   TL_OPT_PASSES,
   TL_OPT_STOP_AFTER,
   TL_OPT_PASS_LIMIT,
+  TL_OPT_EXPLORE_LIMIT,
   TL_OPT_PRINT_BEFORE,
   TL_OPT_PRINT_AFTER,
   TL_OPT_PRINT_CHANGED,
@@ -68,6 +69,7 @@ enum {
 #define TL_CLI_PASS_OPTIONS                                                                                           \
   {"passes", required_argument, NULL, TL_OPT_PASSES}, {"stop-after", required_argument, NULL, TL_OPT_STOP_AFTER},     \
       {"pass-limit", required_argument, NULL, TL_OPT_PASS_LIMIT},                                                     \
+      {"explore-limit", required_argument, NULL, TL_OPT_EXPLORE_LIMIT},                                               \
       {"print-before", required_argument, NULL, TL_OPT_PRINT_BEFORE},                                                 \
       {"print-after", required_argument, NULL, TL_OPT_PRINT_AFTER},                                                   \
       {"print-changed", no_argument, NULL, TL_OPT_PRINT_CHANGED},                                                     \

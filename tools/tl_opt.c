@@ -16,7 +16,7 @@ static const char usage[] =
     "  -D NAME=VALUE --kernel=NAME          of a spec\n"
     "  --target=NAME          default: the spec's or the module's, else sm_80\n"
     "  --stop-after=PASS --pass-limit=N --print-before=A,B --print-after=A,B\n"
-    "  --print-changed --verify-each --time-passes --list-passes\n"
+    "  --print-changed --verify-each --time-passes --list-passes --explore-limit=N\n"
     "  --remarks[=json] --diagnostics=FORMAT --color=WHEN --explain CODE -W…\n"
     "  --version --help\n";
 

@@ -141,6 +141,7 @@ static tl_status check_level(const tl_module *module, const tl_pass_info *pass) 
 static tl_status call_pass(run_state *state, const tl_pass_info *pass) {
   TL_TRY(check_level(state->module, pass));
   tl_pass_context context = {.module = state->module, .target = state->target, .diags = state->diags};
+  context.explore_limit = state->options->explore_limit;
   tl_arena_init(&context.scratch);
   double start = now_seconds();
   tl_status status = pass->run(&context);

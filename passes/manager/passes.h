@@ -16,7 +16,8 @@ typedef struct tl_pass_options {
   const char *stop_after;  // NULL: run all
   bool verify_each;
   bool time_passes;
-  int pass_limit;  // -1: no limit
+  int pass_limit;         // -1: no limit
+  int64_t explore_limit;  // statements that verify-barriers runs; 0: its own limit
   // A person wrote the module: what a pass says of it as of a bug of ours is an error in the module (TL0670).
   bool is_hand_written;
   tl_strbuf *log;  // prints and timings go here. Borrowed; may be NULL.
@@ -26,6 +27,7 @@ typedef struct tl_pass_context {
   tl_module *module;        // Borrowed.
   const tl_target *target;  // Borrowed.
   tl_diags *diags;          // Borrowed. Errors, warnings and remarks (tl_diag_report with a remark code).
+  int64_t explore_limit;    // of the options
   tl_arena scratch;         // emptied after every pass
 } tl_pass_context;
 

@@ -91,8 +91,8 @@ static int64_t pending_groups(const tl_op *wait) {
     if (walk.target == NULL) return tl_op_int(wait, TL_ATTR_PENDING, 0);
     pending = walk_back(&walk, wait->parent, wait->prev, 0, 0);
   }
-  // Waiting for everything is always right.
-  return pending == MAX_PENDING ? 0 : pending;
+  // Waiting for everything is always right; so it is where paths were left out.
+  return pending == MAX_PENDING || walk.budget < 0 ? 0 : pending;
 }
 
 // ---- stages

@@ -7,7 +7,9 @@
 // checks, and understands rings as well as what lower-rings and plan-shared make of them. mbarriers hand on what was
 // before their arrivals to whoever waits (verify_barriers_async.c).
 //
-// The work is bounded: when the budget of statements is spent, what was explored has to do.
+// The work is bounded. A kernel that spends the budget of statements was not explored, and nothing follows from what
+// was: it is proven from the order of its statements alone (verify_barriers_order.c), after a change that makes it so
+// where need be (verify_barriers_serial.c), or refused.
 #include "ir/index/affine.h"
 #include "passes/manager/passes.h"
 #include "passes/sync/verify_barriers_internal.h"
@@ -60,7 +62,8 @@ static void report_early(tl_barrier_verifier *self, const tl_run_access *before,
                                                  : "'%s' is %s while an asynchronous copy into it is under way, %s",
                      name, verbs[after->kind], why);
   tl_diag_add_note(self->context->diags, diag, before->op->loc, "the copy stands here");
-  self->budget = 0;  // once is enough
+  self->has_reported = true;  // once is enough
+  self->budget = 0;
 }
 
 void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const tl_run_access *after) {
@@ -414,13 +417,27 @@ static void explore(tl_barrier_verifier *self, bool has_branch) {
   }
 }
 
+// A kernel whose budget was spent.
+static void prove_unexplored(tl_barrier_verifier *self) {
+  if (tl_run_prove_order(self)) return;
+  tl_run_serialise(self);
+  if (self->status || tl_run_prove_order(self)) return;
+  tl_diag *diag =
+      tl_diag_report(self->context->diags, TL_DIAG_UNPROVEN, self->kernel->loc,
+                     "this kernel's loops are too many and too deep to show that no two of its threads race");
+  tl_diag_add_hint(self->context->diags, diag,
+                   "fewer serial loops inside one another, or none around mbarriers and conditions that differ between "
+                   "threads");
+}
+
 static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
-  tl_barrier_verifier self = {
-      .context = context, .kernel = kernel, .period = 1, .max_depth = 1, .budget = STATEMENT_BUDGET};
+  tl_barrier_verifier self = {.context = context, .kernel = kernel, .period = 1, .max_depth = 1};
+  self.budget = context->explore_limit > 0 ? context->explore_limit : STATEMENT_BUDGET;
   tl_run_env_init(&self.env, kernel);
   shape found = {.self = &self};
   tl_walk(kernel, look_at, &found);
   explore(&self, found.has_branch);
+  if (!self.status && self.budget <= 0 && !self.has_reported) prove_unexplored(&self);
   for (size_t i = 0; i < self.rings.len; i++) tl_vec_fini(&self.rings.items[i].commits);
   tl_vec_fini(&self.rings);
   tl_run_forget(&self);

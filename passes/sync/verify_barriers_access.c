@@ -65,16 +65,20 @@ static void find_box(tl_barrier_verifier *self, tl_run_access *record, const tl_
   }
 }
 
-// Whether two copies lie on common memory: the same copy of one tile, or tiles that plan-shared put over one another.
-static bool overlaps(const tl_barrier_verifier *self, const tl_run_access *a, const tl_run_access *b) {
-  if (a->root == b->root) return a->slot == b->slot && boxes_meet(a, b);
-  const tl_op *ra = self->roots.items[a->root];
-  const tl_op *rb = self->roots.items[b->root];
+bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b) {
+  if (a == b) return true;
+  const tl_op *ra = self->roots.items[a];
+  const tl_op *rb = self->roots.items[b];
   if (ra->code != TL_OP_ALLOC || rb->code != TL_OP_ALLOC) return false;
   if (!tl_op_has(ra, TL_ATTR_OFFSET) || !tl_op_has(rb, TL_ATTR_OFFSET)) return false;
   int64_t start_a = tl_op_int(ra, TL_ATTR_OFFSET, 0);
   int64_t start_b = tl_op_int(rb, TL_ATTR_OFFSET, 0);
   return start_a < start_b + root_bytes(rb) && start_b < start_a + root_bytes(ra);
+}
+
+// Whether two copies lie on common memory: the same copy of one tile, or tiles that plan-shared put over one another.
+static bool overlaps(const tl_barrier_verifier *self, const tl_run_access *a, const tl_run_access *b) {
+  return a->root == b->root ? a->slot == b->slot && boxes_meet(a, b) : tl_run_roots_meet(self, a->root, b->root);
 }
 
 static bool conflicts(tl_run_kind a, tl_run_kind b) {
@@ -104,12 +108,13 @@ static bool is_repeated(const tl_run_access *before, const tl_run_access *after)
 typedef struct statement_run {
   tl_barrier_verifier *self;
   const tl_op *statement;
-  bool is_async, is_engine, is_matrix;
+  bool is_async, is_engine;
   size_t first;  // where the statement's own records begin
 } statement_run;
 
 // Checks an access of the statement against everything before it, and keeps it.
-static void add_access(const statement_run *run, tl_run_kind kind, const tl_value *buffer) {
+static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_value *buffer) {
+  const statement_run *run = user;
   tl_barrier_verifier *self = run->self;
   if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope == TL_SCOPE_LOCAL) return;
   const tl_value *value = buffer;
@@ -123,8 +128,8 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
                           .slot = cell->slot,
                           .is_async = run->is_async && kind != TL_RUN_ATOMIC,
                           .is_engine = run->is_engine,
-                          .is_matrix = run->is_matrix && kind == TL_RUN_READ,
-                          .gemm = run->is_matrix && run->is_async ? self->num_gemms : 0,
+                          .is_matrix = kind == TL_RUN_READ && tl_run_is_matrix(op),
+                          .gemm = run->is_async && tl_run_is_matrix(op) ? self->num_gemms : 0,
                           .group = -1,
                           .ring = -1,
                           .counts_phase = -1,
@@ -146,44 +151,37 @@ static void add_access(const statement_run *run, tl_run_kind kind, const tl_valu
   tl_vec_push(&self->records, record);
 }
 
-static void gemm_accesses(const statement_run *run, const tl_op *op) {
-  statement_run gemm = *run;
-  gemm.is_matrix = tl_run_is_matrix(op);
-  if (gemm.is_matrix && run->is_async) run->self->num_gemms++;
-  add_access(&gemm, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
-  add_access(&gemm, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
-  add_access(&gemm, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
-}
-
-static void access_inside(const statement_run *run, const tl_op *op) {
+void tl_run_each_access(tl_barrier_verifier *self, const tl_op *op, tl_run_access_fn *fn, void *user) {
   switch (op->code) {
     case TL_OP_LOAD:
-      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_LOAD_buffer));
+      fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_LOAD_buffer));
       break;
     case TL_OP_STORE:
-      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_STORE_buffer));
+      fn(user, op, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_STORE_buffer));
       break;
     case TL_OP_ATOMIC:
-      add_access(run, TL_RUN_ATOMIC, tl_op_arg(op, TL_GROUP_ATOMIC_buffer));
+      fn(user, op, TL_RUN_ATOMIC, tl_op_arg(op, TL_GROUP_ATOMIC_buffer));
       break;
     case TL_OP_WAIT_UNTIL:
-      add_access(run, TL_RUN_ATOMIC, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer));
+      fn(user, op, TL_RUN_ATOMIC, tl_op_arg(op, TL_GROUP_WAIT_UNTIL_buffer));
       break;
     case TL_OP_FILL:
-      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_FILL_buffer));
+      fn(user, op, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_FILL_buffer));
       break;
     case TL_OP_COPY:
-      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_COPY_src));
-      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_COPY_dst));
+      fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_COPY_src));
+      fn(user, op, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_COPY_dst));
       break;
     case TL_OP_TILE_LOAD:
-      add_access(run, TL_RUN_READ, tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
+      fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
       break;
     case TL_OP_TILE_STORE:
-      add_access(run, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
+      fn(user, op, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
       break;
     case TL_OP_GEMM:
-      gemm_accesses(run, op);
+      fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
+      fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
+      fn(user, op, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
       break;
     case TL_OP_PRINT:
     case TL_OP_ASSERT:
@@ -191,11 +189,12 @@ static void access_inside(const statement_run *run, const tl_op *op) {
     case TL_OP_SCAN:
       break;  // of values and registers
     default:
-      if (tl_op_info_of(op->code)->flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE)) tl_run_unknown(run->self, op);
+      if (tl_op_info_of(op->code)->flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE)) tl_run_unknown(self, op);
       break;
   }
   for (uint32_t r = 0; r < op->num_regions; r++) {
-    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) access_inside(run, inner);
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next)
+      tl_run_each_access(self, inner, fn, user);
   }
 }
 
@@ -203,7 +202,8 @@ void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement) {
   statement_run run = {.self = self, .statement = statement, .first = self->records.len};
   run.is_engine = statement->code == TL_OP_COPY && tl_op_arg(statement, TL_GROUP_COPY_map) != NULL;
   run.is_async = !run.is_engine && tl_op_has(statement, TL_ATTR_ASYNC);
-  access_inside(&run, statement);
+  if (run.is_async && tl_run_is_matrix(statement)) self->num_gemms++;
+  tl_run_each_access(self, statement, add_access, &run);
   if (run.is_engine) tl_run_engine_copy(self, statement);
 }
 

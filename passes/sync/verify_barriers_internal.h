@@ -101,7 +101,8 @@ typedef struct tl_barrier_verifier {
   bool uses_proxy;    // some copy goes by the copy engine, or the matrix unit reads shared memory
   int64_t period;     // product-free common multiple of all depths
   int64_t max_depth;
-  int64_t budget;
+  int64_t budget;               // statements left to run
+  bool has_reported;            // a mistake of the author
   TL_VEC(int64_t) least_trips;  // of the loops whose bounds are fixed
   tl_status status;
 } tl_barrier_verifier;
@@ -117,6 +118,14 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
 
 // Whether the op's operands are read by the matrix unit itself.
 bool tl_run_is_matrix(const tl_op *op);
+
+// What one access of a statement is handed to: `op` makes it, maybe deep inside the statement.
+typedef void tl_run_access_fn(void *user, const tl_op *op, tl_run_kind kind, const tl_value *buffer);
+// Every access of the statement and of everything inside, in program order; those of block-private buffers too.
+void tl_run_each_access(tl_barrier_verifier *self, const tl_op *statement, tl_run_access_fn *fn, void *user);
+// Whether two roots (by number) lie on common memory: one root, or tiles that plan-shared put over one another.
+bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b);
+
 // Checks the accesses of `statement` and of everything inside against what was before, and keeps them.
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement);
 // An op that has no case: what it does would pass unseen. An internal error.
@@ -133,5 +142,22 @@ void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);
 bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *access);
 // At the end of the kernel: what the engine still does with shared memory.
 void tl_run_end(tl_barrier_verifier *self);
+
+// ---- verify_barriers_order.c
+
+// The alloc or tensor behind a buffer, by its number; -1 when the run has none.
+int64_t tl_run_root_of(const tl_barrier_verifier *self, const tl_value *buffer);
+// Whether the statement copies asynchronously, so that its accesses go on behind it.
+bool tl_run_is_in_flight(const tl_op *statement);
+// Proves without running anything that no two statements race, from the order of statements and barriers alone: it
+// knows neither slots nor boxes, and no mbarriers. False: it may still be so. Takes time that grows with the kernel's
+// size, not with its trip counts.
+bool tl_run_prove_order(tl_barrier_verifier *self);
+
+// ---- verify_barriers_serial.c
+
+// Puts a barrier before every statement that touches memory which the kernel writes, and makes asynchronous copies go
+// through registers: slower, and within reach of tl_run_prove_order. Says so in a remark.
+void tl_run_serialise(tl_barrier_verifier *self);
 
 #endif

@@ -4,6 +4,7 @@
 // A case is a file NAME.tir:
 //   // passes: canonicalize,check-bounds        comma list, as --passes= takes it
 //   // target: sm_90a                           optional, default sm_80
+//   // explore-limit: 100                       optional: statements that verify-barriers runs
 //   // remarks                                  optional: remarks belong to the expected diagnostics
 //   …tile IR…
 //   // ===== output
@@ -84,16 +85,14 @@ static void report_difference(const char *name, const char *what, tl_str expecte
   }
 }
 
-static void run_passes(tl_module *module, const char *passes, const char *target, tl_diags *diags, tl_strbuf *log,
+static void run_passes(tl_module *module, const tl_pass_options *options, const char *target, tl_diags *diags,
                        tl_strbuf *output) {
-  tl_pass_options options = {
-      .passes = passes, .verify_each = true, .pass_limit = -1, .is_hand_written = true, .log = log};
-  tl_status status = tl_passes_run(module, tl_target_find(tl_str_from(target)), &options, diags);
+  tl_status status = tl_passes_run(module, tl_target_find(tl_str_from(target)), options, diags);
   if (!status) {
     tl_module_print(module, output);
   } else if (tl_status_code_of(status) != TL_STATUS_DIAGNOSTICS) {
     tl_strbuf_appendf(output, "%s: %s\n%s", tl_status_code_name(tl_status_code_of(status)), tl_status_message(status),
-                      tl_strbuf_c(log));
+                      tl_strbuf_c(options->log));
   }
   tl_status_free(status);
 }
@@ -108,7 +107,7 @@ static bool write_case(const char *path, tl_str input, const tl_strbuf *output, 
 
 // Runs one case; returns whether it passed.
 static bool run_case(const char *directory, const char *name, bool update) {
-  char path[4096], passes[1024], target[64] = "sm_80", unused[8];
+  char path[4096], passes[1024], target[64] = "sm_80", limit[32] = "0", unused[8];
   snprintf(path, sizeof path, "%s/%s", directory, name);
   tl_sources file_sources, sources;
   tl_sources_init(&file_sources);
@@ -126,6 +125,7 @@ static bool run_case(const char *directory, const char *name, bool update) {
   tl_diags_init(&diags, &sources);
   diags.keep_remarks = head_value(parts.input, "remarks", unused, sizeof unused);
   head_value(parts.input, "target", target, sizeof target);
+  head_value(parts.input, "explore-limit", limit, sizeof limit);
   tl_strbuf log, output, diagnostics;
   tl_strbuf_init(&log);
   tl_strbuf_init(&output);
@@ -133,7 +133,13 @@ static bool run_case(const char *directory, const char *name, bool update) {
   bool passed = head_value(parts.input, "passes", passes, sizeof passes);
   if (!passed) printf("FAIL %s: no line '// passes: …' at its head\n", name);
   tl_module *module = passed ? tl_module_parse(&sources, source, &diags) : NULL;
-  if (module) run_passes(module, passes, target, &diags, &log, &output);
+  tl_pass_options options = {.passes = passes,
+                             .verify_each = true,
+                             .pass_limit = -1,
+                             .explore_limit = strtoll(limit, NULL, 10),
+                             .is_hand_written = true,
+                             .log = &log};
+  if (module) run_passes(module, &options, target, &diags, &output);
   tl_diags_print_text(&diags, &diagnostics, false);
   if (passed && update) {
     passed = write_case(path, parts.input, &output, &diagnostics);
