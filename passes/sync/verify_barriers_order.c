@@ -116,7 +116,15 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
     facts->after[root] |= facts->flies ? FLIES_WRITING : DID_WRITE | UNFENCED;
 }
 
+// An asynchronous gemm reads until a wait for all of them; only one that follows at once is understood here.
+static bool stays_in_flight(const tl_op *statement) {
+  if (statement->code != TL_OP_GEMM || !tl_op_has(statement, TL_ATTR_ASYNC)) return false;
+  const tl_op *next = statement->next;
+  return !next || next->code != TL_OP_GEMM_WAIT || tl_op_int(next, TL_ATTR_PENDING, 0) != 0;
+}
+
 static void walk_accesses(order_proof *proof, const tl_op *statement, uint16_t *state) {
+  if (stays_in_flight(statement)) proof->fails = true;
   statement_facts facts = {proof, copy_state(proof, state), state, tl_run_is_in_flight(statement)};
   tl_run_each_access(proof->self, statement, add_access, &facts);
 }

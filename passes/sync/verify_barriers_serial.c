@@ -5,6 +5,8 @@
 //   copy %A … async via=cp_async        barrier
 //   ring_commit                    ⇒    copy %A … async via=vector
 //   …                                   ring_commit
+//
+// An asynchronous gemm is waited for where it stands.
 #include "passes/sync/verify_barriers_internal.h"
 
 typedef struct serial_rewrite {
@@ -36,6 +38,14 @@ static void look_for_written(void *user, const tl_op *op, tl_run_kind kind, cons
 }
 
 static void end_flight(serial_rewrite *rewrite, tl_op *op) {
+  if (op->code == TL_OP_GEMM && tl_op_has(op, TL_ATTR_ASYNC)) {
+    tl_builder builder;
+    tl_builder_after(&builder, rewrite->self->context->module, op);
+    builder.loc = op->loc;
+    tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, NULL, 0);
+    tl_op_set_int(rewrite->self->context->module, wait, TL_ATTR_PENDING, 0);
+    return;
+  }
   if (!tl_run_is_in_flight(op) || (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map))) return;
   if (op->code == TL_OP_COPY)
     tl_op_set_int(rewrite->self->context->module, op, TL_ATTR_VIA, TL_VIA_VECTOR);
