@@ -214,6 +214,16 @@ static void visit_sync(finder *f, tl_op *op) {
     case TL_MUTANT_DROP_COMMIT:
       if (op->code == TL_OP_ASYNC_COMMIT) erase(f, op);
       break;
+    case TL_MUTANT_DROP_FENCE:
+      if (op->code == TL_OP_FENCE_PROXY) erase(f, op);
+      break;
+    case TL_MUTANT_DROP_GEMM_WAIT:
+      if (op->code == TL_OP_GEMM_WAIT && op->num_results == 0) erase(f, op);
+      break;
+    case TL_MUTANT_WEAKEN_GEMM_WAIT:
+      if (op->code == TL_OP_GEMM_WAIT && op->num_results == 0 && is_wanted(f, op, ""))
+        tl_op_set_int(f->module, op, TL_ATTR_PENDING, tl_op_int(op, TL_ATTR_PENDING, 0) + 1);
+      break;
     case TL_MUTANT_DROP_WAIT_UNTIL:
       if (op->code == TL_OP_WAIT_UNTIL) erase(f, op);
       break;
