@@ -16,6 +16,12 @@ static const char head[] =
     "declare double @llvm.sin.f64(double)\n"
     "declare half @llvm.sqrt.f16(half)\n"
     "declare i32 @foreign(i32)\n"
+    "declare i9 @llvm.bitreverse.i9(i9)\n"
+    "declare i1 @llvm.usub.sat.i1(i1, i1)\n"
+    "declare { i1, i1 } @llvm.smul.with.overflow.i1(i1, i1)\n"
+    "declare i48 @llvm.bswap.i48(i48)\n"
+    "declare i128 @llvm.fshl.i128(i128, i128, i128)\n"
+    "declare { i128, i1 } @llvm.umul.with.overflow.i128(i128, i128)\n"
     "declare float @llvm.fabs.f32(float)\n"
     "declare <2 x bfloat> @llvm.maxnum.v2bf16(<2 x bfloat>, <2 x bfloat>)\n"
     "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
@@ -68,6 +74,14 @@ static const module_case cases[] = {
     {"%n = trunc i32 %i to i4\n %x = sitofp i4 %n to float", NULL},
     {"%n = zext i64 %l to i128\n %x = udiv i128 %n, 7", "udiv i128"},
     {"%x = fptoui float %f to i1", "fptoui"},
+    // Intrinsics of integers, at the widths that InstCombine makes of ranges.
+    {"%n = trunc i32 %i to i9\n %x = call i9 @llvm.bitreverse.i9(i9 %n)", NULL},
+    {"%x = call i1 @llvm.usub.sat.i1(i1 %b, i1 %b)", NULL},
+    {"%x = call { i1, i1 } @llvm.smul.with.overflow.i1(i1 %b, i1 %b)", NULL},
+    {"%n = trunc i64 %l to i48\n %x = call i48 @llvm.bswap.i48(i48 %n)", NULL},
+    {"%n = zext i64 %l to i128\n %x = call i128 @llvm.fshl.i128(i128 %n, i128 %n, i128 3)", NULL},
+    {"%n = zext i64 %l to i128\n %x = call { i128, i1 } @llvm.umul.with.overflow.i128(i128 %n, i128 %n)",
+     "llvm.umul.with.overflow.i128"},
     {"%x = fptosi double %d to i1", "fptosi"},
     {"%x = shl nsw i32 %i, 31", "shl nsw"},
     {"%x = shl nsw i32 %i, 30", NULL},
