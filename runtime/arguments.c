@@ -176,9 +176,10 @@ static tl_status bind_names(binder *b) {
                             "the dynamic name '%s' has no value: no argument's shape determines it, so give it by name",
                             param->name);
     }
-    if (param->kind == TL_MPARAM_DYNAMIC && (name->value < 0 || name->value > INT32_MAX)) {
-      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the dynamic name '%s' is %lld, expected 0 to 2147483647",
-                            param->name, (long long)name->value);
+    int64_t most = param->dtype == TL_DTYPE_I64 ? TL_WIDE_MAX : INT32_MAX;
+    if (param->kind == TL_MPARAM_DYNAMIC && (name->value < 0 || name->value > most)) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the dynamic name '%s' is %lld, expected 0 to %lld",
+                            param->name, (long long)name->value, (long long)most);
     }
     if (param->kind == TL_MPARAM_DYNAMIC && param->divisor > 1 && name->value % param->divisor != 0) {
       return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
@@ -339,7 +340,7 @@ static tl_status store_values(binder *b) {
         TL_TRY(store_scalar(param, b->given[i], &slots[i]));
         break;
       case TL_MPARAM_DYNAMIC:
-        slots[i] = (uint32_t)b->names[i].value;
+        slots[i] = param->dtype == TL_DTYPE_I64 ? (uint64_t)b->names[i].value : (uint32_t)b->names[i].value;
         break;
       case TL_MPARAM_STRIDE:
         slots[i] = (uint64_t)b->names[i].value;

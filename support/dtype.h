@@ -8,6 +8,9 @@
 
 #include "support/strview.h"
 
+// The largest dim, stride or `dynamic64` value: no tensor has more bytes.
+#define TL_WIDE_MAX ((INT64_C(1) << 47) - 1)
+
 typedef enum tl_dtype {
   TL_DTYPE_NONE,
 #define TL_DTYPE(id, name, bits, kind, mantissa, exponent, aliases) TL_DTYPE_##id,

@@ -19,7 +19,7 @@ typedef struct tl_mexpr tl_mexpr;
 typedef enum tl_manifest_param_kind {
   TL_MPARAM_TENSOR,      // a device pointer
   TL_MPARAM_SCALAR,      // a scalar argument by value
-  TL_MPARAM_DYNAMIC,     // i32, a dynamic name
+  TL_MPARAM_DYNAMIC,     // a dynamic name: an i32, or (dtype) an i64
   TL_MPARAM_STRIDE,      // i64, a run-time stride (elements)
   TL_MPARAM_TENSOR_MAP,  // hidden: 128 bytes by value, align 64
   TL_MPARAM_WORKSPACE    // hidden: device memory

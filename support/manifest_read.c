@@ -192,7 +192,7 @@ static tl_status read_map(tl_arena *arena, json_t *object, const tl_manifest_ker
 static tl_status read_param(tl_arena *arena, json_t *object, const tl_manifest_kernel *kernel,
                             tl_manifest_param *param) {
   static const key_rule scalar_rules[] = {{"kind", true}, {"name", true}, {"dtype", true}};
-  static const key_rule dynamic_rules[] = {{"kind", true}, {"name", true}, {"divisor", true}};
+  static const key_rule dynamic_rules[] = {{"kind", true}, {"name", true}, {"divisor", true}, {"dtype", false}};
   static const key_rule stride_rules[] = {{"kind", true}, {"name", true}};
   static const key_rule workspace_rules[] = {
       {"kind", true}, {"name", true}, {"bytes", true}, {"zero_each_launch", true}};
@@ -213,7 +213,10 @@ static tl_status read_param(tl_arena *arena, json_t *object, const tl_manifest_k
   if (strcmp(kind, "dynamic") == 0) {
     param->kind = TL_MPARAM_DYNAMIC;
     param->dtype = TL_DTYPE_I32;
-    TL_TRY(check_keys(object, param->name, dynamic_rules, 3));
+    TL_TRY(check_keys(object, param->name, dynamic_rules, 4));
+    if (json_object_get(object, "dtype")) TL_TRY(read_dtype(object, param->name, &param->dtype));
+    if (param->dtype != TL_DTYPE_I32 && param->dtype != TL_DTYPE_I64)
+      return bad(param->name, "the dtype of a dynamic name must be i32 or i64");
     return read_int(object, param->name, "divisor", 1, INT32_MAX, &param->divisor);
   }
   if (strcmp(kind, "stride") == 0) {

@@ -114,6 +114,7 @@ static void write_param(writer *w, const tl_manifest_kernel *kernel, const tl_ma
       break;
     case TL_MPARAM_DYNAMIC:
       tl_strbuf_appendf(w->out, ", \"divisor\": %lld", (long long)param->divisor);
+      if (param->dtype == TL_DTYPE_I64) tl_strbuf_append_c(w->out, ", \"dtype\": \"i64\"");
       break;
     case TL_MPARAM_STRIDE:
       break;

@@ -44,8 +44,8 @@ static bool find_strides(const tl_emu_launch_state *launch, const tl_manifest_pa
   for (uint32_t i = 0; i < launch->num_params; i++) {
     const tl_manifest_param *other = &launch->param_infos[i];
     if (!other->name || (other->kind != TL_MPARAM_DYNAMIC && other->kind != TL_MPARAM_STRIDE)) continue;
-    int64_t value =
-        other->kind == TL_MPARAM_DYNAMIC ? *(const int32_t *)launch->params[i] : *(const int64_t *)launch->params[i];
+    bool is_narrow = other->kind == TL_MPARAM_DYNAMIC && other->dtype != TL_DTYPE_I64;
+    int64_t value = is_narrow ? *(const int32_t *)launch->params[i] : *(const int64_t *)launch->params[i];
     tl_vec_push(&bindings, (tl_mbinding){other->name, value});
   }
   bool known = true;

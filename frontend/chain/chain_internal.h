@@ -29,6 +29,8 @@ typedef struct tl_chain_type {
 
 // Whether the expression depends on a dynamic param without a compile-time value.
 bool tl_chain_is_dynamic(const tl_chain_scope *scope, const tl_expr *expr);
+// Whether a dynamic64 param takes part in the expression: what it is may need more than 31 bits.
+bool tl_chain_is_wide(const tl_chain_scope *scope, const tl_expr *expr);
 // An integer of the launcher: a constant, or an expression of dynamic names. NULL when reported.
 const tl_mexpr *tl_chain_int(tl_arena *arena, const tl_chain_scope *scope, const tl_expr *expr, tl_diags *diags);
 // Dtype, dims, strides and alignment of an argument, and of a buffer or view (`dims` dense). False when reported.

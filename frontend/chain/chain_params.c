@@ -158,7 +158,10 @@ static bool bind_param(binder *b, uint32_t index) {
   if (!value) return true;
   if (tl_chain_is_dynamic(b->frame->scope, value)) {
     b->values[index] = tl_chain_int(p->arena, b->frame->scope, value, p->diags);
-    if (param->kind != TL_PARAM_DYNAMIC) param->divisor = divisor_of(b, value);
+    if (param->kind != TL_PARAM_DYNAMIC) {
+      param->divisor = divisor_of(b, value);
+      param->is_wide = tl_chain_is_wide(b->frame->scope, value);
+    }
     param->kind = TL_PARAM_DYNAMIC;
     return b->values[index] != NULL;
   }

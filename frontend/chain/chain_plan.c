@@ -115,7 +115,8 @@ static void make_dynamics(tl_chain_planner *p, tl_chain_scope *scope, tl_manifes
     const tl_param *param = &scope->unit->params[i];
     if (param->kind != TL_PARAM_DYNAMIC) continue;
     tl_manifest_param *out = &signature->params[signature->num_params++];
-    *out = (tl_manifest_param){.kind = TL_MPARAM_DYNAMIC, .dtype = TL_DTYPE_I32, .divisor = 1};
+    *out = (tl_manifest_param){.kind = TL_MPARAM_DYNAMIC, .divisor = 1};
+    out->dtype = param->is_wide ? TL_DTYPE_I64 : TL_DTYPE_I32;
     out->name = copied(p, param->name);
     tl_const divisor;
     if (param->divisor && tl_env_eval(&scope->env, param->divisor, p->diags, &divisor) && divisor.kind == TL_CONST_INT)
@@ -189,7 +190,7 @@ static const char *instance_key(tl_chain_planner *p, const tl_chain_call *call) 
     tl_const_print(&call->scope.env.entries[i].value, &text);
     if (param->kind != TL_PARAM_DYNAMIC) continue;
     if (param->divisor) (void)tl_env_eval(&call->scope.env, param->divisor, p->diags, &divisor);
-    tl_strbuf_appendf(&text, "(%lld)", (long long)divisor.i);
+    tl_strbuf_appendf(&text, "(%lld)%s", (long long)divisor.i, param->is_wide ? "w" : "");
   }
   tl_strbuf_appendf(&text, " threads=%lld fast_math=%d persistent=%d", (long long)call->scope.env.threads,
                     call->scope.env.fast_math, (int)call->scope.env.persistent);

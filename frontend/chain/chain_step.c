@@ -79,6 +79,13 @@ static bool check_dynamics(tl_chain_planner *p, const tl_chain_call *call) {
       tl_diag_add_hint(p->diags, diag, "give it: `%.*s(…, %.*s=…)`", TL_STR_ARG(call->step->kernel->name),
                        TL_STR_ARG(param->name));
       ok = false;
+    } else if (tl_mexpr_is_int(value, &constant) &&
+               (constant < 0 || constant > (param->is_wide ? TL_WIDE_MAX : INT32_MAX))) {
+      tl_diag *diag = tl_diag_report(p->diags, TL_DIAG_DIM_RANGE, call->step->call->loc,
+                                     "the dynamic param `%.*s` is 0 to 2^%d - 1, not %lld", TL_STR_ARG(param->name),
+                                     param->is_wide ? 47 : 31, (long long)constant);
+      tl_diag_add_note(p->diags, diag, param->loc, "declared dynamic here");
+      ok = false;
     } else if (tl_mexpr_is_int(value, &constant) && param->divisor &&
                tl_env_eval(&call->scope.env, param->divisor, p->diags, &divisor) && divisor.kind == TL_CONST_INT &&
                divisor.i > 0 && constant % divisor.i != 0) {

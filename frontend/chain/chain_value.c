@@ -22,6 +22,18 @@ bool tl_chain_is_dynamic(const tl_chain_scope *scope, const tl_expr *expr) {
   return false;
 }
 
+bool tl_chain_is_wide(const tl_chain_scope *scope, const tl_expr *expr) {
+  if (expr->kind == TL_EXPR_NAME) {
+    for (uint32_t i = 0; i < scope->unit->num_params; i++)
+      if (tl_str_equal(scope->unit->params[i].name, expr->text)) return scope->unit->params[i].is_wide;
+    const tl_expr *let = find_let(scope, expr->text);
+    return let && tl_chain_is_wide(scope, let);
+  }
+  for (uint32_t i = 0; i < expr->num_operands; i++)
+    if (tl_chain_is_wide(scope, expr->operands[i])) return true;
+  return false;
+}
+
 // ---- text for the launcher
 
 typedef struct value_writer {
@@ -155,12 +167,12 @@ static bool eval_dtype(const tl_chain_scope *scope, const tl_expr *expr, tl_diag
   return false;
 }
 
-// A dim or stride: 0 to 2^31 - 1 where it is constant.
+// A dim or stride: 0 to 2^47 - 1 where it is constant.
 static const tl_mexpr *eval_extent(tl_arena *arena, const tl_chain_scope *scope, const tl_expr *expr, tl_diags *diags) {
   const tl_mexpr *value = tl_chain_int(arena, scope, expr, diags);
   int64_t constant;
-  if (!value || !tl_mexpr_is_int(value, &constant) || (constant >= 0 && constant <= INT32_MAX)) return value;
-  tl_diag_report(diags, TL_DIAG_DIM_RANGE, expr->loc, "a dim is 0 to 2^31 - 1, not %lld", (long long)constant);
+  if (!value || !tl_mexpr_is_int(value, &constant) || (constant >= 0 && constant <= TL_WIDE_MAX)) return value;
+  tl_diag_report(diags, TL_DIAG_DIM_RANGE, expr->loc, "a dim is 0 to 2^47 - 1, not %lld", (long long)constant);
   return NULL;
 }
 

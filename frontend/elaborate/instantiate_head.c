@@ -2,7 +2,7 @@
 // The document's head: dynamic params, lets, requires, args, views, grid and tiles.
 #include "frontend/elaborate/instantiate_internal.h"
 
-static const int64_t max_dim = INT32_MAX;                  // elements
+static const int64_t max_dim = TL_WIDE_MAX;                // elements
 static const int64_t max_tensor_bytes = (int64_t)1 << 47;  // exclusive
 static const int64_t max_shared_bytes = INT32_MAX;  // the target's own limit is checked when shared memory is planned
 static const int64_t max_local_bytes = INT64_C(64) << 10;  // of each thread
@@ -10,7 +10,7 @@ static const int64_t max_local_bytes = INT64_C(64) << 10;  // of each thread
 static void emit_dyn_param(tl_sema *sema, const tl_param *param, tl_symbol *symbol) {
   int64_t divisor = 1;
   if (param->divisor && tl_sema_const_int(sema, param->divisor, "the divisor of a dynamic param", &divisor) &&
-      (divisor < 1 || divisor > max_dim)) {
+      (divisor < 1 || divisor > INT32_MAX)) {
     tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, param->divisor->loc, "the divisor of a dynamic param is at least 1");
     divisor = 1;
   }
@@ -19,6 +19,7 @@ static void emit_dyn_param(tl_sema *sema, const tl_param *param, tl_symbol *symb
   tl_op *op = tl_build(&sema->builder, TL_OP_DYN_PARAM, NULL, &type, 1);
   tl_op_set_str(sema->module, op, TL_ATTR_NAME, param->name);
   if (divisor > 1) tl_op_set_int(sema->module, op, TL_ATTR_DIVISOR, divisor);
+  if (param->is_wide) tl_op_set_unit(sema->module, op, TL_ATTR_WIDE);
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, param->name);
 }
@@ -101,7 +102,7 @@ static bool tensor_dim(tl_sema *sema, const tl_expr *expr, tl_value **out_value,
   if (!tl_value_const_int(value, &dim)) return true;
   *out_dim = dim;
   if (dim >= 0 && dim <= max_dim) return true;
-  tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, expr->loc, "a dim is 0 to 2^31 - 1, `%s` is %lld",
+  tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, expr->loc, "a dim is 0 to 2^47 - 1, `%s` is %lld",
                  tl_sema_expr_text(sema, expr), (long long)dim);
   return false;
 }
@@ -324,7 +325,7 @@ static void emit_grid(tl_sema *sema) {
     extents[i] = tl_sema_index(sema, dim->value);
     sema->launch_only = false;
     if (extents[i] && tl_value_const_int(extents[i], &extent) && (extent < 0 || extent > max_dim)) {
-      tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, dim->value->loc, "a grid extent is 0 to 2^31 - 1, not %lld",
+      tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, dim->value->loc, "a grid extent is 0 to 2^47 - 1, not %lld",
                      (long long)extent);
       ok = false;
     }
@@ -337,7 +338,7 @@ static void emit_grid(tl_sema *sema) {
   }
   int64_t panel = 0;
   if (kernel->raster_panel && tl_sema_const_int(sema, kernel->raster_panel, "rasterize.panel", &panel) &&
-      (panel < 1 || panel > max_dim)) {
+      (panel < 1 || panel > INT32_MAX)) {
     tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, kernel->raster_panel->loc, "panel is at least 1, not %lld",
                    (long long)panel);
     ok = false;
@@ -405,7 +406,7 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
   for (int32_t i = 0; i < rank; ++i) {
     if (!tl_sema_const_int(sema, tile->dims[i], "a tile's dim", &dims[i])) {
       ok = false;
-    } else if (dims[i] < 1 || dims[i] > max_dim) {
+    } else if (dims[i] < 1 || dims[i] > INT32_MAX) {
       tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, tile->dims[i]->loc, "a tile's dim is 1 to 2^31 - 1, `%s` is %lld",
                      tl_sema_expr_text(sema, tile->dims[i]), (long long)dims[i]);
       ok = false;

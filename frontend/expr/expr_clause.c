@@ -400,16 +400,18 @@ bool tl_expr_parse_param(tl_arena *arena, tl_diags *diags, tl_located_text text,
     out->kind = TL_PARAM_AUTO;
     return true;
   }
-  bool is_name = value->kind == TL_EXPR_NAME && tl_str_is(value->text, "dynamic");
-  bool is_call = value->kind == TL_EXPR_CALL && tl_str_is(value->text, "dynamic");
-  if (!is_name && !is_call) {
+  bool is_name = value->kind == TL_EXPR_NAME, is_call = value->kind == TL_EXPR_CALL;
+  bool is_wide = (is_name || is_call) && tl_str_is(value->text, "dynamic64");
+  if (!is_wide && !((is_name || is_call) && tl_str_is(value->text, "dynamic"))) {
     out->value = value;
     return true;
   }
   out->kind = TL_PARAM_DYNAMIC;
+  out->is_wide = is_wide;
   if (is_name) return true;
   if (value->num_operands != 1 || value->num_keywords) {
-    tl_diag_report(diags, TL_DIAG_BAD_TYPE, value->loc, "`dynamic` takes one number, of which the value is a multiple");
+    tl_diag_report(diags, TL_DIAG_BAD_TYPE, value->loc, "`%.*s` takes one number, of which the value is a multiple",
+                   TL_STR_ARG(value->text));
     return false;
   }
   out->divisor = value->operands[0];

@@ -285,9 +285,13 @@ static void add_param(env_builder *b, const tl_param *param) {
                    "the value of a param must not depend on a dynamic param; use `let`");
     status = FOLD_FAILED;
   }
-  if (status == FOLDED && is_dynamic && (value.kind != TL_CONST_INT || value.i < 0 || value.i > INT32_MAX)) {
-    tl_diag_report(b->diags, TL_DIAG_INDEX_EXPECTED, binding->loc,
-                   "the dynamic param `%.*s` is an integer from 0 to 2^31 - 1", TL_STR_ARG(param->name));
+  int64_t most = param->is_wide ? TL_WIDE_MAX : INT32_MAX;
+  if (status == FOLDED && is_dynamic && (value.kind != TL_CONST_INT || value.i < 0 || value.i > most)) {
+    tl_diag *diag = tl_diag_report(b->diags, TL_DIAG_INDEX_EXPECTED, binding->loc,
+                                   "the dynamic param `%.*s` is an integer from 0 to 2^%d - 1", TL_STR_ARG(param->name),
+                                   param->is_wide ? 47 : 31);
+    if (value.kind == TL_CONST_INT && value.i > most && !param->is_wide)
+      tl_diag_add_hint(b->diags, diag, "declare it `dynamic64`");
     status = FOLD_FAILED;
   }
   tl_const divisor;

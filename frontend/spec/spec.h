@@ -18,6 +18,7 @@ typedef struct tl_param {
   tl_param_kind kind;
   tl_expr *value;    // VALUE
   tl_expr *divisor;  // dynamic(16), or NULL
+  bool is_wide;      // dynamic64
 } tl_param;
 
 // "[in|out|inout] dtype[dims] strides(…) align(n)"

@@ -80,7 +80,7 @@ static void print_params(const tl_kernel_spec *kernel, tl_strbuf *out) {
         tl_strbuf_append_c(out, "auto");
         break;
       case TL_PARAM_DYNAMIC:
-        tl_strbuf_append_c(out, "dynamic");
+        tl_strbuf_append_c(out, param->is_wide ? "dynamic64" : "dynamic");
         if (!param->divisor) break;
         tl_strbuf_append_char(out, '(');
         tl_expr_print(param->divisor, out);

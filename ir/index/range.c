@@ -178,7 +178,8 @@ static tl_range op_range(tl_query *query, const tl_op *op, uint32_t result) {
   switch (op->code) {
     case TL_OP_DYN_PARAM: {
       int64_t divisor = max_of(1, tl_op_int(op, TL_ATTR_DIVISOR, 1));
-      return (tl_range){0, INT32_MAX / divisor * divisor};
+      int64_t most = tl_op_has(op, TL_ATTR_WIDE) ? TL_WIDE_MAX : INT32_MAX;
+      return (tl_range){0, most / divisor * divisor};
     }
     case TL_OP_GRID:
     case TL_OP_TILE_INDEX: {

@@ -109,7 +109,8 @@ static void check_parameter_limit(tl_lower *l, LLVMTypeRef const *types, size_t 
   tl_diag_add_hint(l->diags, diag, "one tensor with a further dim takes the place of many of the same shape");
 }
 
-// Declares the function and binds its parameters: args in order, then dynamic params as i32, then tensor maps.
+// Declares the function and binds its parameters: args in order, then dynamic params (i32, wide ones i64), then tensor
+// maps.
 static void make_function(tl_lower *l) {
   tl_session *s = l->session;
   tl_kernel_params params;
@@ -121,7 +122,8 @@ static void make_function(tl_lower *l) {
     types[i] = op->code == TL_OP_TENSOR ? s->global_ptr : tl_session_memory_type(s, tl_op_result(op, 0)->type->dtype);
     if (!types[i]) tl_lower_unsupported(l, op, "a scalar argument of this dtype has no lowering");
   }
-  for (size_t i = 0; i < params.dynamics.len; i++) types[params.args.len + i] = s->i32;
+  for (size_t i = 0; i < params.dynamics.len; i++)
+    types[params.args.len + i] = tl_op_has(params.dynamics.items[i], TL_ATTR_WIDE) ? s->i64 : s->i32;
   for (size_t i = maps; i < n; i++) types[i] = s->generic_ptr;
   if (!tl_lower_failed(l)) check_parameter_limit(l, types, n);
   if (!tl_lower_failed(l)) {
@@ -135,9 +137,11 @@ static void make_function(tl_lower *l) {
       else
         tl_lower_set_one(l, tl_op_result(params.args.items[i], 0), param);
     }
-    for (size_t i = 0; i < params.dynamics.len; i++)
-      tl_lower_set_one(l, tl_op_result(params.dynamics.items[i], 0),
-                       LLVMGetParam(l->function, (unsigned)(params.args.len + i)));
+    for (size_t i = 0; i < params.dynamics.len; i++) {
+      LLVMValueRef param = LLVMGetParam(l->function, (unsigned)(params.args.len + i));
+      tl_value *result = tl_op_result(params.dynamics.items[i], 0);
+      tl_lower_set_one(l, result, tl_lower_index_as(l, l->builder, param, tl_lower_value_type(l, result)));
+    }
     for (size_t i = maps; i < n; i++)
       set_map_param(l, params.maps.items[i - maps], LLVMGetParam(l->function, (unsigned)i), (int)i + 1);
   }

@@ -180,7 +180,7 @@ static tl_status make_params(tl_backend *backend, tl_lower *l, tl_manifest_kerne
     tl_manifest_param *param = &kernel->params[params.args.len + i];
     param->kind = TL_MPARAM_DYNAMIC;
     param->name = copied(backend, tl_op_str(params.dynamics.items[i], TL_ATTR_NAME));
-    param->dtype = TL_DTYPE_I32;
+    param->dtype = tl_op_has(params.dynamics.items[i], TL_ATTR_WIDE) ? TL_DTYPE_I64 : TL_DTYPE_I32;
     param->divisor = tl_op_int(params.dynamics.items[i], TL_ATTR_DIVISOR, 1);
   }
   tl_kernel_params_fini(&params);

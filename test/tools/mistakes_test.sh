@@ -291,6 +291,35 @@ EOF
   expect 0 "$llc" "$work/large.yaml" -o -
   says 'mul\.wide\.[us]32\|mul\.lo\.s64\|mad\.lo\.s64\|mad\.wide'
 done
+# A single dim may be that long: known when compiled, and at launch, where a plain dynamic param is not wide enough.
+for dim in 3000000000 dynamic64 'dynamic64(16)'; do
+  cat >"$work/long.yaml" <<EOF
+kernel: long
+params: {N: $dim}
+args:
+  X: in f16[N]
+  Y: out f16[N]
+grid:
+  b: ceildiv(N, 256)
+threads: 128
+body:
+  - parallel: i in 256
+    do:
+      - Y[b * 256 + i] = X[b * 256 + i] * 2
+EOF
+  expect 0 "$llc" "$work/long.yaml" -o "$work/long.ptx"
+  cat "$work/long.ptx" >"$work/out"
+  says 'mul\.wide\.[us]32\|mad\.wide\|shl\.b64'
+  [ "$dim" = 3000000000 ] || grep -q '"dtype": "i64"' "$work/long.ptx" || fail "$dim is no i64 in the manifest"
+  [ "$dim" = 3000000000 ] || grep -q '\.param \.u64 long_param_2' "$work/long.ptx" || fail "$dim is no 64-bit parameter"
+done
+sed -i 's/N: .*}/N: 2 ** 47}/' "$work/long.yaml"
+expect 1 "$llc" "$work/long.yaml" -o -
+says 'a dim is 0 to 2^47 - 1.*TL0310\|error: '
+sed -i 's/N: .*}/N: 2 ** 40, persistent: 1}/; s/persistent: 1}/}/' "$work/long.yaml"
+expect 1 "$llc" "$work/long.yaml" -o -
+says 'blocks, the limit is 2147483647 \[TL0661\]'
+expect 0 "$llc" "$work/long.yaml" -D persistent=true -o "$work/long.ptx"
 # Asynchronous copies by hand: two groups, each read in its turn.
 groups() {
   sed "$1" <<'EOF'

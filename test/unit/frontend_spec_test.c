@@ -39,7 +39,7 @@ START_TEST(sections) {
   const tl_kernel_spec *k =
       spec_init(&spec,
                 "kernel: k\ndoc: a # note\ntarget: sm_80\n"
-                "params:\n  M: dynamic\n  N: dynamic(16)\n  b: auto\n  dtype: f16\n  x: -1\n"
+                "params:\n  M: dynamic\n  N: dynamic64(16)\n  b: auto\n  dtype: f16\n  x: -1\n"
                 "let:\n  h: M // 2\n"
                 "args:\n  A: dtype[M, N] strides(s, 1) align(32)\n  B: out f32[4]\n  C: inout i8[1]\n  s: i32\n"
                 "views:\n  V: B as f16[2, 4]\n"
@@ -53,6 +53,7 @@ START_TEST(sections) {
   ck_assert_int_eq(k->params[0].kind, TL_PARAM_DYNAMIC);
   ck_assert_ptr_null(k->params[0].divisor);
   assert_expr(k->params[1].divisor, "16");
+  ck_assert(!k->params[0].is_wide && k->params[1].is_wide);
   ck_assert_int_eq(k->params[2].kind, TL_PARAM_AUTO);
   assert_expr(k->params[3].value, "f16");
   assert_expr(k->params[4].value, "-1");

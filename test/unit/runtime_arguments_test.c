@@ -167,6 +167,21 @@ START_TEST(names_shape_mistakes) {
   shape_a[0] = INT64_C(1) << 31;
   expect(5, "the dynamic name 'M' is 2147483648, expected 0 to 2147483647");
   reset();
+  // A wide one holds more, in 64 bits.
+  tl_manifest_param *wide = &manifest.kernels[0].params[5];
+  ck_assert_str_eq(wide->name, "M");
+  wide->dtype = TL_DTYPE_I64;
+  shape_a[0] = shape_c[0] = INT64_C(3000000000);
+  tl_launch_plan plan;
+  tl_status status = tl_launch_plan_create(&manifest.kernels[0], arguments, 5, &facts, &plan);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  ck_assert_int_eq(*(const int64_t *)plan.params[5], INT64_C(3000000000));
+  ck_assert_uint_eq(plan.grid[0], 23437500);
+  tl_launch_plan_fini(&plan);
+  shape_a[0] = INT64_C(1) << 47;
+  expect(5, "the dynamic name 'M' is 140737488355328, expected 0 to 140737488355327");
+  wide->dtype = TL_DTYPE_I32;
+  reset();
   shape_a[0] = -1;
   expect(5, "argument 'A': dimension 0 is negative: -1");
   reset();

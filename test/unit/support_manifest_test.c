@@ -137,7 +137,7 @@ static tl_manifest sample(void) {
                                   .align = 16,
                                   .divisor = 1};
   params[1] = (tl_manifest_param){.kind = TL_MPARAM_SCALAR, .name = "alpha", .dtype = TL_DTYPE_F32, .divisor = 1};
-  params[2] = (tl_manifest_param){.kind = TL_MPARAM_DYNAMIC, .name = "M", .dtype = TL_DTYPE_I32, .divisor = 8};
+  params[2] = (tl_manifest_param){.kind = TL_MPARAM_DYNAMIC, .name = "M", .dtype = TL_DTYPE_I64, .divisor = 8};
   params[3] = (tl_manifest_param){
       .kind = TL_MPARAM_WORKSPACE, .name = "ws", .divisor = 1, .bytes = parse("M * 4"), .zero_each_launch = true};
   map = (tl_manifest_map){.type = TL_TENSORMAP_BF16,
@@ -187,6 +187,7 @@ START_TEST(round_trips) {
     ck_assert_msg(!status, "%s\n%s", tl_status_message(status), tl_strbuf_c(&out));
     ck_assert_str_eq(read.kernels[0].doc, "line one\n\"two\"");
     ck_assert_int_eq(read.kernels[0].params[2].divisor, 8);
+    ck_assert_int_eq(read.kernels[0].params[2].dtype, TL_DTYPE_I64);
     ck_assert_int_eq(read.ptx_version, 70);
     ck_assert(read.kernels[0].params[4].map->swizzle == TL_TENSORMAP_SWIZZLE_64B);
     ck_assert_uint_eq(read.kernels[0].params[4].map->tensor, 0);
