@@ -105,4 +105,36 @@ grep -q '^.version 8.1' "$work/a.ptx" || fail '546 tensors need PTX 8.1'
 expect 0 timeout 60 "$bin/tl-run" "$work/arguments545.yaml" -Wnone --check --device=emu
 refused arguments4095 'TL0662' -Wnone
 says 'the 4096 arguments, dynamic params and tensor maps take 32768 bytes, the limit is 32764'
+
+# Loops, carried values and copies of a commit have no limit of their own.
+{
+  printf 'kernel: loops\nargs: {X: "in f32[20, 256]", Y: "out f32[20, 32]"}\nthreads: 32\nshared: {s: "f32[32]"}\n'
+  printf 'fragment: {t: "f32[32]"}\nbody:\n  - unroll: a in 20\n    do:\n      - clear: t\n      - pipelined: k in 8\n        do:\n'
+  printf '          - copy: X[a, k * 32] -> s\n          - parallel: i in 32\n            do: t[i] += s[i]\n      - copy: t -> Y[a, 0]\n'
+} >"$work/loops.yaml"
+expect 0 timeout 60 "$llc" "$work/loops.yaml" -o "$work/a.ptx"
+[ "$(grep -c 'cp.async.wait_group' "$work/a.ptx")" -ge 20 ] || fail 'not all of 20 pipelined loops have copies in flight'
+{
+  printf 'kernel: carried\nargs: {X: "in i32[8]", Y: "out i32[70]"}\nthreads: 32\nlocal:\n'
+  seq 70 | sed 's/.*/  v&: i32/'
+  printf 'body:\n' && seq 70 | sed 's/.*/  - v& = &/'
+  printf '  - unroll: k in 4\n    do:\n' && seq 70 | sed 's/.*/      - v& = v& * 3 + X[k]/'
+  seq 70 | awk '{ printf "  - Y[%d] = v%d\n", $1 - 1, $1 }'
+  printf 'check:\n  inputs: {X: "ints(-9, 9)"}\n  reference:\n'
+  echo '    - Y[i] = 81 * (i + 1) + 27 * X[0] + 9 * X[1] + 3 * X[2] + X[3]'
+} >"$work/carried.yaml"
+expect 0 timeout 60 "$llc" "$work/carried.yaml" -o "$work/a.ptx"
+! grep -q 'bra' "$work/a.ptx" || fail 'a loop that carries 70 values is not unrolled'
+expect 0 timeout 60 "$bin/tl-run" "$work/carried.yaml" --check --device=emu
+# All of the copies end past the tensor in the last block: those of full tiles take a branch of their own.
+{
+  printf 'kernel: copies\nargs: {X: "in f32[70, 100]", Y: "out f32[100]"}\ngrid: {b: 2}\nthreads: 32\nshared:\n'
+  seq 70 | sed 's/.*/  s&: f32[64]/'
+  printf 'fragment: {t: "f32[64]"}\nbody:\n'
+  seq 70 | awk '{ printf "  - {copy: \"X[%d, b * 64] -> s%d\", async: true}\n", $1 - 1, $1 }'
+  printf '  - commit_group:\n  - wait_group: 0\n  - parallel: i in 64\n    do: t[i] = 0'
+  seq 70 | sed 's/.*/ + s&[i]/' | tr -d '\n'
+  printf '\n  - copy: t -> Y[b * 64]\ncheck:\n  inputs: {X: "ints(-9, 9)"}\n  reference:\n    - Y[i] = sum[k in 0:70](X[k, i])\n'
+} >"$work/copies.yaml"
+expect 0 timeout 60 "$bin/tl-run" "$work/copies.yaml" --check --device=emu --landing=both
 finish
