@@ -28,11 +28,10 @@ tl_op *tl_build(tl_builder *builder, tl_opcode code, const tl_group *groups, con
   op->loc = builder->loc;
   for (int g = 0; g < info->num_groups; g++) op->num_operands += groups[g].len;
   op->operands = TL_NEW_ARRAY(arena, tl_use, op->num_operands);
-  op->group_sizes = TL_NEW_ARRAY(arena, uint16_t, info->num_groups);
+  op->group_sizes = TL_NEW_ARRAY(arena, uint32_t, info->num_groups);
   uint32_t at = 0;
   for (int g = 0; g < info->num_groups; g++) {
-    assert(groups[g].len <= UINT16_MAX);
-    op->group_sizes[g] = (uint16_t)groups[g].len;
+    op->group_sizes[g] = groups[g].len;
     for (uint32_t i = 0; i < groups[g].len; i++, at++) {
       op->operands[at].owner = op;
       tl_use_link(&op->operands[at], groups[g].values[i]);

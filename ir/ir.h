@@ -168,7 +168,7 @@ struct tl_op {
   tl_op *prev, *next;
   tl_use *operands;
   uint32_t num_operands;
-  uint16_t *group_sizes;  // operands per group, in ops.def order
+  uint32_t *group_sizes;  // operands per group, in ops.def order
   tl_value *results;
   uint32_t num_results;
   tl_attr *attrs;  // sorted by key

@@ -107,7 +107,7 @@ void tl_op_set_operand(tl_op *op, uint32_t index, tl_value *value) {
 }
 
 void tl_op_set_group(tl_module *module, tl_op *op, int group, tl_value *const *values, uint32_t len) {
-  assert(group >= 0 && group < tl_op_info_of(op->code)->num_groups && len <= UINT16_MAX);
+  assert(group >= 0 && group < tl_op_info_of(op->code)->num_groups);
   uint32_t start = group_start(op, group);
   uint32_t old_len = op->group_sizes[group];
   uint32_t total = op->num_operands - old_len + len;
@@ -127,7 +127,7 @@ void tl_op_set_group(tl_module *module, tl_op *op, int group, tl_value *const *v
   for (uint32_t i = 0; i < op->num_operands; i++) tl_use_unlink(&op->operands[i]);
   op->operands = operands;
   op->num_operands = total;
-  op->group_sizes[group] = (uint16_t)len;
+  op->group_sizes[group] = len;
 }
 
 void tl_value_replace_uses(tl_value *value, tl_value *with) {

@@ -97,7 +97,6 @@ static bool parse_use_list(tl_parser *parser, value_list *list) {
     tl_value *value;
     if (!parse_value_use(parser, &value)) return false;
     tl_vec_push(list, value);
-    if (list->len > UINT16_MAX) return tl_parser_error_here(parser, "too many operands");
   } while (tl_parser_accept(parser, ','));
   return true;
 }

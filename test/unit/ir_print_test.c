@@ -199,6 +199,25 @@ START_TEST(editing) {
 }
 END_TEST
 
+START_TEST(any_number_of_operands) {
+  enum { LEN = 70000 };
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_strbuf_appendf(&text, "module tile\nkernel {name = \"k\"} do {\n  %%c = const {value = 1} : index\n  yield %%c");
+  for (int i = 1; i < LEN; i++) tl_strbuf_append_c(&text, ", %c");
+  tl_strbuf_append_c(&text, "\n}\n");
+  char *errors;
+  tl_module *module = parse_text(tl_strbuf_c(&text), &errors);
+  ck_assert_msg(module != NULL, "%s", errors);
+  const tl_op *yield = tl_module_kernel(module)->regions[0]->last;
+  ck_assert_uint_eq(yield->num_operands, LEN);
+  ck_assert_uint_eq(tl_op_group_len(yield, TL_GROUP_YIELD_values), LEN);
+  free(errors);
+  tl_module_destroy(module);
+  tl_strbuf_fini(&text);
+}
+END_TEST
+
 START_TEST(types_are_unique) {
   tl_module *module = tl_module_create(), *other = tl_module_create();
   int64_t dims[] = {128, 32};
@@ -643,6 +662,7 @@ int main(void) {
   tcase_add_test(tests, op_tables);
   tcase_add_test(tests, targets);
   tcase_add_test(tests, editing);
+  tcase_add_test(tests, any_number_of_operands);
   tcase_add_test(tests, types_are_unique);
   tcase_add_test(tests, walking);
   tcase_add_test(tests, names);
