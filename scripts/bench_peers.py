@@ -10,7 +10,7 @@ Results are checked against torch in float32 before anything is timed.
 The copy of the bandwidth rows is the faster of cudaMemcpyAsync from device to device (as torch.Tensor.copy_ calls it on a
 stream; in a graph large copies go to a slower engine) and an elementwise kernel of torch, both timed in the same rounds.
 
-Usage: scripts/bench_peers.py [--rounds=N] [row ...]     (default: all rows, 9 rounds)
+Usage: scripts/bench_peers.py [--rounds=N] [--target=sm_80] [row ...]     (default: all rows, 9 rounds, sm_90a)
 """
 import ctypes
 import json
@@ -27,6 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("TL_BIN", os.path.join(ROOT, "build/release/bin"))
 CUDA = ctypes.CDLL("libcuda.so.1")
 ROUNDS = 9
+TARGET = "sm_90a"
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -186,6 +187,13 @@ def row_matmul(size, target, **bindings):
     })
     label = " ".join(f"{k}={v}" for k, v in bindings.items())
     report(f"matmul {size}^3 bf16 [K,N] {target} {label}", "GFLOP/s", 2.0 * size**3 * 1e3 / 1e3, results, "cuBLAS")
+
+
+def rows_matmul_tile():
+    """The tile of 128 by 256 by 64 that two warpgroups share, as the author gives it."""
+    for size in (8192, 4096):
+        for stages in (3, 4):
+            row_matmul(size, TARGET, block_N=256, threads=256, stages=stages)
 
 
 def row_splitk(target):
@@ -465,29 +473,32 @@ def row_linear_attention(target):
 
 
 ROWS = {
-    "matmul": lambda: row_matmul(8192, "sm_80"),
-    "matmul4096": lambda: row_matmul(4096, "sm_80"),
-    "matmul90": lambda: row_matmul(8192, "sm_90a"),
-    "matmul_k32s4": lambda: row_matmul(8192, "sm_80", block_K=32, stages=4),
-    "splitk": lambda: row_splitk("sm_80"),
+    "matmul": lambda: row_matmul(8192, TARGET),
+    "matmul4096": lambda: row_matmul(4096, TARGET),
+    "matmul_tile": lambda: rows_matmul_tile(),
+    "matmul_k32s4": lambda: row_matmul(8192, TARGET, block_K=32, stages=4),
+    "splitk": lambda: row_splitk(TARGET),
     "persistent": rows_persistent,
-    "vector_add": lambda: row_vector_add("sm_80"),
-    "softplus": lambda: row_softplus("sm_80"),
-    "w4a16": lambda: row_w4a16("sm_80"),
-    "rms_norm": lambda: row_rms_norm("sm_90a"),
-    "softmax": lambda: row_softmax("sm_90a"),
-    "row_sum": lambda: row_row_sum("sm_90a"),
-    "flash_attention": lambda: row_flash_attention("sm_90a"),
-    "matmul_bias_relu": lambda: row_matmul_bias_relu("sm_80"),
-    "matmul_dynamic": lambda: row_matmul_dynamic("sm_80"),
-    "conv2d": lambda: row_conv2d("sm_80"),
-    "linear_attention": lambda: row_linear_attention("sm_90a"),
+    "vector_add": lambda: row_vector_add(TARGET),
+    "softplus": lambda: row_softplus(TARGET),
+    "w4a16": lambda: row_w4a16(TARGET),
+    "rms_norm": lambda: row_rms_norm(TARGET),
+    "softmax": lambda: row_softmax(TARGET),
+    "row_sum": lambda: row_row_sum(TARGET),
+    "flash_attention": lambda: row_flash_attention(TARGET),
+    "matmul_bias_relu": lambda: row_matmul_bias_relu(TARGET),
+    "matmul_dynamic": lambda: row_matmul_dynamic(TARGET),
+    "conv2d": lambda: row_conv2d(TARGET),
+    "linear_attention": lambda: row_linear_attention(TARGET),
 }
 
 if __name__ == "__main__":
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; figures are burst / sustained")
-    options = [a for a in sys.argv[1:] if a.startswith("--rounds=")]
-    if options:
-        ROUNDS = int(options[-1].removeprefix("--rounds="))
+    options = [a for a in sys.argv[1:] if a.startswith(("--rounds=", "--target="))]
+    for option in options:
+        if option.startswith("--rounds="):
+            ROUNDS = int(option.removeprefix("--rounds="))
+        else:
+            TARGET = option.removeprefix("--target=")
     for row in [a for a in sys.argv[1:] if a not in options] or ROWS:
         ROWS[row]()
