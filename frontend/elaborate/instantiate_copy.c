@@ -30,14 +30,11 @@ static bool read_way(tl_sema *sema, const tl_stmt *stmt, copy_way *out) {
     tl_instantiate_not_yet(sema, multicast->loc, "the option `multicast` of copy");
     ok = false;
   }
-  if (out->via == TL_VIA_TMA) {
-    tl_instantiate_not_yet(sema, via->loc, "`via: tma`");
-    ok = false;
-  }
   if (async) ok = tl_instantiate_flag(sema, async->value, "async", &out->is_async) && ok;
-  if (out->is_async && out->via == TL_VIA_VECTOR) {
-    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, via->loc,
-                   "an asynchronous copy goes by cp.async: `via: vector` goes through registers");
+  if (out->is_async && (out->via == TL_VIA_VECTOR || out->via == TL_VIA_TMA)) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, via->loc, "an asynchronous copy goes by cp.async: `via: %s` %s",
+                   out->via == TL_VIA_TMA ? "tma" : "vector",
+                   out->via == TL_VIA_TMA ? "counts on a barrier of its own" : "goes through registers");
     ok = false;
   }
   return ok && out->via >= 0 && out->evict >= 0;
@@ -48,7 +45,12 @@ static bool check_way(tl_sema *sema, const tl_stmt *stmt, const copy_way *way, c
                       const tl_sema_region *dst) {
   const tl_option *option = NULL;
   const char *what = "`via: cp_async`";
-  if (way->via == TL_VIA_CP_ASYNC) option = tl_instantiate_option(stmt, "via");
+  if (way->via == TL_VIA_CP_ASYNC || way->via == TL_VIA_TMA) option = tl_instantiate_option(stmt, "via");
+  if (way->via == TL_VIA_TMA) what = "`via: tma`";
+  // By TMA also out: from a shared tile, or a fragment by way of one.
+  if (way->via == TL_VIA_TMA && dst->symbol->value->type->scope == TL_SCOPE_GLOBAL &&
+      src->symbol->value->type->scope != TL_SCOPE_GLOBAL)
+    return true;
   if (way->is_async) {
     option = tl_instantiate_option(stmt, "async");
     what = "an asynchronous copy";

@@ -122,6 +122,23 @@ static void add_tile(collector *c, const tl_op *alloc) {
   tl_vec_push(&c->tiles, tile);
 }
 
+// One 64-bit word a stage (PTX ISA, "mbarrier").
+static void add_mbarrier(collector *c, const tl_op *op) {
+  enum { WORD = 8 };
+  const tl_value *result = &op->results[0];
+  tl_debug_tile tile = {.offset = tl_op_int(op, TL_ATTR_OFFSET, 0),
+                        .depth = (int32_t)tl_op_int(op, TL_ATTR_DEPTH, 1),
+                        .dtype = TL_DTYPE_U64,
+                        .rank = 1,
+                        .dims = {1},
+                        .layout = {.pitch_bytes = WORD},
+                        .stage_bytes = WORD};
+  tile.bytes = (int64_t)tile.depth * WORD;
+  if (result->name) tile.name = tl_arena_copy_bytes(c->arena, result->name, strlen(result->name));
+  tl_vec_push(&c->allocs, op);
+  tl_vec_push(&c->tiles, tile);
+}
+
 static void add_use(collector *c, uint32_t line, uint32_t tile) {
   for (size_t i = 0; i < c->uses.len; i++)
     if (c->uses.items[i].line == line && c->uses.items[i].tile == tile) return;
@@ -136,7 +153,8 @@ static uint32_t line_of(const collector *c, const tl_op *op) {
 // What `op` touches counts for its own line and for those of the ops around it, which may do the access for it.
 static void add_uses(collector *c, const tl_op *op) {
   for (uint32_t i = 0; i < op->num_operands; i++) {
-    const tl_op *root = tl_buffer_root(tl_op_operand(op, i));
+    const tl_value *operand = tl_op_operand(op, i);
+    const tl_op *root = operand->type->kind == TL_TYPE_MBARRIER ? operand->def : tl_buffer_root(operand);
     for (uint32_t t = 0; root && t < c->allocs.len; t++) {
       if (c->allocs.items[t] != root) continue;
       for (const tl_op *around = op; around; around = around->parent ? around->parent->parent : NULL)
@@ -157,6 +175,7 @@ static void add_element(collector *c, const tl_op *op, uint32_t parallel) {
 static void collect(collector *c, const tl_block *block, uint32_t parallel) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_ALLOC) add_tile(c, op);
+    if (op->code == TL_OP_MBARRIER) add_mbarrier(c, op);
     add_uses(c, op);
     if (parallel) add_element(c, op, parallel);
     uint32_t inner = !parallel && op->code == TL_OP_PARALLEL ? ++c->num_parallels : parallel;

@@ -69,7 +69,11 @@ tl_value *tl_async_destination(tl_op *op) {
 
 bool tl_is_async_candidate(const tl_op *op) {
   if (op->code != TL_OP_COPY && op->code != TL_OP_PARALLEL) return false;
-  return tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC && !tl_op_has(op, TL_ATTR_ASYNC);
+  int64_t via = tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO);
+  bool by_engine = via == TL_VIA_TMA && op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map) &&
+                   !tl_op_arg(op, TL_GROUP_COPY_barrier) &&
+                   tl_op_arg(op, TL_GROUP_COPY_src)->type->scope == TL_SCOPE_GLOBAL;
+  return (via == TL_VIA_CP_ASYNC || by_engine) && !tl_op_has(op, TL_ATTR_ASYNC);
 }
 
 // Whether one run of the op writes every element of its tile.

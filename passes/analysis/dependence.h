@@ -32,7 +32,7 @@ typedef struct tl_dependence {
 void tl_dependence_analyze(tl_op *loop, tl_dependence *out);
 void tl_dependence_fini(tl_dependence *dependence);
 
-// Whether `op` is a copy or parallel that may be made asynchronous with cp.async and is not yet.
+// Whether `op` is a copy or parallel that may be made asynchronous, by cp.async or TMA, and is not yet.
 bool tl_is_async_candidate(const tl_op *op);
 // The shared tile that it writes: the alloc's value; NULL when it writes through a view or several buffers.
 tl_value *tl_async_destination(tl_op *op);

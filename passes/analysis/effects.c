@@ -31,7 +31,8 @@ static void add(tl_effect_list *out, tl_effect_kind kind, tl_op *op, tl_value *b
   effect.root = tl_effect_root(buffer, &effect.slot, &effect.stage);
   if (kind != TL_EFFECT_ATOMIC) {
     const tl_op *parallel = op->code == TL_OP_COPY ? NULL : tl_op_enclosing(op, TL_OP_PARALLEL);
-    effect.is_async = tl_op_has(op, TL_ATTR_ASYNC) || (parallel && tl_op_has(parallel, TL_ATTR_ASYNC));
+    bool by_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map) && tl_op_arg(op, TL_GROUP_COPY_barrier);
+    effect.is_async = by_engine || tl_op_has(op, TL_ATTR_ASYNC) || (parallel && tl_op_has(parallel, TL_ATTR_ASYNC));
   }
   tl_vec_push(out, effect);
 }

@@ -22,7 +22,7 @@ static int32_t lesser(int32_t a, int32_t b) {
   return a < b ? a : b;
 }
 
-static bool copy_pads_with_zero(const tl_op *copy) {
+bool tl_copy_pads_with_zero(const tl_op *copy) {
   const tl_value *pad = tl_op_arg(copy, TL_GROUP_COPY_pad);
   if (!pad) return true;
   const tl_attr *attr = pad->def && pad->def->code == TL_OP_CONST ? tl_op_attr(pad->def, TL_ATTR_VALUE) : NULL;
@@ -44,7 +44,7 @@ static const char *cp_async_obstacle(tl_pass_context *context, const tl_op *copy
     return "it does not go from global to shared memory";
   }
   if (source->buffer->type->dtype != destination->buffer->type->dtype) return "it converts between dtypes";
-  if (!copy_pads_with_zero(copy)) return "it pads with another value than 0";
+  if (!tl_copy_pads_with_zero(copy)) return "it pads with another value than 0";
   if (!destination_is_unchecked(destination)) return "the destination is masked";
   int64_t bytes = (int64_t)vec * tl_dtype_bits(source->buffer->type->dtype) / 8;
   if (bytes != 4 && bytes != 8 && bytes != 16) return "contiguous and aligned pieces have fewer than 4 bytes";
@@ -79,8 +79,8 @@ void tl_select_copy_width(tl_pass_context *context, tl_op *copy) {
   tl_op_set_int(context->module, copy, TL_ATTR_VEC, lesser(held & -held, copy_vector(&source, &destination, false)));
 }
 
-// What the author asked for by name and cannot have: `via: cp_async` is refused; `async: true` says when the copy may
-// end, and one that is over at once is early enough.
+// What the author asked for by name and cannot have: `via: cp_async` and `via: tma` are refused; `async: true` says
+// when the copy may end, and one that is over at once is early enough.
 static void report_obstacle(tl_pass_context *context, tl_op *copy, const tl_box *source, const tl_box *destination,
                             bool is_demanded, const char *obstacle) {
   if (is_demanded) {
@@ -95,8 +95,16 @@ static void report_obstacle(tl_pass_context *context, tl_op *copy, const tl_box 
                  tl_buffer_name(destination->buffer), obstacle);
 }
 
+static void report_tma_obstacle(tl_pass_context *context, tl_op *copy, const char *obstacle) {
+  tl_diag *diag = tl_diag_report(
+      context->diags, TL_DIAG_COPY_VIA, copy->loc, "the copy from '%s' to '%s' cannot go by TMA: %s",
+      tl_buffer_name(tl_op_arg(copy, TL_GROUP_COPY_src)), tl_buffer_name(tl_op_arg(copy, TL_GROUP_COPY_dst)), obstacle);
+  tl_diag_add_hint(context->diags, diag, "leave `via` out: the compiler takes the best way there is");
+}
+
 static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
   if (tl_op_arg(copy, TL_GROUP_COPY_map)) return;  // decided
+  bool by_tma = tl_is_tma_wanted(copy);
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
   int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
   int32_t vec = copy_vector(&source, &destination, false);
@@ -121,6 +129,10 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   int32_t held = asynchronous ? vec : copy_vector(&source, &destination, true);
   tl_layout layout = copy_layout(&source, fast, held, threads);
   tl_op_set_layout(context->module, copy, TL_ATTR_THREAD_LAYOUT, &layout);
+  // Threads and width stay for what cannot run ahead (pipeline).
+  const char *no_tma = by_tma ? tl_select_tma(context, copy) : NULL;
+  if (no_tma && wanted == TL_VIA_TMA) report_tma_obstacle(context, copy, no_tma);
+  if (by_tma && !no_tma) return;
   int bits = tl_dtype_bits(source.buffer->type->dtype);
   if (asynchronous) {
     tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by cp.async, %d bytes at a time%s",

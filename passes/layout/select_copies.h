@@ -11,6 +11,22 @@ tl_shared_layout tl_swizzle_for_rows(int64_t row_bytes, int32_t row_step);
 // Whether 8 rows of 16 bytes, `row_step` apart, fall into different banks, wherever the first row and the column are.
 bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_bytes, int32_t row_step);
 
+// Whether what a copy finds outside of its bounds is 0.
+bool tl_copy_pads_with_zero(const tl_op *copy);
+
+// ---- the copy engine (select_copies_tma.c)
+
+// Why TMA cannot carry the copy whatever the layout of its tile, or NULL.
+const char *tl_tma_obstacle(tl_pass_context *context, tl_op *copy);
+// Whether the copy shall go by TMA: its author demands it.
+bool tl_is_tma_wanted(const tl_op *copy);
+// Sends the copy by TMA, with its tensor map. Why it cannot go, or NULL.
+const char *tl_select_tma(tl_pass_context *context, tl_op *copy);
+// The layout of a tile that TMA fills; `is_dense`: others see its bytes in order.
+tl_shared_layout tl_tma_layout(const tl_value *tile, bool is_dense);
+// Whether TMA writes all of the alloc's content, or reads it.
+bool tl_is_tile_of_tma(tl_pass_context *context, tl_op *kernel, const tl_op *alloc);
+
 // Gives every shared alloc without a layout one that suits its readers.
 void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel);
 // Passes over the banks that the accesses of a tile by registers (tile loads and stores, loads of elements) need in its

@@ -97,11 +97,13 @@ static tl_shared_layout least_passes(tl_op *kernel, const tl_op *alloc, const tl
   return best;
 }
 
-static tl_shared_layout choose_layout(tl_op *kernel, tl_op *alloc) {
+static tl_shared_layout choose_layout(tl_pass_context *context, tl_op *kernel, tl_op *alloc) {
   const tl_value *buffer = tl_op_result(alloc, 0);
   int64_t row_bytes =
       (int64_t)tl_dtype_bytes(buffer->type->dtype, (uint64_t)buffer->type->dims[buffer->type->rank - 1]);
   tl_shared_layout plain = {.pitch_bytes = (int32_t)row_bytes};
+  if (tl_is_tile_of_tma(context, kernel, alloc))
+    return tl_tma_layout(buffer, buffer->type->rank < 2 || has_view(buffer));
   if (buffer->type->rank < 2 || has_view(buffer) || tl_dtype_bits(buffer->type->dtype) < 8) return plain;
   tl_shared_layout spread = tl_swizzle_for_rows(row_bytes, 1);
   gemm_use gemm = {.alloc = alloc};
@@ -115,7 +117,7 @@ void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel) {
     if (op->code != TL_OP_ALLOC || tl_op_has(op, TL_ATTR_SHARED_LAYOUT)) continue;
     const tl_value *buffer = tl_op_result(op, 0);
     if (!tl_buffer_is_shared(buffer) || buffer->type->rank == 0) continue;
-    tl_shared_layout layout = choose_layout(kernel, op);
+    tl_shared_layout layout = choose_layout(context, kernel, op);
     tl_op_set_shared(context->module, op, TL_ATTR_SHARED_LAYOUT, &layout);
     if (layout.panel_bytes) {
       tl_diag_report(context->diags, TL_DIAG_REMARK_SHARED_LAYOUT, op->loc,

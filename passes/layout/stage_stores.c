@@ -9,6 +9,7 @@
 // place it takes (plan-shared) behind a barrier after which they are no longer used. Needs infer-layouts.
 #include "passes/analysis/memory_access.h"
 #include "passes/layout/infer_layouts.h"
+#include "passes/layout/select_copies.h"
 
 enum {
   SECTOR_BYTES = 32,  // what L2 and DRAM write at least
@@ -35,8 +36,14 @@ static int64_t planned_bytes(const tl_op *kernel) {
   return 0;
 }
 
+// A store by TMA goes through a shared tile whatever that costs: its author demands it.
+static bool is_by_tma(const tl_op *store, const tl_box *box) {
+  return tl_op_int(store, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_TMA && tl_buffer_is_global(box->buffer);
+}
+
 static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_box *box) {
   const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
+  if (is_by_tma(store, box)) return true;
   if (store->parent != kernel->regions[0]) return false;
   if (!tl_buffer_is_global(box->buffer) || !tile->layout || tile->rank < 2) return false;
   int bits = tl_dtype_bits(box->buffer->type->dtype);
@@ -52,7 +59,7 @@ static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_b
 
 // The destination of `store` becomes that of the copy.
 static void copy_destination(tl_module *module, const tl_op *store, tl_op *copy) {
-  static const tl_attr_key keys[] = {TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP, TL_ATTR_DST_CHECK, TL_ATTR_EVICT};
+  static const tl_attr_key keys[] = {TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP, TL_ATTR_DST_CHECK, TL_ATTR_EVICT, TL_ATTR_VIA};
   for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
     const tl_attr *attr = tl_op_attr(store, keys[k]);
     if (attr) tl_op_set_attr(module, copy, attr);
@@ -66,6 +73,10 @@ static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
   const tl_type *type = tl_type_tile(module, dst->type->dtype, tile->type->dims, rank, NULL);
   const char *name = tl_arena_printf(&context->scratch, "%s_staged", tl_buffer_name(dst));
   tl_value *staged = tl_scratch_alloc(context, kernel, type, name, store->loc);
+  if (tl_op_int(store, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_TMA) {
+    tl_shared_layout layout = tl_tma_layout(staged, false);
+    tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
+  }
   tl_builder builder;
   tl_builder_before(&builder, module, store);
   builder.loc = store->loc;

@@ -14,6 +14,12 @@ static bool holds_ring(const tl_op *op) {
   return false;
 }
 
+void tl_copy_leave_engine(tl_module *module, tl_op *copy) {
+  if (copy->code != TL_OP_COPY || !tl_op_arg(copy, TL_GROUP_COPY_map)) return;
+  tl_op_set_int(module, copy, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
+  tl_op_set_group(module, copy, TL_GROUP_COPY_map, NULL, 0);
+}
+
 static void make_synchronous(tl_module *module, tl_op *op) {
   if (op->code == TL_OP_COPY) {
     tl_op_set_int(module, op, TL_ATTR_VIA, TL_VIA_VECTOR);
@@ -58,6 +64,7 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
     bool is_pure = op->num_regions == 0 && (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE);
     if (is_pure) continue;
     if (!tl_is_async_candidate(op) || op->num_results > 0 || touches_any(op, &written, &read)) break;
+    tl_copy_leave_engine(module, op);
     add_roots(op, &written, &read);
     tl_op_set_unit(module, op, TL_ATTR_ASYNC);
     if (op->code != TL_OP_COPY) continue;
@@ -92,6 +99,7 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
 static void finish_block(tl_module *module, tl_block *block, bool in_ring_loop) {
   for (tl_op *op = block->first; op;) {
     if (tl_is_async_candidate(op)) {
+      tl_copy_leave_engine(module, op);
       if (in_ring_loop || op->num_results > 0) {
         make_synchronous(module, op);
       } else {

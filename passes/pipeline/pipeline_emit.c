@@ -24,6 +24,7 @@ typedef struct emitter {
   int64_t ahead;       // iterations that the copies run ahead
   tl_value *trips;     // number of iterations; may be negative, then there are none
   tl_value **rings;    // per group
+  bool *by_engine;     // per group: TMA fills all its tiles
   tl_op_list *slices;  // per group
   TL_VEC(staged_tile) tiles;
 } emitter;
@@ -43,6 +44,14 @@ static tl_value *trip_count(const tl_op *loop, tl_builder *builder) {
     return tl_index_ceildiv(builder, tl_index_sub(builder, lower, upper), tl_build_index(builder, -constant));
   }
   return tl_index_ceildiv(builder, tl_index_sub(builder, upper, lower), step);
+}
+
+// Where the first copies start: before a wait for other copies that stands directly before the loop, so that all of
+// them are on their way together.
+static tl_op *before_waits(tl_op *loop) {
+  tl_op *at = loop;
+  while (at->prev && (at->prev->code == TL_OP_ASYNC_WAIT || at->prev->code == TL_OP_BARRIER)) at = at->prev;
+  return at;
 }
 
 // ---- declarations
@@ -80,15 +89,35 @@ static staged_tile *find_tile(emitter *self, const tl_value *tile) {
   return NULL;
 }
 
+// A group goes by TMA where all its copies do: a slot tells in one way that it is full. Others go by cp.async then.
+static void find_engine_groups(emitter *self) {
+  size_t groups = self->dependence->groups.len;
+  self->by_engine = TL_NEW_ARRAY(&self->context->scratch, bool, groups);
+  for (size_t g = 0; g < groups; g++) self->by_engine[g] = true;
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t p = 0; p < self->dependence->producers.len; p++) {
+      const tl_producer *producer = &self->dependence->producers.items[p];
+      bool fits = producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map);
+      if (producer->blocked) continue;
+      if (pass == 0 && !fits) self->by_engine[producer->group] = false;
+      if (pass == 0 || !fits || self->by_engine[producer->group]) continue;
+      tl_copy_leave_engine(self->module, producer->op);
+      tl_diag_report(self->context->diags, TL_DIAG_REMARK_COPY, producer->op->loc,
+                     "the copy goes by cp.async: what is waited for with it does not go by TMA");
+    }
+  }
+}
+
 static void declare(emitter *self) {
   tl_op *kernel = tl_op_enclosing(self->loop, TL_OP_KERNEL);
   tl_builder head;
-  tl_builder_before(&head, self->module, tl_op_in_block(self->loop, kernel->regions[0]));
+  tl_builder_before(&head, self->module, tl_op_in_block(before_waits(self->loop), kernel->regions[0]));
   head.loc = self->loop->loc;
   tl_arena *scratch = &self->context->scratch;
   size_t groups = self->dependence->groups.len;
   self->rings = TL_NEW_ARRAY(scratch, tl_value *, groups);
   self->slices = TL_NEW_ARRAY(scratch, tl_op_list, groups);
+  find_engine_groups(self);
   for (size_t p = 0; p < self->dependence->producers.len; p++) {
     const tl_producer *producer = &self->dependence->producers.items[p];
     if (producer->blocked || find_tile(self, producer->tile)) continue;
@@ -106,6 +135,7 @@ static void declare(emitter *self) {
     }
     tl_op_set_str(self->module, ring, TL_ATTR_NAME, tl_strbuf_view(&name));
     tl_op_set_int(self->module, ring, TL_ATTR_DEPTH, self->stages);
+    if (self->by_engine[g]) tl_op_set_int(self->module, ring, TL_ATTR_SIGNAL, TL_SIGNAL_BARRIERS);
     tl_strbuf_fini(&name);
     self->rings[g] = tl_op_result(ring, 0);
     tl_dependence_slice(self->dependence, (int)g, &self->slices[g]);
@@ -170,15 +200,42 @@ static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block 
   }
 }
 
-// acquire(k), the group's copies for iteration k if k < trips, commit.
+static tl_value *emit_acquire(emitter *self, tl_builder *builder, int group, tl_value *k) {
+  const tl_type *slot_type = tl_type_simple(self->module, TL_TYPE_SLOT);
+  tl_group groups[] = {TL_GROUP_OF(self->rings[group]), TL_GROUP_OF(k)};
+  return tl_op_result(tl_build(builder, TL_OP_RING_ACQUIRE, groups, &slot_type, 1), 0);
+}
+
+static void emit_commit(slice_clone *clone, tl_builder *builder) {
+  tl_group groups[] = {TL_GROUP_OF(clone->self->rings[clone->group]),
+                       {clone->tokens.items, (uint32_t)clone->tokens.len}};
+  tl_build(builder, TL_OP_RING_COMMIT, groups, NULL, 0);
+}
+
+// The group's copies for iteration k into `slot`.
+static void emit_copies(slice_clone *clone, tl_builder *builder, tl_value *slot, tl_value *k, bool conditional) {
+  emitter *self = clone->self;
+  tl_value_map_set(&clone->map, self->loop->regions[0]->args[0], iteration_value(self, builder, k));
+  for (size_t t = 0; t < self->tiles.len; t++) {
+    const staged_tile *tile = &self->tiles.items[t];
+    if (tile->group != clone->group) continue;
+    tl_group groups[] = {TL_GROUP_OF(slot), TL_GROUP_OF(tile->staged)};
+    tl_op *part = tl_build(builder, TL_OP_RING_TILE, groups, &tile->tile->type, 1);
+    tl_value_map_set(&clone->map, tile->tile, tl_op_result(part, 0));
+  }
+  clone_slice(clone, builder, self->loop->regions[0], conditional);
+}
+
+// acquire(k), the group's copies for iteration k if k < trips, commit. Groups of cp.async are counted, so that slots of
+// iterations that do not exist are committed too; mbarriers count what there is.
 static void emit_producers(emitter *self, tl_builder *builder, int group, tl_value *k) {
   tl_module *module = self->module;
-  const tl_type *slot_type = tl_type_simple(module, TL_TYPE_SLOT);
-  tl_group acquire_groups[] = {TL_GROUP_OF(self->rings[group]), TL_GROUP_OF(k)};
-  tl_value *slot = tl_op_result(tl_build(builder, TL_OP_RING_ACQUIRE, acquire_groups, &slot_type, 1), 0);
+  bool by_engine = self->by_engine[group];
   slice_clone clone = {.self = self, .group = group};
   int64_t at = 0, trips = 0;
   bool decided = tl_value_const_int(k, &at) && tl_value_const_int(self->trips, &trips);
+  if (decided && at >= trips && by_engine) return;
+  tl_value *slot = by_engine ? NULL : emit_acquire(self, builder, group, k);
   tl_builder inner = *builder;
   if (!decided) {
     tl_group groups[] = {TL_GROUP_OF(tl_build_cmp(builder, TL_CMP_LT, k, self->trips))};
@@ -188,20 +245,12 @@ static void emit_producers(emitter *self, tl_builder *builder, int group, tl_val
     tl_builder_at_end(&inner, module, guard->regions[0]);
     inner.loc = builder->loc;
   }
-  if (!decided || at < trips) {
-    tl_value_map_set(&clone.map, self->loop->regions[0]->args[0], iteration_value(self, &inner, k));
-    for (size_t t = 0; t < self->tiles.len; t++) {
-      const staged_tile *tile = &self->tiles.items[t];
-      if (tile->group != group) continue;
-      tl_group groups[] = {TL_GROUP_OF(slot), TL_GROUP_OF(tile->staged)};
-      tl_op *part = tl_build(&inner, TL_OP_RING_TILE, groups, &tile->tile->type, 1);
-      tl_value_map_set(&clone.map, tile->tile, tl_op_result(part, 0));
-    }
-    clone_slice(&clone, &inner, self->loop->regions[0], !decided);
-  }
+  if (by_engine) slot = emit_acquire(self, &inner, group, k);
+  if (!decided || at < trips) emit_copies(&clone, &inner, slot, k, !decided && !by_engine);
+  inner.loc = builder->loc;
+  if (by_engine) emit_commit(&clone, &inner);
   if (!decided) tl_region_yield(module, inner.block, builder->loc);
-  tl_group commit_groups[] = {TL_GROUP_OF(self->rings[group]), {clone.tokens.items, (uint32_t)clone.tokens.len}};
-  tl_build(builder, TL_OP_RING_COMMIT, commit_groups, NULL, 0);
+  if (!by_engine) emit_commit(&clone, builder);
   tl_value_map_fini(&clone.map);
   tl_vec_fini(&clone.tokens);
 }
@@ -443,14 +492,6 @@ static void emit_body(emitter *self) {
   for (size_t g = 0; g < groups; g++) release = emit_release(self, body, slots[g]);
   tl_op *place = place_of_copies(self, marker->next, slots, release);
   if (place) move_ops(before_producers->next, marker, place);
-}
-
-// Where the first copies start: before a wait for other copies that stands directly before the loop, so that all of
-// them are on their way together.
-static tl_op *before_waits(tl_op *loop) {
-  tl_op *at = loop;
-  while (at->prev && (at->prev->code == TL_OP_ASYNC_WAIT || at->prev->code == TL_OP_BARRIER)) at = at->prev;
-  return at;
 }
 
 void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages, int64_t lag) {

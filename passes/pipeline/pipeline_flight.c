@@ -92,6 +92,12 @@ int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependenc
   tl_walk(dependence->loop, find_wgmma, &gemms);
   const char *obstacle = stages < MIN_STAGES ? "there are fewer than 4 stages" : NULL;
   const tl_op *at = gemms.items.len ? gemms.items.items[0] : NULL;
+  for (size_t p = 0; p < dependence->producers.len; p++) {
+    const tl_producer *producer = &dependence->producers.items[p];
+    bool by_engine = producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map);
+    // A slot of mbarriers is released in its own iteration.
+    if (by_engine && !producer->blocked) obstacle = "its tiles come by TMA";
+  }
   if (gemms.items.len > MAX_GEMMS) obstacle = "there are more than 7 in the loop";
   // A gemm that is waited for at once would wait for the others, too.
   for (size_t i = 0; i < gemms.items.len && !obstacle; i++) {

@@ -10,6 +10,9 @@
 // in flight from one iteration to the next. The old loop is erased.
 void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages, int64_t lag);
 
+// Sends a copy that was to go by TMA by cp.async, which is always possible: for what no ring of its own carries.
+void tl_copy_leave_engine(tl_module *module, tl_op *copy);
+
 // Makes the remaining cp.async copies of a kernel complete: a commit after them and a wait before the first use; plain
 // vector copies where a wait would drain a ring around them.
 void tl_pipeline_finish_copies(tl_pass_context *context, tl_op *kernel);

@@ -136,6 +136,7 @@ static void remark(tl_pass_context *context, const tl_op *op, const char *what) 
 }
 
 static void split_boxes(tl_pass_context *context, tl_op *op) {
+  if (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map)) return;  // the engine minds the bounds
   bool has_source = op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD;
   bool has_destination = op->code == TL_OP_COPY || op->code == TL_OP_TILE_STORE;
   tl_box source = {0}, destination = {0};

@@ -9,12 +9,14 @@
 // A thread's groups complete in the order of their commits, whichever ring they belong to (PTX ISA,
 // "cp.async.wait_group"), so a wait counts the commits of all rings between the slot's own commit and the wait: the
 // fewest over all paths. The stage of iteration k is k mod depth: a constant in the prologue; in the loop a carried
-// counter that wraps by compare and select. No ring op is left.
+// counter that wraps by compare and select. No ring op is left. Rings whose sides meet at mbarriers come first
+// (lower_rings_barriers.c).
 #include <limits.h>
 
 #include "ir/index/affine.h"
 #include "passes/analysis/dependence.h"
 #include "passes/manager/passes.h"
+#include "passes/sync/lower_rings.h"
 #include "passes/tile/loop_rewrite.h"
 #include "support/status.h"
 
@@ -278,7 +280,9 @@ static void lower_kernel(tl_module *module, tl_op *kernel) {
 
 tl_status tl_pass_lower_rings(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
-    if (op->code == TL_OP_KERNEL) lower_kernel(context->module, op);
+    if (op->code != TL_OP_KERNEL) continue;
+    tl_lower_barrier_rings(context, op);
+    lower_kernel(context->module, op);
   }
   return TL_OK;
 }

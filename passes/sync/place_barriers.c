@@ -107,6 +107,11 @@ static tl_value *ring_of_slot(const tl_value *slot) {
   return tl_op_operand(slot->def, 0);
 }
 
+// Whether the sides of the ring meet at mbarriers: no block barrier is needed between them.
+static bool has_mbarriers(const tl_value *ring) {
+  return tl_op_int(ring->def, TL_ATTR_SIGNAL, TL_SIGNAL_GROUPS) == TL_SIGNAL_BARRIERS;
+}
+
 // Whether an access needs a barrier after what `state` holds.
 static bool effect_conflicts(const hazard_state *state, const tl_effect *effect) {
   if (effect->slot) {
@@ -216,12 +221,14 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
       return;
     case TL_OP_RING_WAIT:
       // What the copies of this thread read is free for it; other threads may still wait for theirs.
+      if (has_mbarriers(tl_op_operand(op, 0))) return;
       for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
       set_add_ring(&state->waited, tl_op_operand(op, 0));
       note_generic(self, state, &(tl_effect){.root = tl_op_operand(op, 0)});
       return;
     case TL_OP_RING_RELEASE:
-      set_add_ring(&state->released, ring_of_slot(tl_op_operand(op, 0)));
+      if (!has_mbarriers(ring_of_slot(tl_op_operand(op, 0))))
+        set_add_ring(&state->released, ring_of_slot(tl_op_operand(op, 0)));
       return;
     case TL_OP_ASYNC_WAIT:
       // The groups have landed for the thread that waited; the others see them after a barrier.
@@ -238,7 +245,10 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_RING_ACQUIRE:
     case TL_OP_RING_COMMIT:
     case TL_OP_ASYNC_COMMIT:
+    case TL_OP_BULK_COMMIT:
       return;  // what waits for the copies counts
+    case TL_OP_BULK_WAIT:
+      return;  // select-copies waits for a store where it stands
     case TL_OP_WAIT_UNTIL:
       break;
     default:

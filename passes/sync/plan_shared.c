@@ -35,6 +35,7 @@ typedef struct shared_tile {
   int32_t first, last;  // statements of the kernel's body that touch it; first > last when nothing does
   int64_t offset;
   bool is_placed;
+  bool is_filled;  // by the copy engine
 } shared_tile;
 
 typedef struct shared_plan {
@@ -84,6 +85,21 @@ static bool is_mbarrier(const shared_tile *tile) {
 static shared_tile measure_mbarrier(tl_op *op) {
   int64_t bytes = tl_op_int(op, TL_ATTR_DEPTH, 1) * MBARRIER_BYTES;
   return (shared_tile){.alloc = op, .bytes = bytes, .align = ALIGN_SMALL};
+}
+
+static void note_engine(tl_op *op, void *user) {
+  shared_plan *plan = user;
+  if (op->code != TL_OP_COPY || !tl_op_arg(op, TL_GROUP_COPY_map)) return;
+  const tl_op *roots[] = {tl_buffer_root(tl_op_arg(op, TL_GROUP_COPY_src)),
+                          tl_buffer_root(tl_op_arg(op, TL_GROUP_COPY_dst))};
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    shared_tile *tile = &plan->tiles.items[i];
+    if (tile->alloc != roots[0] && tile->alloc != roots[1]) continue;
+    tile->is_filled |= tile->alloc == roots[1];
+    // Swizzles are functions of the address.
+    const tl_attr *layout = tl_op_attr(tile->alloc, TL_ATTR_SHARED_LAYOUT);
+    tile->align = layout && layout->v.shared->swizzle_mask ? ALIGN_SWIZZLED : ALIGN_TILE;
+  }
 }
 
 static shared_tile *find_tile(shared_plan *plan, const tl_value *root) {
@@ -169,8 +185,16 @@ static bool barrier_between(const shared_plan *plan, int32_t after, int32_t befo
   return low < plan->barriers.len && plan->barriers.items[low] < before;
 }
 
+// Whether two tiles may share memory as far as the copy engine goes: what threads left there it may only write over
+// behind a proxy fence, which nobody puts between tiles.
+static bool engine_permits(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
+  if (!a->is_filled && !b->is_filled) return true;
+  if (plan->is_loop) return false;
+  return a->last < b->first ? !b->is_filled : !a->is_filled;
+}
+
 static bool may_share(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
-  if (is_mbarrier(a) || is_mbarrier(b)) return false;
+  if (is_mbarrier(a) || is_mbarrier(b) || !engine_permits(plan, a, b)) return false;
   if (a->last < 0 || b->last < 0) return true;
   return barrier_between(plan, a->last, b->first) || barrier_between(plan, b->last, a->first);
 }
@@ -322,6 +346,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
     if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
     tl_vec_push(&plan.tiles, measure(op));
   }
+  tl_walk(kernel, note_engine, &plan);
   find_live_ranges(&plan);
   place_tiles(&plan);
   const tl_target *target = context->target;

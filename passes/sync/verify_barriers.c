@@ -194,8 +194,7 @@ static void end_tile(tl_barrier_verifier *self) {
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
     bool is_global = record->kind != TL_RUN_WAITED && self->roots.items[record->root]->code == TL_OP_TENSOR;
-    // What the copy engine writes is waited for at the end of the kernel.
-    if (!is_global || record->is_engine)
+    if (!is_global)
       self->records.items[kept++] = *record;
     else
       tl_vec_fini(&record->releases);

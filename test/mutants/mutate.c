@@ -197,6 +197,47 @@ static void drop_init(finder *f, tl_op *op) {
   tl_op_erase(op);
 }
 
+// ---- mbarriers
+
+static void flip_phase(finder *f, tl_op *op) {
+  if (!is_wanted(f, op, "phase")) return;
+  tl_builder builder;
+  tl_builder_before(&builder, f->module, op);
+  tl_value *phase = tl_op_arg(op, TL_GROUP_MBARRIER_WAIT_phase);
+  tl_op_set_operand(op, 2, tl_build_binary(&builder, TL_OP_SUB, tl_build_index(&builder, 1), phase));
+}
+
+static void lessen_bytes(finder *f, tl_op *op) {
+  enum { CHUNK = 16 };
+  const tl_value *bytes = op->code == TL_OP_MBARRIER_EXPECT   ? tl_op_arg(op, TL_GROUP_MBARRIER_EXPECT_bytes)
+                          : op->code == TL_OP_MBARRIER_ARRIVE ? tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes)
+                                                              : NULL;
+  int64_t count;
+  if (!bytes || !tl_value_const_int(bytes, &count) || !is_wanted(f, op, "bytes")) return;
+  tl_builder builder;
+  tl_builder_before(&builder, f->module, op);
+  tl_op_set_operand(op, op->num_operands - 1, tl_build_index(&builder, count - CHUNK));
+}
+
+static void visit_mbarrier(finder *f, tl_op *op) {
+  switch (f->class) {
+    case TL_MUTANT_DROP_ARRIVE:
+      if (op->code == TL_OP_MBARRIER_ARRIVE) erase(f, op);
+      break;
+    case TL_MUTANT_DROP_MBARRIER_WAIT:
+      if (op->code == TL_OP_MBARRIER_WAIT) erase(f, op);
+      break;
+    case TL_MUTANT_FLIP_PHASE:
+      if (op->code == TL_OP_MBARRIER_WAIT) flip_phase(f, op);
+      break;
+    case TL_MUTANT_WRONG_BYTES:
+      lessen_bytes(f, op);
+      break;
+    default:
+      break;
+  }
+}
+
 // ---- the walk
 
 static void visit_sync(finder *f, tl_op *op) {
@@ -234,6 +275,7 @@ static void visit_sync(finder *f, tl_op *op) {
         tl_op_remove_attr(op, TL_ATTR_MEMORY_ORDER);
       break;
     default:
+      visit_mbarrier(f, op);
       break;
   }
 }

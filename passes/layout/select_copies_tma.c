@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Copies by the copy engine (TMA; PTX ISA, "cp.async.bulk.tensor"): which can go that way, the layout of the tiles that
+// they fill, and the tensor map that describes their boxes.
+//
+// The engine writes a box densely, its swizzle a function of the address: a tile has rows (or panels of rows) of 32, 64
+// or 128 bytes with the swizzle of that span, or is plain. Where one box would be too large, or rows fall into panels
+// that are no dim of the tensor, a copy is several boxes.
+#include "passes/analysis/effects.h"
+#include "passes/analysis/memory_access.h"
+#include "passes/layout/select_copies.h"
+
+enum {
+  TMA_BY_CHOICE = 0,  // whether copies that nobody sends a certain way go by TMA
+  MAX_MAP_RANK = 5,
+  MAX_BOX = 256,      // elements along a dim
+  UNIT_BYTES = 16,    // of addresses and strides in global memory, and of rows
+  SHARED_UNIT = 128,  // of addresses in shared memory
+  SWIZZLE_ROWS = 8,   // after which a swizzle repeats
+  LARGEST_SPAN = 128,
+  SMALLEST_SPAN = 32
+};
+
+typedef struct tma_plan {
+  int64_t dims[MAX_MAP_RANK], box[MAX_MAP_RANK];
+  int32_t rank;
+  int64_t panel;  // elements; 0: none
+  int64_t swizzle;
+  bool is_split;  // along a dim that is no row's: several boxes
+} tma_plan;
+
+static int64_t element_bytes(const tl_value *buffer) {
+  return tl_dtype_bits(buffer->type->dtype) / 8;
+}
+
+static int64_t row_elements(const tl_value *tile) {
+  return tile->type->rank ? tile->type->dims[tile->type->rank - 1] : 1;
+}
+
+static int64_t num_rows(const tl_value *tile) {
+  return tl_type_num_elements(tile->type) / row_elements(tile);
+}
+
+tl_shared_layout tl_tma_layout(const tl_value *tile, bool is_dense) {
+  int64_t row_bytes = row_elements(tile) * element_bytes(tile);
+  tl_shared_layout layout = {.pitch_bytes = (int32_t)row_bytes};
+  int32_t span = LARGEST_SPAN;
+  while (span >= SMALLEST_SPAN && row_bytes % span != 0) span /= 2;
+  if (is_dense || span < SMALLEST_SPAN || num_rows(tile) % SWIZZLE_ROWS != 0) return layout;
+  layout.pitch_bytes = span;
+  layout.swizzle_mask = span / UNIT_BYTES - 1;
+  while (span << layout.swizzle_shift < LARGEST_SPAN) layout.swizzle_shift++;
+  layout.panel_bytes = row_bytes > span ? span : 0;
+  return layout;
+}
+
+// The engine's swizzle (bytes, 0: none) that gives the layout of a tile; -1: there is none.
+static int64_t swizzle_of(const tl_shared_layout *layout, const tl_value *tile) {
+  int64_t row_bytes = row_elements(tile) * element_bytes(tile),
+          piece = layout->panel_bytes ? layout->panel_bytes : row_bytes;
+  if (layout->pitch_bytes != piece) return -1;
+  if (!layout->swizzle_mask) return layout->panel_bytes ? -1 : 0;
+  tl_shared_layout wanted = tl_tma_layout(tile, false);
+  bool same = wanted.swizzle_mask == layout->swizzle_mask && wanted.swizzle_shift == layout->swizzle_shift &&
+              wanted.pitch_bytes == layout->pitch_bytes;
+  return same ? piece : -1;
+}
+
+// ---- obstacles that do not depend on the tile's layout
+
+// The two sides of a copy: of the tensor and of the shared tile.
+typedef struct tma_sides {
+  tl_box source, destination;
+} tma_sides;
+
+static bool is_store(const tl_op *copy) {
+  return tl_buffer_is_shared(tl_op_arg(copy, TL_GROUP_COPY_src));
+}
+
+// `source` is the tensor's side and `destination` the tile's, whichever way the bytes go.
+static tma_sides sides_of(tl_op *copy) {
+  if (is_store(copy)) return (tma_sides){tl_box_destination(copy), tl_box_source(copy)};
+  return (tma_sides){tl_box_source(copy), tl_box_destination(copy)};
+}
+
+static const char *source_obstacle(const tl_box *source) {
+  const tl_value *buffer = source->buffer;
+  int64_t bytes = element_bytes(buffer);
+  const tl_op *kernel = source->op;
+  while (kernel->code != TL_OP_KERNEL) kernel = kernel->parent->parent;
+  if (!buffer->def || buffer->def->parent != kernel->regions[0])
+    return "its view of the tensor is made inside of a loop";
+  if (tl_buffer_align(buffer) % UNIT_BYTES != 0) return "the tensor is not aligned to 16 bytes";
+  if (source->buffer_rank > MAX_MAP_RANK) return "the tensor has more than 5 dims";
+  for (int32_t d = 0; d < source->buffer_rank; d++) {
+    tl_value *limit = tl_box_limit(source, d), *size = tl_buffer_dim_value(buffer, d);
+    int64_t a = 0, b = 1;
+    bool same = !limit || limit == size || !(tl_box_check(source, d) & TL_CHECK_UPPER) ||
+                (tl_value_const_int(limit, &a) &&
+                 (size ? tl_value_const_int(size, &b) : (b = buffer->type->dims[d], true)) && a == b);
+    if (!same) return "it ends at another limit than the tensor";
+    tl_range range = tl_value_range(tl_box_offset(source, d));
+    if (range.lo < INT32_MIN || range.hi > INT32_MAX) return "an offset may not fit 32 bits";
+    int32_t t = source->tile_dim[d];
+    if (t >= 0 && source->steps[t] != 1) return "it takes every so many elements";
+    bool is_last = t >= 0 && t == tl_box_contiguous_dim(source);
+    if (!is_last && tl_buffer_stride_divisor(buffer, d) * bytes % UNIT_BYTES != 0)
+      return "a stride of the tensor is no multiple of 16 bytes";
+  }
+  return NULL;
+}
+
+static const char *destination_obstacle(const tl_box *source, const tl_box *destination) {
+  const tl_value *tile = destination->buffer;
+  int32_t last = destination->buffer_rank - 1;
+  for (int32_t d = 0; d <= last; d++) {
+    int64_t offset;
+    int32_t t = destination->tile_dim[d];
+    if (tl_box_check(destination, d) != 0) return "the tile is masked";
+    bool whole = tl_value_const_int(tl_box_offset(destination, d), &offset) && offset == 0 &&
+                 (t < 0 || destination->steps[t] == 1) && tile->type->dims[d] == (t < 0 ? 1 : destination->extents[t]);
+    if (!whole) return "it moves a part of the tile only";
+  }
+  if (last < 0 || destination->tile_dim[last] < 0 || tl_box_contiguous_dim(source) != destination->tile_dim[last])
+    return "the rows of the tile are not contiguous in the tensor";
+  int64_t bytes = row_elements(tile) * element_bytes(tile);
+  if (bytes % UNIT_BYTES != 0) return "the rows of the tile are no multiple of 16 bytes";
+  if (bytes * num_rows(tile) % SHARED_UNIT != 0) return "the tile is no multiple of 128 bytes";
+  return NULL;
+}
+
+const char *tl_tma_obstacle(tl_pass_context *context, tl_op *copy) {
+  tma_sides sides = sides_of(copy);
+  const tl_box *source = &sides.source, *destination = &sides.destination;
+  if (!(context->target->features & TL_FEATURE_TMA))
+    return tl_arena_printf(&context->scratch, "%s has no TMA", context->target->name);
+  if (!tl_buffer_is_global(source->buffer) || !tl_buffer_is_shared(destination->buffer))
+    return "it does not go between global and shared memory";
+  if (source->buffer->type->dtype != destination->buffer->type->dtype) return "it converts between dtypes";
+  if (tl_dtype_bits(source->buffer->type->dtype) < 8) return "its elements are smaller than a byte";
+  if (!tl_copy_pads_with_zero(copy)) return "it pads with another value than 0";
+  if (!is_store(copy) && !tl_is_in_pipeline(copy)) return "it stands in no pipelined loop of several stages";
+  const char *obstacle = source_obstacle(source);
+  return obstacle ? obstacle : destination_obstacle(source, destination);
+}
+
+// ---- the boxes
+
+// Largest divisor of `extent` that a box may have and that keeps pieces of `unit` whole; 0: none.
+static int64_t box_of(int64_t extent, int64_t unit) {
+  for (int64_t size = extent < MAX_BOX ? extent : MAX_BOX; size > 0; size--)
+    if (extent % size == 0 && (size == extent || size % unit == 0)) return size;
+  return 0;
+}
+
+// One dim of the map for each dim of the tile that is walked, behind those of the tensor that stay where they are.
+static const char *plan_boxes(const tl_box *source, const tl_box *destination, const tl_shared_layout *layout,
+                              tma_plan *plan) {
+  const tl_value *tile = destination->buffer;
+  int64_t bytes = element_bytes(tile), rows = 1;
+  *plan = (tma_plan){.swizzle = swizzle_of(layout, tile)};
+  if (plan->swizzle < 0) return "another access wants the tile in another layout";
+  for (int32_t d = 0; d < source->buffer_rank; d++) {
+    if (source->tile_dim[d] >= 0) continue;
+    plan->dims[plan->rank] = d;
+    plan->box[plan->rank++] = 1;
+  }
+  int32_t first = plan->rank, last = destination->buffer_rank - 1;
+  for (int32_t d = 0; d <= last; d++)
+    if (destination->tile_dim[d] >= 0) plan->dims[plan->rank++] = source->dims[destination->tile_dim[d]];
+  for (int32_t i = plan->rank - 1; i >= first; i--) {
+    int64_t extent = source->extents[source->tile_dim[plan->dims[i]]];
+    bool is_row = i == plan->rank - 1;
+    if (is_row && layout->panel_bytes) extent = layout->panel_bytes / bytes;
+    int64_t unit = is_row ? UNIT_BYTES / bytes : plan->swizzle ? SWIZZLE_ROWS : 1;
+    // What lies outside of a piece comes after all of it.
+    plan->box[i] = plan->is_split ? 1 : box_of(extent, unit > 0 ? unit : 1);
+    if (plan->box[i] == 0) return "a dim of the tile has no box of at most 256 elements";
+    if (is_row && plan->box[i] != extent && num_rows(tile) > 1)
+      return "the rows of the tile have more than 256 elements";
+    plan->is_split |= plan->box[i] != extent;
+    if (!is_row) rows *= plan->box[i];
+  }
+  if (plan->swizzle && plan->is_split && rows % SWIZZLE_ROWS != 0) return "its boxes are no multiple of 8 rows";
+  return NULL;
+}
+
+// Panels as a dim of their own, so that one box takes them all: where they divide the tensor's dim.
+static void join_panels(const tl_box *source, const tl_shared_layout *layout, tma_plan *plan) {
+  int64_t inner = plan->box[plan->rank - 1], d = plan->dims[plan->rank - 1];
+  int64_t panels = source->extents[source->tile_dim[d]] / inner;
+  if (!layout->panel_bytes || plan->is_split || panels > MAX_BOX || plan->rank == MAX_MAP_RANK) return;
+  if (tl_buffer_dim_divisor(source->buffer, (int32_t)d) % inner != 0) return;
+  int64_t divisor = tl_value_divisor(tl_box_offset(source, (int32_t)d));
+  if (divisor % inner != 0) return;
+  for (int32_t i = plan->rank; i > 0; i--) {
+    plan->dims[i] = plan->dims[i - 1];
+    plan->box[i] = plan->box[i - 1];
+  }
+  plan->dims[0] = d;
+  plan->box[0] = panels;
+  plan->rank++;
+  plan->panel = inner;
+}
+
+static bool is_map(const tl_op *op, const tma_plan *plan) {
+  int32_t dims, boxes;
+  if (op->code != TL_OP_TENSOR_MAP) return false;
+  const int64_t *has_dims = tl_op_ints(op, TL_ATTR_MAP_DIMS, &dims), *has_box = tl_op_ints(op, TL_ATTR_BOX, &boxes);
+  if (dims != plan->rank || tl_op_int(op, TL_ATTR_PANEL, 0) != plan->panel) return false;
+  if (tl_op_int(op, TL_ATTR_SWIZZLE, 0) != plan->swizzle) return false;
+  for (int32_t i = 0; i < dims; i++)
+    if (has_dims[i] != plan->dims[i] || has_box[i] != plan->box[i]) return false;
+  return true;
+}
+
+static bool is_stored_through(const tl_op *map) {
+  const tl_use *use = map->results[0].uses;
+  return use && is_store(use->owner);
+}
+
+// Maps for loads and for stores are apart: of a tensor without elements they differ (manifest).
+static tl_value *map_for(tl_pass_context *context, tl_value *buffer, const tma_plan *plan, bool stores) {
+  for (const tl_use *use = buffer->uses; use; use = use->next)
+    if (is_map(use->owner, plan) && is_stored_through(use->owner) == stores) return tl_op_result(use->owner, 0);
+  tl_builder builder;
+  tl_builder_after(&builder, context->module, buffer->def);
+  const tl_type *type = tl_type_simple(context->module, TL_TYPE_MAP);
+  tl_group groups[] = {TL_GROUP_OF(buffer)};
+  tl_op *map = tl_build(&builder, TL_OP_TENSOR_MAP, groups, &type, 1);
+  tl_op_set_ints(context->module, map, TL_ATTR_MAP_DIMS, plan->dims, plan->rank);
+  tl_op_set_ints(context->module, map, TL_ATTR_BOX, plan->box, plan->rank);
+  if (plan->panel) tl_op_set_int(context->module, map, TL_ATTR_PANEL, plan->panel);
+  if (plan->swizzle) tl_op_set_int(context->module, map, TL_ATTR_SWIZZLE, plan->swizzle);
+  return tl_op_result(map, 0);
+}
+
+static void remark(tl_pass_context *context, const tl_op *copy, const tl_value *tile, const tma_plan *plan) {
+  int64_t bytes = element_bytes(tile), all = tl_type_num_elements(tile->type) * bytes;
+  for (int32_t i = 0; i < plan->rank; i++) bytes *= plan->box[i];
+  tl_strbuf swizzle;
+  tl_strbuf_init(&swizzle);
+  if (plan->swizzle) tl_strbuf_appendf(&swizzle, ", swizzled over %lld", (long long)plan->swizzle);
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by TMA, %lld box%s of %lld bytes%s",
+                 tl_buffer_name(tl_op_arg(copy, TL_GROUP_COPY_src)), tl_buffer_name(tl_op_arg(copy, TL_GROUP_COPY_dst)),
+                 (long long)(all / bytes), all == bytes ? "" : "es", (long long)bytes, tl_strbuf_c(&swizzle));
+  tl_strbuf_fini(&swizzle);
+}
+
+// Whether something else in the kernel touches the tensor, or this does again and again.
+static bool is_touched_again(const tl_op *copy, tl_op *kernel) {
+  const tl_value *root = tl_op_result(tl_buffer_root(tl_op_arg(copy, TL_GROUP_COPY_dst)), 0);
+  tl_effect_list effects = {0};
+  tl_effects_inside(kernel, &effects);
+  bool found = copy->parent != kernel->regions[0];
+  for (size_t i = 0; i < effects.len; i++) found |= effects.items[i].root == root && effects.items[i].op != copy;
+  tl_vec_fini(&effects);
+  return found;
+}
+
+// What threads wrote to the tile is fenced, and all have written, before one hands it to the engine; that one waits
+// until the engine has read it, and where the tensor is of further interest until it has written.
+static void wait_for_store(tl_pass_context *context, tl_op *copy) {
+  tl_op *kernel = tl_op_enclosing(copy, TL_OP_KERNEL);
+  bool again = is_touched_again(copy, kernel);
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, copy);
+  builder.loc = copy->loc;
+  tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
+  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
+  tl_builder_after(&builder, context->module, copy);
+  builder.loc = copy->loc;
+  tl_group no_tokens[] = {TL_GROUP_EMPTY};
+  tl_build(&builder, TL_OP_BULK_COMMIT, no_tokens, NULL, 0);
+  tl_op *wait = tl_build(&builder, TL_OP_BULK_WAIT, NULL, NULL, 0);
+  tl_op_set_int(context->module, wait, TL_ATTR_PENDING, 0);
+  if (!again) tl_op_set_unit(context->module, wait, TL_ATTR_READ);
+}
+
+const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
+  const char *obstacle = tl_tma_obstacle(context, copy);
+  if (obstacle) return obstacle;
+  tma_sides sides = sides_of(copy);
+  const tl_value *tile = sides.destination.buffer;
+  const tl_op *alloc = tl_buffer_root(tile);
+  const tl_attr *attr = alloc ? tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT) : NULL;
+  tma_plan plan;
+  if (!attr || alloc != tile->def) return "it moves a view of a tile";
+  obstacle = plan_boxes(&sides.source, &sides.destination, attr->v.shared, &plan);
+  if (obstacle) return obstacle;
+  join_panels(&sides.source, attr->v.shared, &plan);
+  if (plan.rank > MAX_MAP_RANK) return "the tensor has more than 5 dims";
+  bool stores = is_store(copy);
+  tl_value *map = map_for(context, sides.source.buffer, &plan, stores);
+  tl_op_set_group(context->module, copy, TL_GROUP_COPY_map, &map, 1);
+  tl_op_set_int(context->module, copy, TL_ATTR_VIA, TL_VIA_TMA);
+  remark(context, copy, tile, &plan);
+  if (stores) wait_for_store(context, copy);
+  return NULL;
+}
+
+// ---- tiles
+
+typedef struct tile_writers {
+  tl_pass_context *context;
+  const tl_op *alloc;
+  bool all, any;
+} tile_writers;
+
+static void look_at_writer(tl_op *op, void *user) {
+  tile_writers *writers = user;
+  int flags = tl_op_info_of(op->code)->flags;
+  if (!(flags & TL_OPFLAG_WRITE)) return;
+  tl_value *dst = op->code == TL_OP_COPY         ? tl_op_arg(op, TL_GROUP_COPY_dst)
+                  : op->code == TL_OP_TILE_STORE ? tl_op_arg(op, TL_GROUP_TILE_STORE_dst)
+                  : op->code == TL_OP_STORE      ? tl_op_arg(op, TL_GROUP_STORE_buffer)
+                  : op->code == TL_OP_FILL       ? tl_op_arg(op, TL_GROUP_FILL_buffer)
+                  : op->code == TL_OP_ATOMIC     ? tl_op_arg(op, TL_GROUP_ATOMIC_buffer)
+                                                 : NULL;
+  if (!dst || dst->type->kind != TL_TYPE_BUFFER || tl_buffer_root(dst) != writers->alloc) return;
+  bool fits = op->code == TL_OP_COPY && dst->def == writers->alloc && tl_is_tma_wanted(op) &&
+              !tl_tma_obstacle(writers->context, op);
+  writers->any |= fits;
+  writers->all &= fits;
+}
+
+bool tl_is_tma_wanted(const tl_op *copy) {
+  int64_t via = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
+  if (tl_op_has(copy, TL_ATTR_ASYNC)) return false;
+  return via == TL_VIA_TMA || (TMA_BY_CHOICE && via == TL_VIA_AUTO && tl_is_in_pipeline(copy));
+}
+
+static void look_at_store(tl_op *op, void *user) {
+  tile_writers *readers = user;
+  if (op->code != TL_OP_COPY || tl_op_arg(op, TL_GROUP_COPY_src)->def != readers->alloc) return;
+  readers->any |= tl_is_tma_wanted(op) && !tl_tma_obstacle(readers->context, op);
+}
+
+bool tl_is_tile_of_tma(tl_pass_context *context, tl_op *kernel, const tl_op *alloc) {
+  tile_writers writers = {.context = context, .alloc = alloc, .all = true};
+  tl_walk(kernel, look_at_writer, &writers);
+  if (writers.any && writers.all) return true;
+  tile_writers readers = {.context = context, .alloc = alloc};
+  tl_walk(kernel, look_at_store, &readers);
+  return readers.any;
+}
