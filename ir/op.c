@@ -19,7 +19,7 @@ void tl_use_link(tl_use *use, tl_value *value) {
   value->uses = use;
 }
 
-void tl_use_unlink(tl_use *use) {
+static void use_unlink(tl_use *use) {
   if (use->value == NULL) return;
   *use->link = use->next;
   if (use->next) use->next->link = use->link;
@@ -61,7 +61,7 @@ void tl_op_move_to_end(tl_op *op, tl_block *block) {
 }
 
 static void drop_uses(tl_op *op) {
-  for (uint32_t i = 0; i < op->num_operands; i++) tl_use_unlink(&op->operands[i]);
+  for (uint32_t i = 0; i < op->num_operands; i++) use_unlink(&op->operands[i]);
   for (uint32_t r = 0; r < op->num_regions; r++) {
     for (tl_op *inner = op->regions[r]->first; inner; inner = inner->next) drop_uses(inner);
   }
@@ -102,7 +102,7 @@ tl_value *tl_op_arg(const tl_op *op, int group) {
 
 void tl_op_set_operand(tl_op *op, uint32_t index, tl_value *value) {
   assert(index < op->num_operands);
-  tl_use_unlink(&op->operands[index]);
+  use_unlink(&op->operands[index]);
   tl_use_link(&op->operands[index], value);
 }
 
@@ -124,7 +124,7 @@ void tl_op_set_group(tl_module *module, tl_op *op, int group, tl_value *const *v
     }
     tl_use_link(&operands[i], value);
   }
-  for (uint32_t i = 0; i < op->num_operands; i++) tl_use_unlink(&op->operands[i]);
+  for (uint32_t i = 0; i < op->num_operands; i++) use_unlink(&op->operands[i]);
   op->operands = operands;
   op->num_operands = total;
   op->group_sizes[group] = len;
@@ -134,7 +134,7 @@ void tl_value_replace_uses(tl_value *value, tl_value *with) {
   if (value == with) return;
   while (value->uses) {
     tl_use *use = value->uses;
-    tl_use_unlink(use);
+    use_unlink(use);
     tl_use_link(use, with);
   }
 }

@@ -7,7 +7,6 @@
 
 // Makes an unlinked use a use of `value` (or of nothing).
 void tl_use_link(tl_use *use, tl_value *value);
-void tl_use_unlink(tl_use *use);
 // Puts an unlinked op into a block, before `before` or at the end.
 void tl_op_link(tl_op *op, tl_block *block, tl_op *before);
 

@@ -211,8 +211,6 @@ static inline bool tl_emu_is_fenced(const tl_emu_checker *checker, tl_emu_epoch 
 static inline bool tl_emu_is_unfenced(const tl_emu_checker *checker, tl_emu_epoch before, const tl_emu_actor *actor) {
   return !(before & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(checker, before, actor);
 }
-bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
-                         size_t align, tl_emu_access_kind kind);
 // Whether an element's bytes at `offset` of the block's shared memory are those that nobody wrote, for agent `agent`
 // and the load that is followed.
 bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl_emu_block *block, size_t offset);

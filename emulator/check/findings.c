@@ -124,7 +124,7 @@ static void print_excerpt(const tl_emu_finding_side *side, tl_strbuf *out) {
   if (side->uses) tl_strbuf_appendf(out, "       = expanded from %s\n", side->uses);
 }
 
-void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out) {
+static void finding_print(const tl_emu_finding *finding, tl_strbuf *out) {
   const tl_emu_finding_side *now = &finding->now, *before = &finding->before;
   print_where(finding->kernel, now, out);
   tl_strbuf_appendf(out, "%s: %s", tl_emu_finding_kind_name(finding->kind), now->agent);
@@ -151,7 +151,7 @@ void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out) {
 
 void tl_emu_findings_print(const tl_emu_findings *findings, size_t limit, tl_strbuf *out) {
   size_t shown = limit && findings->list.len > limit ? limit : findings->list.len;
-  for (size_t i = 0; i < shown; i++) tl_emu_finding_print(&findings->list.items[i], out);
+  for (size_t i = 0; i < shown; i++) finding_print(&findings->list.items[i], out);
   if (shown < findings->list.len) tl_strbuf_appendf(out, "and %zu more\n", findings->list.len - shown);
   if (findings->untold)
     tl_strbuf_appendf(out, "and, at further places that are not told, %llu accesses\n",

@@ -64,7 +64,6 @@ void tl_emu_findings_fini(tl_emu_findings *findings);
 // Moves what `from` has to the end of `to`; equal findings (kind, kernel and places in the spec) become one.
 void tl_emu_findings_merge(tl_emu_findings *to, tl_emu_findings *from);
 // As a compiler prints its messages; at most `limit` of them (0: all).
-void tl_emu_finding_print(const tl_emu_finding *finding, tl_strbuf *out);
 void tl_emu_findings_print(const tl_emu_findings *findings, size_t limit, tl_strbuf *out);
 // {"findings": [{"kind": …, "kernel": …, "count": …, "access": {…}, "earlier": {…}, "place": …, "missing": …}]}, with
 // "also_at" and "untold" where there are any

@@ -224,7 +224,7 @@ static inline bool is_in_tile(const tl_emu_site *site, size_t offset, size_t byt
   return false;
 }
 
-bool tl_emu_check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+static bool check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                          size_t align, tl_emu_access_kind kind) {
   uintptr_t at = (uintptr_t)address;
   if (checker->checks == TL_EMU_CHECK_ELEMENTS) return true;
@@ -261,7 +261,7 @@ bool tl_emu_touch_by(uint32_t thread, const void *address, size_t bytes, size_t 
   tl_emu_checker *checker = tl_emu_checker_here();
   if (!checker) return true;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(thread), site);
-  return tl_emu_check_access(checker, &actor, address, bytes, align, kind);
+  return check_access(checker, &actor, address, bytes, align, kind);
 }
 
 bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access_kind kind, const tl_emu_site *site) {
@@ -275,7 +275,7 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
   checker->followed = site->is_followed ? site : NULL;
-  if (__builtin_expect(tl_emu_check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
+  if (__builtin_expect(check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
     if (site->releases)
       tl_emu_release_atomic(checker, index, pointer);
     else if (site->access == TL_EMU_ATOMIC || site->access == TL_EMU_ATOMIC_WRITE)
@@ -288,7 +288,7 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
 bool tl_emu_touch_async(tl_emu_async *async, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind) {
   if (!async) return true;
   tl_emu_actor actor = actor_of_async(async->checker, async);
-  return tl_emu_check_access(async->checker, &actor, address, bytes, align, kind);
+  return check_access(async->checker, &actor, address, bytes, align, kind);
 }
 
 bool tl_emu_touch_copy(const void *to, size_t bytes, size_t align, const tl_emu_site *site) {
@@ -298,7 +298,7 @@ bool tl_emu_touch_copy(const void *to, size_t bytes, size_t align, const tl_emu_
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
   actor.when = epoch_of(checker->num_threads + index, agent->copies_issued + 1);
-  if (!tl_emu_check_access(checker, &actor, to, bytes, align, TL_EMU_WRITE)) return false;
+  if (!check_access(checker, &actor, to, bytes, align, TL_EMU_WRITE)) return false;
   agent->copies_issued++;
   agent->copy_site = site;
   return true;

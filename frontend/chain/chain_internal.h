@@ -40,8 +40,7 @@ bool tl_chain_dense_type(tl_arena *arena, const tl_chain_scope *scope, const tl_
                          uint32_t num_dims, tl_diags *diags, tl_chain_type *out);
 // Bytes of a dense tensor; NULL when the expression is too large.
 const tl_mexpr *tl_chain_type_bytes(tl_arena *arena, const tl_chain_type *type);
-// Whether the two are known to be equal, and known to differ.
-bool tl_chain_same(const tl_mexpr *a, const tl_mexpr *b);
+// Whether the two are known to differ.
 bool tl_chain_differ(const tl_mexpr *a, const tl_mexpr *b);
 // "f16[512, K]", with strides where they are not dense.
 const char *tl_chain_type_text(tl_arena *arena, const tl_chain_type *type);

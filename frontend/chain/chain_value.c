@@ -263,7 +263,7 @@ const tl_mexpr *tl_chain_type_bytes(tl_arena *arena, const tl_chain_type *type) 
 
 // ---- comparing and showing
 
-bool tl_chain_same(const tl_mexpr *a, const tl_mexpr *b) {
+static bool chain_same(const tl_mexpr *a, const tl_mexpr *b) {
   tl_strbuf left = {0}, right = {0};
   tl_mexpr_print(a, &left);
   tl_mexpr_print(b, &right);
@@ -295,7 +295,7 @@ const char *tl_chain_type_text(tl_arena *arena, const tl_chain_type *type) {
     const tl_mexpr *dense = tl_mexpr_int(arena, 1);
     bool is_dense = true;
     for (int32_t i = type->rank; i-- > 0;) {
-      is_dense = is_dense && dense && tl_chain_same(type->strides[i], dense);
+      is_dense = is_dense && dense && chain_same(type->strides[i], dense);
       if (i > 0) dense = product(arena, dense, type->dims[i]);
     }
     if (!is_dense) {

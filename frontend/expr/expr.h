@@ -117,9 +117,6 @@ typedef struct tl_located_text {
 // Limits: nesting at most 200 levels, at most 10 000 nodes in one expression.
 // Every parser reports problems in `diags` and returns NULL (or false) on error.
 tl_expr *tl_expr_parse(tl_arena *arena, tl_diags *diags, tl_located_text text);
-// "a, b, c" → expressions.
-bool tl_expr_parse_list(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr ***out_items,
-                        uint32_t *out_len);
 
 // Assignment "X[i] += e" (ops: = += -= *= /= max= min=), also "v, i = argmax(…)".
 typedef struct tl_assign {

@@ -6,7 +6,8 @@
 #include "frontend/expr/suggest.h"
 #include "support/dtype.h"
 
-bool tl_expr_parse_items(tl_expr_parser *parser, tl_expr ***out_items, uint32_t *out_len) {
+// expr (, expr)* up to (not including) a token that cannot continue the list.
+static bool parse_items(tl_expr_parser *parser, tl_expr ***out_items, uint32_t *out_len) {
   TL_VEC(tl_expr *) items = {0};
   bool ok = true;
   do {
@@ -57,15 +58,6 @@ tl_expr *tl_expr_parse(tl_arena *arena, tl_diags *diags, tl_located_text text) {
   }
   tl_expr_parser_fini(&parser);
   return expr;
-}
-
-bool tl_expr_parse_list(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr ***out_items,
-                        uint32_t *out_len) {
-  tl_expr_parser parser;
-  bool ok = tl_expr_parser_init(&parser, arena, diags, text) && tl_expr_parse_items(&parser, out_items, out_len) &&
-            tl_expr_expect_end(&parser);
-  tl_expr_parser_fini(&parser);
-  return ok;
 }
 
 // The base name of X, X[…] and X.T; NULL when the expression is none of these.
@@ -237,7 +229,7 @@ bool tl_expr_parse_in(tl_arena *arena, tl_diags *diags, tl_located_text text, tl
   bool ok = tl_expr_parser_init(&parser, arena, diags, text) &&
             parse_names(&parser, &out->names, &out->name_locs, &out->num_names) &&
             tl_expr_expect(&parser, TL_TOKEN_IN, "`in` (a loop is written `i in n`)") &&
-            tl_expr_parse_items(&parser, &out->extents, &out->num_extents);
+            parse_items(&parser, &out->extents, &out->num_extents);
   if (ok && tl_expr_peek(&parser)->kind == TL_TOKEN_COLON) {
     tl_diag *diag = tl_expr_fail(&parser, TL_DIAG_EXPR_SYNTAX, tl_expr_peek(&parser), "a loop takes no slice");
     tl_diag_add_hint(diags, diag, "a range is written `i in range(lo, hi)`");
@@ -267,12 +259,12 @@ static bool parse_dtype(tl_expr_parser *parser, tl_expr **out) {
 // "[a, b]"; without brackets the type is a scalar's.
 static bool parse_dims(tl_expr_parser *parser, tl_expr ***out_dims, uint32_t *out_len) {
   if (!tl_expr_accept(parser, TL_TOKEN_LBRACKET)) return !parser->failed;
-  if (!tl_expr_parse_items(parser, out_dims, out_len)) return false;
+  if (!parse_items(parser, out_dims, out_len)) return false;
   return tl_expr_expect(parser, TL_TOKEN_RBRACKET, "an operator, `,` or `]`");
 }
 
 static bool parse_parenthesised(tl_expr_parser *parser, tl_expr ***out_items, uint32_t *out_len) {
-  return tl_expr_expect(parser, TL_TOKEN_LPAREN, "`(`") && tl_expr_parse_items(parser, out_items, out_len) &&
+  return tl_expr_expect(parser, TL_TOKEN_LPAREN, "`(`") && parse_items(parser, out_items, out_len) &&
          tl_expr_expect(parser, TL_TOKEN_RPAREN, "an operator, `,` or `)`");
 }
 

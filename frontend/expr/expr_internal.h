@@ -92,8 +92,6 @@ void tl_expr_fail_expected(tl_expr_parser *parser, const char *what);
 tl_expr *tl_expr_parse_conditional(tl_expr_parser *parser);
 // An operand with its postfixes: what may stand left of an assignment, around an arrow, or as a layout.
 tl_expr *tl_expr_parse_postfix(tl_expr_parser *parser);
-// expr (, expr)* up to (not including) a token that cannot continue the list.
-bool tl_expr_parse_items(tl_expr_parser *parser, tl_expr ***out_items, uint32_t *out_len);
 // A name that is declared here: an identifier that is not reserved.
 bool tl_expr_parse_declared_name(tl_expr_parser *parser, tl_str *out_name, tl_loc *out_loc);
 

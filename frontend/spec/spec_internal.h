@@ -93,6 +93,5 @@ void tl_spec_print_expr(const char *key, const tl_expr *value, int indent, tl_st
 void tl_spec_print_value(tl_str text, tl_strbuf *out);
 void tl_spec_print_indent(int indent, tl_strbuf *out);
 void tl_spec_print_list(tl_expr *const *items, uint32_t len, tl_strbuf *out);
-void tl_spec_print_assign(const tl_assign *assign, tl_strbuf *out);
 
 #endif

@@ -2,7 +2,7 @@
 // Prints statements as spec YAML.
 #include "frontend/spec/spec_internal.h"
 
-void tl_spec_print_assign(const tl_assign *assign, tl_strbuf *out) {
+static void print_assign(const tl_assign *assign, tl_strbuf *out) {
   tl_spec_print_list(assign->targets, assign->num_targets, out);
   tl_strbuf_appendf(out, " %.*s ", TL_STR_ARG(assign->op));
   tl_expr_print(assign->value, out);
@@ -33,7 +33,7 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
       tl_expr_print(stmt->to, text);
       return stmt->kind == TL_STMT_COPY ? "copy" : "atomic";
     case TL_STMT_GEMM:
-      tl_spec_print_assign(&stmt->assign, text);
+      print_assign(&stmt->assign, text);
       return "gemm";
     case TL_STMT_PARALLEL:
       print_in(&stmt->in, text);
@@ -80,13 +80,13 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
       tl_strbuf_appendf(text, "%.*s = %.*s", TL_STR_ARG(stmt->view.name), TL_STR_ARG(stmt->view.base));
       return "view";
     case TL_STMT_ASSIGN:
-      tl_spec_print_assign(&stmt->assign, text);
+      print_assign(&stmt->assign, text);
       return NULL;
     case TL_STMT_SCAN:
-      tl_spec_print_assign(&stmt->assign, text);
+      print_assign(&stmt->assign, text);
       return "scan";
     case TL_STMT_REDUCE:
-      tl_spec_print_assign(&stmt->assign, text);
+      print_assign(&stmt->assign, text);
       return "reduce";
     case TL_STMT_USE:
       tl_expr_print(stmt->use, text);

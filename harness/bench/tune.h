@@ -103,8 +103,6 @@ typedef struct tl_tune_space {
 } tl_tune_space;
 
 void tl_tune_space_init(tl_tune_space *space, tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings bound);
-// Whether the space sets `name`.
-bool tl_tune_space_has(const tl_tune_space *space, tl_str name);
 // `base` and the values of configuration `index`. In the arena.
 tl_bindings tl_tune_space_bindings(const tl_tune_space *space, tl_arena *arena, tl_bindings base, uint64_t index);
 // "block_M=64 stages=3", or with "-D " before each.

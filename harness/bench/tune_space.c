@@ -20,7 +20,8 @@ void tl_tune_space_init(tl_tune_space *space, tl_arena *arena, const tl_kernel_s
   }
 }
 
-bool tl_tune_space_has(const tl_tune_space *space, tl_str name) {
+// Whether the space sets `name`.
+static bool tune_space_has(const tl_tune_space *space, tl_str name) {
   for (uint32_t i = 0; i < space->num_params; i++)
     if (tl_str_equal(space->params[i]->name, name)) return true;
   return false;
@@ -74,7 +75,7 @@ static tl_case *filter_cases(const tl_tune_space *space, tl_arena *arena, const 
     copies[i].overrides = TL_NEW_ARRAY(arena, tl_named_expr, cases[i].num_overrides + 1);
     copies[i].num_overrides = 0;
     for (uint32_t k = 0; k < cases[i].num_overrides; k++)
-      if (!tl_tune_space_has(space, cases[i].overrides[k].name))
+      if (!tune_space_has(space, cases[i].overrides[k].name))
         copies[i].overrides[copies[i].num_overrides++] = cases[i].overrides[k];
   }
   return copies;

@@ -20,7 +20,9 @@ static const tl_kernel_spec *with_target(const tl_kernel_spec *kernel) {
   return found;
 }
 
-const tl_target *tl_compile_target(const tl_compile_request *request, tl_diags *diags) {
+// The target of a request: its own, else the kernel's, else sm_80. NULL (and a diagnostic) when the kernel's is
+// unknown.
+static const tl_target *compile_target(const tl_compile_request *request, tl_diags *diags) {
   if (request->target) return request->target;
   const tl_kernel_spec *kernel = with_target(request->kernel);
   tl_str name = kernel ? kernel->target : TL_STR("sm_80");
@@ -116,7 +118,7 @@ static tl_status compile_chain(const tl_compile_request *request, const tl_sourc
 
 tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags, tl_compiled *out) {
   *out = (tl_compiled){0};
-  out->target = tl_compile_target(request, diags);
+  out->target = compile_target(request, diags);
   if (!out->target) return failed(diags, "choosing the target");
   if (!request->kernel->chain) return compile_kernel(request, sources, diags, out);
   tl_arena arena;

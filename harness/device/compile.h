@@ -26,9 +26,6 @@ typedef struct tl_compile_request {
 
 // A request for `kernel` with every option at its default: all passes, no limit, -O3.
 tl_compile_request tl_compile_request_default(const tl_kernel_spec *kernel);
-// The target of a request: its own, else the kernel's, else sm_80. NULL (and a diagnostic) when the kernel's is
-// unknown.
-const tl_target *tl_compile_target(const tl_compile_request *request, tl_diags *diags);
 
 typedef struct tl_compiled tl_compiled;
 struct tl_compiled {

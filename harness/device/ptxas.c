@@ -52,7 +52,9 @@ static bool wait_until(pid_t child, double deadline, int *out_status) {
   }
 }
 
-tl_status tl_run_child(const char *const *argv, double timeout_s, tl_strbuf *out_log, int *out_status) {
+// Runs a program with its output collected (both streams). LIMIT after `timeout_s` seconds; the exit status in
+// `out_status`.
+static tl_status run_child(const char *const *argv, double timeout_s, tl_strbuf *out_log, int *out_status) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return tl_status_make(TL_STATUS_IO, "pipe: %s", strerror(errno));
   posix_spawn_file_actions_t actions;
@@ -110,7 +112,7 @@ static tl_status ask_version(tl_ptxas *ptxas) {
   tl_strbuf_init(&log);
   int code = 0;
   double timeout_s = ptxas->timeout_s < VERSION_TIMEOUT_S ? ptxas->timeout_s : VERSION_TIMEOUT_S;
-  tl_status status = tl_run_child(argv, timeout_s, &log, &code);
+  tl_status status = run_child(argv, timeout_s, &log, &code);
   const char *at = status ? NULL : strstr(tl_strbuf_c(&log), ", V");
   if (!status && (code != 0 || !at))
     status = tl_status_make(TL_STATUS_NOT_FOUND, "'%s' is no working ptxas", ptxas->path);
@@ -173,7 +175,7 @@ static tl_status assemble_in(const tl_ptxas *ptxas, const char *directory, const
   tl_strbuf log;
   tl_strbuf_init(&log);
   int code = 0;
-  tl_status status = tl_run_child(argv, ptxas->timeout_s, &log, &code);
+  tl_status status = run_child(argv, ptxas->timeout_s, &log, &code);
   if (!status && code != 0) {
     status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "ptxas failed with %d:\n%s", code, tl_strbuf_c(&log));
   }

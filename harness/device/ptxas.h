@@ -33,8 +33,4 @@ void tl_ptxas_fini(tl_ptxas *ptxas);
 TL_MUST_USE tl_status tl_ptxas_assemble(const tl_ptxas *ptxas, const char *target, tl_str ptx, tl_strbuf *out_cubin,
                                         tl_ptxas_usage *out_usage);
 
-// Runs a program with its output collected (both streams). LIMIT after `timeout_s` seconds; the exit status in
-// `out_status`.
-TL_MUST_USE tl_status tl_run_child(const char *const *argv, double timeout_s, tl_strbuf *out_log, int *out_status);
-
 #endif

@@ -127,9 +127,6 @@ typedef struct tl_ref_loop {
   int label;
   double outer_work;
 } tl_ref_loop;
-// Opens `for index in lo … hi` and puts the index in scope.
-tl_ref_loop tl_ref_loop_begin(tl_ref_code *code, tl_ref_index index, tl_ref_value lo, tl_ref_value hi);
-void tl_ref_loop_end(tl_ref_code *code, tl_ref_loop loop);
 bool tl_ref_emit_reduction(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out);
 bool tl_ref_emit_stmt(tl_ref_code *code, const tl_reference_stmt *stmt);
 

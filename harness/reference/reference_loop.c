@@ -11,7 +11,8 @@ enum { MAX_NEST = 16 };
 
 // ---- loops. Induction variables live in memory; LLVM promotes them.
 
-tl_ref_loop tl_ref_loop_begin(tl_ref_code *code, tl_ref_index index, tl_ref_value lo, tl_ref_value hi) {
+// Opens `for index in lo … hi` and puts the index in scope.
+static tl_ref_loop loop_begin(tl_ref_code *code, tl_ref_index index, tl_ref_value lo, tl_ref_value hi) {
   tl_ref_loop loop = {.label = code->next_label++, .outer_work = code->loop_work};
   int n = loop.label;
   if (code->splits_outermost) {
@@ -32,7 +33,7 @@ tl_ref_loop tl_ref_loop_begin(tl_ref_code *code, tl_ref_index index, tl_ref_valu
   return loop;
 }
 
-void tl_ref_loop_end(tl_ref_code *code, tl_ref_loop loop) {
+static void loop_end(tl_ref_code *code, tl_ref_loop loop) {
   int n = loop.label;
   const tl_ref_index *index = &tl_vec_last(&code->scope);
   if (code->loop_work > 0) code->work += code->loop_work;
@@ -187,7 +188,7 @@ static bool emit_reduction_loops(tl_ref_code *code, const tl_expr *expr, reducti
     tl_ref_value lo, hi;
     ok = tl_ref_infer_reduction(code, &expr->indices[i], expr->operands[0], &index) &&
          emit_bounds(code, &index, &lo, &hi);
-    if (ok) loops[opened++] = tl_ref_loop_begin(code, index, lo, hi);
+    if (ok) loops[opened++] = loop_begin(code, index, lo, hi);
   }
   tl_ref_value value;
   ok = ok && tl_ref_emit(code, expr->operands[0], &value);
@@ -200,7 +201,7 @@ static bool emit_reduction_loops(tl_ref_code *code, const tl_expr *expr, reducti
     accumulate(code, kind, slot, value);
     *out_kind = value.kind;
   }
-  while (opened > 0) tl_ref_loop_end(code, loops[--opened]);
+  while (opened > 0) loop_end(code, loops[--opened]);
   return ok;
 }
 
@@ -313,13 +314,13 @@ static bool open_nest(tl_ref_code *code, const assignment *a, const tl_expr *val
     // A reduction over the target's own values sees what the nest has stored.
     if (value && !tl_ref_hoist(code, value, names + i, a->left.len - i, tl_ref_base_name(a->target))) return false;
     if (!emit_bounds(code, &a->left.items[i], &lo, &hi)) return false;
-    loops[i] = tl_ref_loop_begin(code, a->left.items[i], lo, hi);
+    loops[i] = loop_begin(code, a->left.items[i], lo, hi);
   }
   return true;
 }
 
 static void close_nest(tl_ref_code *code, const assignment *a, const tl_ref_loop *loops) {
-  for (size_t i = a->left.len; i-- > 0;) tl_ref_loop_end(code, loops[i]);
+  for (size_t i = a->left.len; i-- > 0;) loop_end(code, loops[i]);
 }
 
 // A buffer of the target's shape that holds the right side until it is complete. Returns its number.
@@ -461,12 +462,12 @@ static bool emit_recur(tl_ref_code *code, const tl_reference_stmt *stmt, bool in
   const assignment unit = {.in_recur = in_recur};
   begin_unit(code, &unit);
   if (!emit_bounds(code, &index, &lo, &hi)) return false;
-  tl_ref_loop loop = tl_ref_loop_begin(code, index, lo, hi);
+  tl_ref_loop loop = loop_begin(code, index, lo, hi);
   bool ok = declare_all(code, stmt->body, stmt->num_body);
   for (uint32_t i = 0; ok && i < stmt->num_body; i++) {
     ok = stmt->body[i].is_recur ? emit_recur(code, &stmt->body[i], true) : emit_assignment(code, &stmt->body[i], true);
   }
-  tl_ref_loop_end(code, loop);
+  loop_end(code, loop);
   end_unit(code, &unit);
   return ok;
 }

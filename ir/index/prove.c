@@ -215,7 +215,7 @@ static bool prove(tl_query *query, const tl_affine *form, int depth) {
   return proven;
 }
 
-bool tl_query_nonnegative(tl_query *query, const tl_affine *affine) {
+static bool query_nonnegative(tl_query *query, const tl_affine *affine) {
   return prove(query, affine, 0);
 }
 
@@ -232,7 +232,7 @@ static bool prove_difference(tl_value *a, tl_value *b, int64_t offset) {
   tl_affine difference = tl_affine_combine(&b_form, -1, &a_form);
   tl_affine shift = tl_affine_constant(offset);
   difference = tl_affine_combine(&difference, -1, &shift);
-  return tl_query_nonnegative(&query, &difference);
+  return query_nonnegative(&query, &difference);
 }
 
 bool tl_prove_lt(tl_value *a, tl_value *b) {
@@ -253,7 +253,7 @@ bool tl_prove_nonnegative(tl_value *a) {
   tl_query_init(&query);
   tl_query_about(&query, a);
   tl_affine form = tl_query_affine(&query, a);
-  return tl_query_nonnegative(&query, &form);
+  return query_nonnegative(&query, &form);
 }
 
 bool tl_affine_prove_nonnegative(const tl_affine *affine) {
@@ -261,7 +261,7 @@ bool tl_affine_prove_nonnegative(const tl_affine *affine) {
   tl_query query;
   tl_query_init(&query);
   tl_query_about_form(&query, affine);
-  return tl_query_nonnegative(&query, affine);
+  return query_nonnegative(&query, affine);
 }
 
 bool tl_prove_equal(tl_value *a, tl_value *b) {

@@ -22,7 +22,8 @@ static void initialize_once(void) {
   LLVMInitializeNVPTXAsmPrinter();
 }
 
-void tl_session_initialize_llvm(void) {
+// Registers the NVPTX target once a process; thread-safe.
+static void initialize_llvm(void) {
   pthread_once(&llvm_once, initialize_once);
 }
 
@@ -59,7 +60,7 @@ static void cache_types(tl_session *s) {
 
 tl_status tl_session_init(tl_session *session, const tl_target *target, int opt_level) {
   memset(session, 0, sizeof *session);
-  tl_session_initialize_llvm();
+  initialize_llvm();
   tl_guard_install();
   session->target = target;
   session->opt_level = opt_level;

@@ -37,8 +37,6 @@ typedef struct tl_session {
 // abandoned: INTERNAL from then on, for every guarded call.
 TL_MUST_USE tl_status tl_session_guard(tl_session *session, const char *where, tl_guarded_call *call, void *user);
 
-// Registers the NVPTX target once a process; thread-safe.
-void tl_session_initialize_llvm(void);
 TL_MUST_USE tl_status tl_session_init(tl_session *session, const tl_target *target, int opt_level);
 void tl_session_fini(tl_session *session);
 // Makes the module that code goes into, with triple and data layout.

@@ -49,7 +49,7 @@ const char *tl_wgmma_form_problem(const tl_wgmma_form *form) {
   return NULL;
 }
 
-const char *tl_wgmma_wait_problem(const tl_wgmma_wait *wait) {
+static const char *wgmma_wait_problem(const tl_wgmma_wait *wait) {
   if (wait->pending < 0 || wait->pending > 7) return "0 to 7 groups may stay in flight";
   if (wait->num_runs < 1 || wait->num_runs > TL_WGMMA_MAX_RUNS) return "a wait pins 1 to 8 runs of registers";
   for (int i = 0; i < wait->num_runs; i++) {
@@ -186,7 +186,7 @@ bool tl_wgmma_wait_parse(tl_str name, tl_wgmma_wait *out) {
     run->count = take_number(&name);
     if (!take(&name, "x") || !take_register(&name, &run->type)) return false;
   }
-  if (tl_wgmma_wait_problem(&wait)) return false;
+  if (wgmma_wait_problem(&wait)) return false;
   *out = wait;
   return true;
 }

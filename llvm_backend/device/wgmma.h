@@ -73,7 +73,6 @@ typedef struct tl_wgmma_wait {
 
 // Why the hardware has no such form; NULL when it has.
 const char *tl_wgmma_form_problem(const tl_wgmma_form *form);
-const char *tl_wgmma_wait_problem(const tl_wgmma_wait *wait);
 int tl_wgmma_type_bits(tl_wgmma_type type);
 // Elements of K that one instruction takes.
 int tl_wgmma_k(const tl_wgmma_form *form);

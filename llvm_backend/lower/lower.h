@@ -173,10 +173,6 @@ void tl_lower_access_checks(tl_mem_access *access, const tl_op *op, tl_attr_key 
 LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const tl_place *place);
 // Bounds of that element; NULL when nothing has to be tested.
 LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl_place *place);
-// Dim or limit d as an LLVM value of the wanted type.
-LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
-                                   LLVMTypeRef type);
-int64_t tl_lower_access_const_index(const tl_mem_access *access, const tl_place *place, int32_t d);
 // Two 4-bit elements share a byte: 0 or 1 (i32) for the lower or upper half, when one such element is accessed alone.
 // NULL for wider dtypes, and for `count` > 1 elements, which start at a byte.
 LLVMValueRef tl_lower_access_half(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t count);
@@ -208,8 +204,6 @@ LLVMValueRef tl_lower_undefined(tl_lower *l, tl_dtype dtype, int32_t variable, L
 // ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
 LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
                                LLVMValueRef inside, int evict);
-void tl_lower_store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
-                        LLVMValueRef inside, int evict);
 // The same for what may be half a byte (`half` from tl_lower_access_half, or NULL); the raw value is then an i8 whose
 // lower half counts. A half is stored with atomics, since the other one may be another thread's.
 LLVMValueRef tl_lower_load_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
@@ -225,7 +219,6 @@ LLVMValueRef tl_lower_pack(tl_lower *l, LLVMValueRef const *items, tl_dtype dtyp
 int32_t tl_lower_raw_count(tl_dtype dtype, int32_t vec);
 
 // ---- arithmetic (lower_arith.c, lower_cast.c)
-void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction);
 // Converts `count` elements between dtypes with the meaning of the `cast` op.
 void tl_lower_convert(tl_lower *l, LLVMValueRef const *in, tl_dtype from, tl_dtype to, int32_t count,
                       LLVMValueRef *out);
@@ -262,7 +255,6 @@ void tl_lower_debug_restore(tl_lower *l, LLVMMetadataRef location);
 void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out);
 
 // ---- entry points of families
-void tl_lower_mma_gemm(tl_lower *l, tl_op *op);
 void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op);
 // Registers of a flight, and their type: those of wgmma's D, in which two f16 share one.
 int32_t tl_lower_flight_len(const tl_type *flight);

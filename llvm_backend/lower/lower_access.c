@@ -114,15 +114,16 @@ void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_val
   access->var[d] = build_sum(l, terms, n);
 }
 
-int64_t tl_lower_access_const_index(const tl_mem_access *access, const tl_place *place, int32_t d) {
+static int64_t access_const_index(const tl_mem_access *access, const tl_place *place, int32_t d) {
   int64_t result = access->constant[d];
   if (place)
     for (int32_t k = 0; k < place->rank; k++) result += (int64_t)access->coeff[d][k] * place->reg[k];
   return result;
 }
 
-LLVMValueRef tl_lower_access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
-                                   LLVMTypeRef type) {
+// Dim or limit d as an LLVM value of the wanted type.
+static LLVMValueRef access_limit(tl_lower *l, LLVMBuilderRef b, const tl_mem_access *access, int32_t d,
+                                 LLVMTypeRef type) {
   tl_value *value = access->limits[d];
   int64_t constant;
   if (!value && access->buffer->dims[d] >= 0) return LLVMConstInt(type, (unsigned long long)access->buffer->dims[d], 1);
@@ -148,7 +149,7 @@ static LLVMValueRef inside_dim(tl_lower *l, const tl_mem_access *access, int32_t
   LLVMTypeRef type = LLVMTypeOf(index);
   LLVMValueRef offset = LLVMConstInt(type, (unsigned long long)constant, 1);
   if (access->check[d] == 1) return LLVMBuildICmp(b, LLVMIntSGE, index, LLVMBuildNeg(b, offset, ""), "");
-  LLVMValueRef limit = tl_lower_access_limit(l, b, access, d, type);
+  LLVMValueRef limit = access_limit(l, b, access, d, type);
   if (access->check[d] == 2) return LLVMBuildICmp(b, LLVMIntSLT, index, LLVMBuildSub(b, limit, offset, ""), "");
   return LLVMBuildICmp(b, LLVMIntULT, LLVMBuildAdd(b, index, offset, ""), limit, "");
 }
@@ -157,7 +158,7 @@ LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl
   LLVMValueRef inside = NULL;
   for (int32_t d = 0; d < access->rank; d++)
     if (access->check[d])
-      inside = tl_lower_and(l, inside, inside_dim(l, access, d, tl_lower_access_const_index(access, place, d)));
+      inside = tl_lower_and(l, inside, inside_dim(l, access, d, access_const_index(access, place, d)));
   return inside;
 }
 
@@ -195,7 +196,7 @@ static LLVMValueRef global_pointer(tl_lower *l, tl_mem_access *access, const tl_
   int64_t constant = 0;
   LLVMValueRef dynamic = NULL;
   for (int32_t d = 0; d < access->rank; d++) {
-    int64_t index = tl_lower_access_const_index(access, place, d);
+    int64_t index = access_const_index(access, place, d);
     if (index == 0) continue;
     if (buffer->strides[d] >= 0) {
       constant += index * buffer->strides[d];
@@ -285,7 +286,7 @@ static LLVMValueRef shared_pointer(tl_lower *l, tl_mem_access *access, const tl_
   const tl_buffer *buffer = access->buffer;
   int64_t row = 0, bytes = 0;
   for (int32_t d = 0; d < access->rank; d++) {
-    int64_t index = tl_lower_access_const_index(access, place, d);
+    int64_t index = access_const_index(access, place, d);
     if (d + 1 == access->rank)
       bytes = index * (tl_dtype_bits(buffer->dtype) / 8);
     else
@@ -312,7 +313,7 @@ static LLVMValueRef shared_pointer(tl_lower *l, tl_mem_access *access, const tl_
 // Index d as one value of `type`.
 static LLVMValueRef whole_index(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t d,
                                 LLVMTypeRef type) {
-  LLVMValueRef constant = LLVMConstInt(type, (unsigned long long)tl_lower_access_const_index(access, place, d), 1);
+  LLVMValueRef constant = LLVMConstInt(type, (unsigned long long)access_const_index(access, place, d), 1);
   if (!access->var[d]) return constant;
   return LLVMBuildAdd(l->builder, tl_lower_index_as(l, l->builder, access->var[d], type), constant, "");
 }

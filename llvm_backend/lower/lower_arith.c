@@ -7,7 +7,7 @@
 #include "llvm_backend/lower/lower_pairs.h"
 #include "llvm_backend/lower/lower_precision.h"
 
-void tl_lower_fast_flags(tl_lower *l, LLVMValueRef instruction) {
+static void fast_flags(tl_lower *l, LLVMValueRef instruction) {
   if (!LLVMIsAInstruction(instruction) || !LLVMCanValueUseFastMathFlags(instruction)) return;
   LLVMFastMathFlags flags = LLVMFastMathAllowContract;
   // Never "no NaNs" or "no infinities": masks and padding rely on them.
@@ -28,7 +28,7 @@ static LLVMValueRef narrow(tl_lower *l, LLVMValueRef a, tl_dtype dtype) {
 }
 
 static LLVMValueRef flagged(tl_lower *l, LLVMValueRef a) {
-  tl_lower_fast_flags(l, a);
+  fast_flags(l, a);
   return a;
 }
 

@@ -5,7 +5,8 @@
 #include "llvm_backend/lower/lower.h"
 #include "llvm_backend/lower/lower_memory.h"
 
-bool tl_lower_is_uniform(tl_lower *l, const tl_op *op, int index_group) {
+// Whether no index of the op differs between the elements of a group.
+static bool is_uniform(tl_lower *l, const tl_op *op, int index_group) {
   for (uint32_t d = 0; d < tl_op_group_len(op, index_group); d++)
     if (tl_lower_len(l, tl_op_group_at(op, index_group, d)) > 1) return false;
   return true;
@@ -96,11 +97,26 @@ static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e
     out[i] = LLVMBuildSelect(l->builder, inside, out[i], tl_lower_get(l, pad, e + i), "");
 }
 
+// Whether the store of a loaded value becomes a cp.async.
+static bool is_async_store(tl_lower *l, const tl_op *op) {
+  if (op->code != TL_OP_STORE || !l->parallel || !l->parallel->cp_async) return false;
+  const tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
+  const tl_op *load = value->def;
+  if (!load || load->code != TL_OP_LOAD || load->parent != op->parent || tl_op_arg(load, TL_GROUP_LOAD_pad))
+    return false;
+  tl_buffer *from = tl_lower_buffer(l, tl_op_arg(load, TL_GROUP_LOAD_buffer));
+  tl_buffer *to = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_STORE_buffer));
+  if (!from || !to || from->scope != TL_SCOPE_GLOBAL || to->scope != TL_SCOPE_SHARED || from->dtype != to->dtype)
+    return false;
+  int32_t bytes = vector_width(l, load, from->dtype) * tl_dtype_bits(from->dtype) / 8;
+  return vector_width(l, load, from->dtype) == vector_width(l, op, to->dtype) && bytes >= 4;
+}
+
 // Whether the load's value only feeds stores that become asynchronous copies.
 static bool is_deferred(tl_lower *l, const tl_op *op) {
   if (!l->parallel || !l->parallel->cp_async) return false;
   const tl_use *use = op->results[0].uses;
-  return use && !use->next && tl_lower_is_async_store(l, use->owner);
+  return use && !use->next && is_async_store(l, use->owner);
 }
 
 static void load_repeated(tl_lower *l, tl_op *op, int32_t repeat, int32_t width, LLVMValueRef *out) {
@@ -124,7 +140,7 @@ void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
   if (!known_element(l, op, result->type->dtype)) return;
   tl_lower_mark_element(l, op);
   if (is_deferred(l, op)) return;
-  bool uniform = tl_lower_is_uniform(l, op, TL_GROUP_LOAD_index);
+  bool uniform = is_uniform(l, op, TL_GROUP_LOAD_index);
   int32_t width = l->parallel && !uniform ? l->parallel->width : 1;
   LLVMValueRef out[TL_MAX_GROUP];
   // Packed data: `repeat` neighbours of the group read one element.
@@ -142,20 +158,6 @@ void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
     load_vector(l, op, access, e, vec, allowed, &out[e]);
   }
   tl_lower_set(l, result, out, width);
-}
-
-bool tl_lower_is_async_store(tl_lower *l, const tl_op *op) {
-  if (op->code != TL_OP_STORE || !l->parallel || !l->parallel->cp_async) return false;
-  const tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
-  const tl_op *load = value->def;
-  if (!load || load->code != TL_OP_LOAD || load->parent != op->parent || tl_op_arg(load, TL_GROUP_LOAD_pad))
-    return false;
-  tl_buffer *from = tl_lower_buffer(l, tl_op_arg(load, TL_GROUP_LOAD_buffer));
-  tl_buffer *to = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_STORE_buffer));
-  if (!from || !to || from->scope != TL_SCOPE_GLOBAL || to->scope != TL_SCOPE_SHARED || from->dtype != to->dtype)
-    return false;
-  int32_t bytes = vector_width(l, load, from->dtype) * tl_dtype_bits(from->dtype) / 8;
-  return vector_width(l, load, from->dtype) == vector_width(l, op, to->dtype) && bytes >= 4;
 }
 
 // A gather from global to shared memory by cp.async. Only an element's owner issues the copy, as for ordinary stores:
@@ -217,7 +219,7 @@ void tl_lower_op_STORE(tl_lower *l, tl_op *op) {
   tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
   if (!known_element(l, op, value->type->dtype)) return;
   tl_lower_mark_element(l, op);
-  if (tl_lower_is_async_store(l, op)) {
+  if (is_async_store(l, op)) {
     async_store(l, op);
     return;
   }
@@ -232,7 +234,7 @@ void tl_lower_op_STORE(tl_lower *l, tl_op *op) {
 }
 
 void tl_lower_op_IN_BOUNDS(tl_lower *l, tl_op *op) {
-  int32_t width = l->parallel && !tl_lower_is_uniform(l, op, TL_GROUP_IN_BOUNDS_index) ? l->parallel->width : 1;
+  int32_t width = l->parallel && !is_uniform(l, op, TL_GROUP_IN_BOUNDS_index) ? l->parallel->width : 1;
   LLVMValueRef out[TL_MAX_GROUP];
   for (int32_t e = 0; e < width; e++) {
     tl_mem_access *access = tl_lower_element_access(l, op, TL_GROUP_IN_BOUNDS_buffer, TL_GROUP_IN_BOUNDS_index, e);

@@ -5,8 +5,6 @@
 
 #include "llvm_backend/lower/lower.h"
 
-// Whether no index of the op differs between the elements of a group.
-bool tl_lower_is_uniform(tl_lower *l, const tl_op *op, int index_group);
 // The access of a load, store, atomic or in_bounds for element e of the group; shared by all groups where the index
 // allows it. NULL after a failure.
 tl_mem_access *tl_lower_element_access(tl_lower *l, const tl_op *op, int buffer_group, int index_group, int32_t e);
@@ -16,8 +14,6 @@ tl_place tl_lower_element_place(const tl_lower *l, int32_t e);
 // makes the access of `op`, which is a load, store or atomic.
 void tl_lower_mark_parallel(tl_lower *l);
 void tl_lower_mark_element(tl_lower *l, const tl_op *op);
-// Whether the store of a loaded value becomes a cp.async.
-bool tl_lower_is_async_store(tl_lower *l, const tl_op *op);
 // cp.async of 4, 8 or 16 bytes where `active` (NULL: always) holds; zeros when `inside` (NULL: always) is false.
 void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
                        LLVMValueRef active);

@@ -395,7 +395,7 @@ bool tl_lower_is_promoted(const tl_op *gemm) {
   return is_fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED;
 }
 
-void tl_lower_mma_gemm(tl_lower *l, tl_op *op) {
+static void mma_gemm(tl_lower *l, tl_op *op) {
   tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a),
            *b = tl_op_arg(op, TL_GROUP_GEMM_b);
   const tl_layout *layout = acc->type->layout;
@@ -438,7 +438,7 @@ void tl_lower_op_GEMM(tl_lower *l, tl_op *op) {
   const tl_instruction *inst = tl_op_instruction(op);
   switch (inst ? inst->family : TL_FAMILY_NONE) {
     case TL_FAMILY_MMA:
-      tl_lower_mma_gemm(l, op);
+      mma_gemm(l, op);
       return;
     case TL_FAMILY_FMA:
       tl_lower_fma_gemm(l, op);

@@ -80,8 +80,8 @@ static void store_predicated(tl_lower *l, LLVMValueRef pointer, LLVMValueRef raw
   tl_session_call_device(l->session, l->builder, (tl_device_op_id)(first + width_step(bytes)), args, n);
 }
 
-void tl_lower_store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
-                        LLVMValueRef inside, int evict) {
+static void store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
+                      LLVMValueRef inside, int evict) {
   bool global = buffer->scope == TL_SCOPE_GLOBAL;
   if (global && evict == TL_EVICT_FIRST && !inside) inside = tl_session_bool(l->session, true);
   if (global && inside) {
@@ -124,7 +124,7 @@ static void store_half(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointe
 void tl_lower_store_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
                          LLVMValueRef raw, int32_t bytes, LLVMValueRef inside, int evict) {
   if (!half) {
-    tl_lower_store_raw(l, buffer, pointer, raw, bytes, inside, evict);
+    store_raw(l, buffer, pointer, raw, bytes, inside, evict);
     return;
   }
   tl_guard guard = tl_lower_guard_begin(l, inside);

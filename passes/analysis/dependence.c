@@ -50,7 +50,8 @@ bool tl_op_may_follow(tl_op *a, tl_op *b) {
 
 // ---- candidates
 
-tl_value *tl_async_destination(tl_op *op) {
+// The shared tile that it writes: the alloc's value; NULL when it writes through a view or several buffers.
+static tl_value *async_destination(tl_op *op) {
   tl_effect_list effects = {0};
   tl_effects_inside(op, &effects);
   tl_value *tile = NULL;
@@ -363,7 +364,7 @@ static int group_for(tl_dependence *dependence, tl_op *first_reader) {
 
 static void find_candidates(tl_dependence *dependence, tl_op *loop, tl_op *op) {
   if (tl_is_async_candidate(op)) {
-    tl_producer producer = {.op = op, .tile = tl_async_destination(op), .group = -1};
+    tl_producer producer = {.op = op, .tile = async_destination(op), .group = -1};
     producer.blocked = own_reason(loop, op, producer.tile);
     tl_vec_push(&dependence->producers, producer);
     return;

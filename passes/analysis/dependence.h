@@ -34,8 +34,6 @@ void tl_dependence_fini(tl_dependence *dependence);
 
 // Whether `op` is a copy or parallel that may be made asynchronous, by cp.async or TMA, and is not yet.
 bool tl_is_async_candidate(const tl_op *op);
-// The shared tile that it writes: the alloc's value; NULL when it writes through a view or several buffers.
-tl_value *tl_async_destination(tl_op *op);
 // The ancestor of `op` (or itself) that stands directly in `block`; NULL when it is not inside.
 tl_op *tl_op_in_block(tl_op *op, const tl_block *block);
 // Whether `b` can run after `a` has, in one run of the innermost region that holds both.

@@ -47,8 +47,6 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root);
 
 // A new shared tile in the kernel for `type`'s elements.
 tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, const char *name, tl_loc loc);
-// Stores the tile before `before` into a new scratch tile and returns that.
-tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, tl_op *before);
 // Whether every register of `want` is one and the same register of `have` in all threads.
 bool tl_is_renaming(const tl_layout *have, const tl_layout *want);
 // Makes the fragment operand `a` of a gemm a shared tile.

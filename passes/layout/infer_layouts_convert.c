@@ -56,7 +56,8 @@ tl_value *tl_build_tile_load(tl_builder *builder, tl_value *buffer, const tl_typ
   return tl_op_result(load, 0);
 }
 
-tl_value *tl_spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, tl_op *before) {
+// Stores the tile before `before` into a new scratch tile and returns that.
+static tl_value *spill_tile(tl_pass_context *context, tl_op *kernel, tl_value *tile, tl_op *before) {
   const char *name = tl_arena_printf(&context->scratch, "%s_scratch", tile_name(tile));
   tl_value *buffer = tl_scratch_alloc(context, kernel, tile->type, name, before->loc);
   tl_builder builder;
@@ -106,7 +107,7 @@ tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *til
   tl_diag_report(context->diags, TL_DIAG_REMARK_LAYOUT, before->loc,
                  "'%s' is used with two layouts: it is converted through shared memory (%lld bytes)", tile_name(tile),
                  (long long)tl_dtype_bytes(type->dtype, (uint64_t)tl_type_num_elements(type)));
-  tl_value *buffer = tl_spill_tile(context, kernel, tile, before);
+  tl_value *buffer = spill_tile(context, kernel, tile, before);
   return tl_build_tile_load(&builder, buffer, type);
 }
 
@@ -149,7 +150,7 @@ static void replace_extract(tl_pass_context *context, tl_op *extract, tl_value *
 
 void tl_spill_operand(tl_pass_context *context, tl_op *kernel, tl_op *gemm) {
   tl_value *a = tl_op_arg(gemm, TL_GROUP_GEMM_a);
-  tl_value *buffer = tl_spill_tile(context, kernel, a, gemm);
+  tl_value *buffer = spill_tile(context, kernel, a, gemm);
   tl_op_set_operand(gemm, 1, buffer);
   const tl_instruction *inst = tl_op_instruction(gemm);
   if (inst && inst->family == TL_FAMILY_WGMMA) {
@@ -195,7 +196,7 @@ static void route_op(tl_op *op, void *user) {
     }
   }
   if (!buffer) {
-    buffer = tl_spill_tile(state->context, state->kernel, tile, parallel);
+    buffer = spill_tile(state->context, state->kernel, tile, parallel);
     struct routed routed = {tile, parallel, buffer};
     tl_vec_push(&state->routed, routed);
     tl_diag_report(state->context->diags, TL_DIAG_REMARK_LAYOUT, op->loc,
@@ -248,7 +249,7 @@ static void unify_parallel(tl_op *op, void *user) {
   for (uint32_t i = 0; i < op->num_results; i++) {
     tl_value *result = tl_op_result(op, i);
     if (!result->uses) continue;
-    tl_value *buffer = tl_spill_tile(state->context, state->kernel, result, before);
+    tl_value *buffer = spill_tile(state->context, state->kernel, result, before);
     tl_op *store = before->prev;
     tl_builder builder;
     tl_builder_before(&builder, state->context->module, before);

@@ -81,8 +81,10 @@ static bool set_widest_n(const tl_gemm_shape *shape, int32_t columns, tl_instruc
   return false;
 }
 
-bool tl_cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t groups_n, int32_t num_warps,
-                   tl_gemm_plan *plan) {
+// Cost of the shape's wgmma for groups_m by groups_n of the block's warpgroups; false when it
+// cannot be shared so.
+static bool cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t groups_n, int32_t num_warps,
+                       tl_gemm_plan *plan) {
   tl_instruction inst = shape->wgmma;
   int32_t columns = shape->n / groups_n;
   if (shape->m % (TL_WGMMA_ROWS * groups_m) != 0 || shape->n % groups_n != 0) return false;
@@ -120,7 +122,7 @@ bool tl_cost_best_wgmma(const tl_gemm_shape *shape, int32_t num_warps, tl_gemm_p
     for (int32_t groups_m = groups; groups_m >= 1 && all % groups == 0; groups_m--) {
       tl_gemm_plan plan;
       if (groups % groups_m != 0 || !policy_allows(shape, groups_m, groups / groups_m)) continue;
-      if (!tl_cost_wgmma(shape, groups_m, groups / groups_m, num_warps, &plan)) continue;
+      if (!cost_wgmma(shape, groups_m, groups / groups_m, num_warps, &plan)) continue;
       if (!found || plan.clocks < best->clocks) *best = plan;
       found = true;
     }

@@ -17,7 +17,9 @@ static double combine(double math, double shared) {
   return longer + 0.25 * shorter;
 }
 
-void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan) {
+// Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
+static void cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps,
+                     tl_gemm_plan *plan) {
   const tl_instruction *inst = &shape->mma;
   int32_t tile_m = ceil_div(shape->m, inst->m * warps_m) * inst->m;
   int32_t tile_n = ceil_div(shape->n, 8 * warps_n) * 8;
@@ -94,7 +96,7 @@ tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps) {
     for (int32_t warps_m = 1; warps_m <= active; warps_m++) {
       if (active % warps_m != 0 || !policy_allows(shape, warps_m, active / warps_m)) continue;
       tl_gemm_plan plan;
-      tl_cost_mma(shape, warps_m, active / warps_m, num_warps, &plan);
+      cost_mma(shape, warps_m, active / warps_m, num_warps, &plan);
       if (best.inst.family == TL_FAMILY_NONE || is_better(&plan, &best)) best = plan;
     }
   }

@@ -33,21 +33,15 @@ typedef struct tl_gemm_shape {
   tl_instruction wgmma;    // with n = 0: that depends on the partition. Family NONE: something stands in its way
 } tl_gemm_shape;
 
-// Cost of the shape's matrix instruction with the given partition; fills every field of `plan`.
-void tl_cost_mma(const tl_gemm_shape *shape, int32_t warps_m, int32_t warps_n, int32_t num_warps, tl_gemm_plan *plan);
-// The same for a gemm whose B is computed in registers (ir/layout/instruction.h), with all rows in every warp:
-// `warps_n` by `warps_k` warps.
+// Cost, in every field of `plan`, of the matrix instruction for a gemm whose B is computed in registers
+// (ir/layout/instruction.h), with all rows in every warp: `warps_n` by `warps_k` warps.
 void tl_cost_swapped_mma(const tl_gemm_shape *shape, int32_t warps_n, int32_t warps_k, tl_gemm_plan *plan);
 // Cost of FMA instructions on `threads` threads.
 void tl_cost_fma(const tl_gemm_shape *shape, int32_t threads, tl_gemm_plan *plan);
 // The cheapest partition of `num_warps` warps that the policy allows. Ties go to the more square warp tile.
 tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps);
 
-// choose_schedule_wgmma.c. Cost of the shape's wgmma for groups_m by groups_n of the block's warpgroups; false when it
-// cannot be shared so.
-bool tl_cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t groups_n, int32_t num_warps,
-                   tl_gemm_plan *plan);
-// The cheapest partition; false when there is none.
+// choose_schedule_wgmma.c: the cheapest partition of wgmma; false when there is none.
 bool tl_cost_best_wgmma(const tl_gemm_shape *shape, int32_t num_warps, tl_gemm_plan *best);
 
 // Registers a thread wants around accumulators and operands: addresses, loop counters, epilogue.

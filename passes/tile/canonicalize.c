@@ -171,7 +171,8 @@ static bool share_block(tl_block *block, const common_scope *outer) {
   return changed;
 }
 
-bool tl_canonicalize_common(tl_pass_context *context, tl_block *block) {
+// One op for equal pure ops of a block and the blocks around it.
+static bool canonicalize_common(tl_pass_context *context, tl_block *block) {
   (void)context;
   return share_block(block, NULL);
 }
@@ -185,12 +186,13 @@ static bool has_uses(const tl_op *op) {
   return false;
 }
 
-bool tl_canonicalize_dead(tl_block *block) {
+// Removes pure ops and loads without uses.
+static bool canonicalize_dead(tl_block *block) {
   bool changed = false;
   for (tl_op *op = block->last, *prev; op; op = prev) {
     prev = op->prev;
     for (uint32_t r = 0; r < op->num_regions; r++) {
-      if (op->regions[r]) changed |= tl_canonicalize_dead(op->regions[r]);
+      if (op->regions[r]) changed |= canonicalize_dead(op->regions[r]);
     }
     int flags = tl_op_info_of(op->code)->flags;
     bool removable = ((flags & TL_OPFLAG_PURE) && !(flags & TL_OPFLAG_ONCE)) || op->code == TL_OP_LOAD;
@@ -207,8 +209,8 @@ void tl_canonicalize_pure(tl_pass_context *context, tl_block *block) {
   bool changed = true;
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = simplify_block(context, block);
-    changed |= tl_canonicalize_common(context, block);
-    changed |= tl_canonicalize_dead(block);
+    changed |= canonicalize_common(context, block);
+    changed |= canonicalize_dead(block);
   }
 }
 
@@ -221,8 +223,8 @@ tl_status tl_pass_canonicalize(tl_pass_context *context) {
     for (int round = 0; changed && round < MAX_ROUNDS; round++) {
       changed = simplify_block(context, body);
       changed |= tl_canonicalize_control(context, body);
-      changed |= tl_canonicalize_common(context, body);
-      changed |= tl_canonicalize_dead(body);
+      changed |= canonicalize_common(context, body);
+      changed |= canonicalize_dead(body);
     }
     tl_canonicalize_check_unrolled(context, kernel);
   }

@@ -14,11 +14,7 @@ tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op);
 bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
 // Refuses loops that are to be unrolled completely and whose bounds did not become constants.
 void tl_canonicalize_check_unrolled(tl_pass_context *context, tl_op *kernel);
-// One op for equal pure ops of a block and the blocks around it.
-bool tl_canonicalize_common(tl_pass_context *context, tl_block *block);
 // The part that leaves control flow alone: folds, shares and drops pure ops.
 void tl_canonicalize_pure(tl_pass_context *context, tl_block *block);
-// Removes pure ops and loads without uses.
-bool tl_canonicalize_dead(tl_block *block);
 
 #endif
