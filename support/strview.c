@@ -15,13 +15,6 @@ bool tl_str_is(tl_str a, const char *c_string) {
   return tl_str_equal(a, tl_str_from(c_string));
 }
 
-int tl_str_compare(tl_str a, tl_str b) {
-  size_t shared = a.len < b.len ? a.len : b.len;
-  int order = shared ? memcmp(a.data, b.data, shared) : 0;
-  if (order) return order;
-  return a.len < b.len ? -1 : a.len > b.len;
-}
-
 bool tl_str_starts_with(tl_str s, const char *prefix) {
   size_t len = strlen(prefix);
   return s.len >= len && memcmp(s.data, prefix, len) == 0;

@@ -23,7 +23,6 @@ typedef struct tl_str {
 tl_str tl_str_from(const char *c_string);
 bool tl_str_equal(tl_str a, tl_str b);
 bool tl_str_is(tl_str a, const char *c_string);
-int tl_str_compare(tl_str a, tl_str b);
 bool tl_str_starts_with(tl_str s, const char *prefix);
 bool tl_str_ends_with(tl_str s, const char *suffix);
 tl_str tl_str_sub(tl_str s, size_t start, size_t len);

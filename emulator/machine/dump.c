@@ -107,7 +107,8 @@ static int dump_warp(const tl_emu_block *block, const tl_emu_warp *warp, tl_strb
   return lines;
 }
 
-void tl_emu_dump_block(const tl_emu_block *block, tl_strbuf *out) {
+// Who waits where, one line a group of lanes.
+static void dump_block(const tl_emu_block *block, tl_strbuf *out) {
   uint32_t num_warps = block->worker->num_warps;
   int lines = 0;
   for (uint32_t w = 0; w < num_warps; w++) {
@@ -123,7 +124,7 @@ void tl_emu_dump_block(const tl_emu_block *block, tl_strbuf *out) {
 static void dump_worker(const tl_emu_worker *worker, tl_strbuf *out) {
   const tl_emu_launch_state *launch = worker->launch;
   const tl_emu_block *first = worker->block;
-  tl_emu_dump_block(first, out);
+  dump_block(first, out);
   for (uint32_t i = 1, shown = 1; i < worker->num_blocks; i++) {
     const tl_emu_block *block = &worker->blocks[(first->slot + i) % worker->num_blocks];
     if (!block->num_live) continue;
@@ -133,7 +134,7 @@ static void dump_worker(const tl_emu_worker *worker, tl_strbuf *out) {
     }
     describe_block(block, out);
     tl_strbuf_append_c(out, "\n");
-    tl_emu_dump_block(block, out);
+    dump_block(block, out);
   }
   // Threads that only wait for others of their cluster do not miss a block; those that go round a loop may.
   bool loops = worker->num_given_up != 0;

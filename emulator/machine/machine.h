@@ -315,8 +315,6 @@ tl_emu_block *tl_emu_block_at(const tl_emu_worker *worker, const void *address);
 void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out);
 // "block (0, 1, 0), thread 33 (warp 1, lane 1)"
 void tl_emu_describe_thread(const tl_emu_block *block, uint32_t thread, tl_strbuf *out);
-// Who waits where, one line a group of lanes.
-void tl_emu_dump_block(const tl_emu_block *block, tl_strbuf *out);
 // Write the worker's report: who waits where in the blocks that it holds, and which blocks have not been begun.
 void tl_emu_report_deadlock(tl_emu_worker *worker);
 void tl_emu_report_livelock(tl_emu_worker *worker);

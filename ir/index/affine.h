@@ -46,8 +46,6 @@ bool tl_affine_prove_nonnegative(const tl_affine *affine);
 // a + a_max < b where a varies in [a, a + a_max].
 bool tl_prove_lt_offset(tl_value *a, int64_t offset, tl_value *b);
 bool tl_prove_equal(tl_value *a, tl_value *b);
-// What can be proven of a comparison of two integers: 1 true, 0 false, -1 unknown.
-int tl_prove_compare(tl_ir_enum_CMP predicate, tl_value *a, tl_value *b);
 
 // Builds a simplified value: folds constants, merges terms, drops neutral elements. Used by the builders and
 // canonicalize.

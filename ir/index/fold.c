@@ -161,7 +161,8 @@ static tl_value *fold_unary(tl_builder *builder, tl_op *op) {
   return build_int(builder, type, (int64_t)(0 - (uint64_t)x.i));
 }
 
-int tl_prove_compare(tl_ir_enum_CMP predicate, tl_value *a, tl_value *b) {
+// What can be proven of a comparison of two integers: 1 true, 0 false, -1 unknown.
+static int prove_compare(tl_ir_enum_CMP predicate, tl_value *a, tl_value *b) {
   switch (predicate) {
     case TL_CMP_LT:
       return tl_prove_lt(a, b) ? 1 : tl_prove_le(b, a) ? 0 : -1;
@@ -195,7 +196,7 @@ static tl_value *fold_cmp(tl_builder *builder, tl_op *op) {
     return tl_build_bool(builder, result);
   }
   if (is_float_type(a->type)) return NULL;
-  int known = tl_prove_compare(pred, a, b);
+  int known = prove_compare(pred, a, b);
   return known < 0 ? NULL : tl_build_bool(builder, known != 0);
 }
 

@@ -122,7 +122,8 @@ int32_t tl_instruction_pack(const tl_instruction *inst) {
   return bits < 32 ? 32 / bits : 1;
 }
 
-int32_t tl_instruction_warps(const tl_instruction *inst) {
+// Warps along m that run one instruction together: 1, or a warpgroup's 4.
+static int32_t instruction_warps(const tl_instruction *inst) {
   return inst->family == TL_FAMILY_WGMMA ? TL_WGMMA_WARPS : 1;
 }
 
@@ -205,12 +206,12 @@ static int32_t halves(const tl_instruction *inst) {
 
 // Instructions of one warp (or warpgroup) along `rows` that `warps` warps share.
 static int32_t tiles_along(const tl_instruction *inst, int32_t rows, int32_t warps) {
-  return ceil_div(rows, inst->m * (warps / tl_instruction_warps(inst)));
+  return ceil_div(rows, inst->m * (warps / instruction_warps(inst)));
 }
 
 // The modes that walk the rows of all instructions, and the warps along them.
 static void add_rows(tl_layout *layout, const tl_instruction *inst, int32_t tiles, int32_t warps, int32_t dim) {
-  int32_t together = tl_instruction_warps(inst);
+  int32_t together = instruction_warps(inst);
   add_mode(layout, TL_AXIS_REGISTER, tiles, dim, inst->m);
   add_mode(layout, TL_AXIS_WARP, together, dim, inst->m / together);
   add_mode(layout, TL_AXIS_WARP, warps / together, dim, inst->m * tiles);

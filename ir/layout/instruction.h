@@ -47,8 +47,6 @@ int32_t tl_instruction_rate(const tl_instruction *inst);
 bool tl_instruction_is_async(const tl_instruction *inst);
 // Elements along K that one register of an operand holds.
 int32_t tl_instruction_pack(const tl_instruction *inst);
-// Warps along m that run one instruction together: 1, or a warpgroup's 4.
-int32_t tl_instruction_warps(const tl_instruction *inst);
 
 // Text: "fma.m1n1k1.f32.f16.f16" (acc, a, b), "mma.m16n8k16.f32.bf16.bf16", "wgmma.m64n256k16.f32.bf16.bf16.ss.tb" (rs:
 // A in registers; ta, tb: transposed). Parsing gives false for anything else than such a text of an instruction that

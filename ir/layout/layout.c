@@ -245,7 +245,8 @@ tl_shared_layout tl_shared_layout_panels(int64_t row_bytes) {
   return (tl_shared_layout){0};
 }
 
-int64_t tl_shared_layout_rows(const int32_t *shape, int32_t rank) {
+// Product of all dims but the last.
+static int64_t shared_layout_rows(const int32_t *shape, int32_t rank) {
   int64_t rows = 1;
   for (int32_t d = 0; d + 1 < rank; d++) rows *= shape[d];
   return rows;
@@ -274,7 +275,7 @@ int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *s
   int64_t row = 0;
   for (int32_t d = 0; d + 1 < rank; d++) row = row * shape[d] + coord[d];
   tl_shared_split split =
-      tl_shared_layout_split(layout, tl_shared_layout_rows(shape, rank), row, (int64_t)coord[rank - 1] * bits / 8);
+      tl_shared_layout_split(layout, shared_layout_rows(shape, rank), row, (int64_t)coord[rank - 1] * bits / 8);
   int64_t turn = (split.row >> layout->swizzle_shift) & layout->swizzle_mask;
   return split.offset + (split.bytes ^ turn << 4);
 }
@@ -285,5 +286,5 @@ int64_t tl_shared_layout_bytes(const tl_shared_layout *layout, const int32_t *sh
     int64_t row_bytes = ((int64_t)shape[rank - 1] * bits + 7) / 8;
     panels = (row_bytes + layout->panel_bytes - 1) / layout->panel_bytes;
   }
-  return panels * tl_shared_layout_rows(shape, rank) * layout->pitch_bytes;
+  return panels * shared_layout_rows(shape, rank) * layout->pitch_bytes;
 }

@@ -97,8 +97,6 @@ typedef struct tl_shared_split {
 } tl_shared_split;
 // `rows` of the tile in all; `row` and `column_bytes` may be negative.
 tl_shared_split tl_shared_layout_split(const tl_shared_layout *layout, int64_t rows, int64_t row, int64_t column_bytes);
-// Product of all dims but the last.
-int64_t tl_shared_layout_rows(const int32_t *shape, int32_t rank);
 
 // Byte offset of an element of a shared tile of `shape` and element size `bits`.
 int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits,
