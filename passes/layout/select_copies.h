@@ -16,8 +16,6 @@ bool tl_copy_pads_with_zero(const tl_op *copy);
 
 // ---- the copy engine (select_copies_tma.c)
 
-// Why TMA cannot carry the copy whatever the layout of its tile, or NULL.
-const char *tl_tma_obstacle(tl_pass_context *context, tl_op *copy);
 // Whether the copy shall go by TMA: its author demands it.
 bool tl_is_tma_wanted(const tl_op *copy);
 // Sends the copy by TMA, with its tensor map. Why it cannot go, or NULL.

@@ -128,7 +128,8 @@ static const char *destination_obstacle(const tl_box *source, const tl_box *dest
   return NULL;
 }
 
-const char *tl_tma_obstacle(tl_pass_context *context, tl_op *copy) {
+// Why TMA cannot carry the copy whatever the layout of its tile, or NULL.
+static const char *tma_obstacle(tl_pass_context *context, tl_op *copy) {
   tma_sides sides = sides_of(copy);
   const tl_box *source = &sides.source, *destination = &sides.destination;
   if (!(context->target->features & TL_FEATURE_TMA))
@@ -277,7 +278,7 @@ static void wait_for_store(tl_pass_context *context, tl_op *copy) {
 }
 
 const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
-  const char *obstacle = tl_tma_obstacle(context, copy);
+  const char *obstacle = tma_obstacle(context, copy);
   if (obstacle) return obstacle;
   tma_sides sides = sides_of(copy);
   const tl_value *tile = sides.destination.buffer;
@@ -318,7 +319,7 @@ static void look_at_writer(tl_op *op, void *user) {
                                                  : NULL;
   if (!dst || dst->type->kind != TL_TYPE_BUFFER || tl_buffer_root(dst) != writers->alloc) return;
   bool fits = op->code == TL_OP_COPY && dst->def == writers->alloc && tl_is_tma_wanted(op) &&
-              !tl_tma_obstacle(writers->context, op);
+              !tma_obstacle(writers->context, op);
   writers->any |= fits;
   writers->all &= fits;
 }
@@ -332,7 +333,7 @@ bool tl_is_tma_wanted(const tl_op *copy) {
 static void look_at_store(tl_op *op, void *user) {
   tile_writers *readers = user;
   if (op->code != TL_OP_COPY || tl_op_arg(op, TL_GROUP_COPY_src)->def != readers->alloc) return;
-  readers->any |= tl_is_tma_wanted(op) && !tl_tma_obstacle(readers->context, op);
+  readers->any |= tl_is_tma_wanted(op) && !tma_obstacle(readers->context, op);
 }
 
 bool tl_is_tile_of_tma(tl_pass_context *context, tl_op *kernel, const tl_op *alloc) {
