@@ -55,13 +55,13 @@ expect 0 "$run" --bench --no-check --rounds=1 --compare="$work/old.json" -D bloc
 says 'not in the earlier run'
 echo '{' >"$work/bad.json"
 expect 1 "$run" --bench --compare="$work/bad.json" "$work/matmul.yaml"
+says 'bad.json: line'
 # Files that never end.
 expect 1 timeout 60 "$run" --bench --compare=/dev/zero "$work/matmul.yaml"
 says "'/dev/zero' is larger than the limit of 67108864 bytes"
 ln -s /dev/zero "$work/zero.ptx"
 expect 1 timeout 60 "$run" "$work/zero.ptx"
 says "zero.ptx' is larger than the limit of 67108864 bytes"
-says 'bad.json: line'
 unset TL_FAKE_CUDA_SCALE
 
 # JSON alone on standard output.

@@ -26,8 +26,10 @@ refused parens 'TL0202'
 refused minus 'TL0202'
 
 spec() { printf 'kernel: k\nargs: {A: "in f32[%s]", B: "out f32[%s]"}\nthreads: 128\n%s\n' "$1" "$1" "$2"; }
-spec '2**40' 'body: [{copy: A -> B}]' >"$work/dim.yaml"
+spec '2**48' 'body: [{copy: A -> B}]' >"$work/dim.yaml"
 refused dim 'TL0310'
+spec '2**40' 'body: [{copy: A -> B}]' >"$work/copy.yaml"
+refused copy 'TL0432'
 spec '2**31 - 1' 'body: [{copy: A -> B}]' >"$work/elements.yaml"
 refused elements 'TL0432'
 spec '2**22' 'fragment: {a: "f32[2**22]"}
