@@ -164,15 +164,27 @@ static void tie_loops(tl_op *op, void *user) {
   for (uint32_t i = 0; i < op->num_results; i++) join_values(user, op->regions[0]->args[i + 1], tl_op_result(op, i));
 }
 
+// Gemms in flight, of IR that has been through the pipeline: tiles enter and leave them in the layout of the flight.
+static void fix_flights(tl_op *op, void *user) {
+  if (op->code == TL_OP_GEMM_BEGIN) {
+    set_layout(user, tl_layout_graph_node(user, op->operands[0].value, NULL), tl_op_result(op, 0)->type->layout);
+  }
+  for (uint32_t i = 0; op->code == TL_OP_GEMM_WAIT && i < op->num_results; i++) {
+    set_layout(user, tl_layout_graph_node(user, tl_op_result(op, i), NULL), op->operands[i].value->type->layout);
+  }
+}
+
 static void fix_gemms(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
   if (op->code != TL_OP_GEMM || op->num_results == 0) return;
   tl_layout layout = accumulator_layout(graph, op);
-  int32_t acc = tl_layout_graph_node(graph, tl_op_arg(op, TL_GROUP_GEMM_acc), NULL);
-  int32_t result = tl_layout_graph_node(graph, tl_op_result(op, 0), NULL);
-  set_layout(graph, result, &layout);
-  set_layout(graph, acc, &layout);
-  join(graph, acc, result);
+  if (is_tile(tl_op_result(op, 0))) {
+    int32_t acc = tl_layout_graph_node(graph, tl_op_arg(op, TL_GROUP_GEMM_acc), NULL);
+    int32_t result = tl_layout_graph_node(graph, tl_op_result(op, 0), NULL);
+    set_layout(graph, result, &layout);
+    set_layout(graph, acc, &layout);
+    join(graph, acc, result);
+  }
   if (!is_tile(tl_op_arg(op, TL_GROUP_GEMM_b))) return;
   layout = second_operand_layout(graph, op);
   set_layout(graph, tl_layout_graph_node(graph, tl_op_arg(op, TL_GROUP_GEMM_b), NULL), &layout);
@@ -403,7 +415,7 @@ static void convert_uses(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
   if (op->code == TL_OP_GEMM && op->num_results > 0) {
     tl_value *result = tl_op_result(op, 0);
-    require(graph, op, 0, result->type->layout, op);
+    if (is_tile(result)) require(graph, op, 0, result->type->layout, op);
     require_operand(graph, op);
     if (is_tile(tl_op_arg(op, TL_GROUP_GEMM_b))) {
       tl_layout layout = second_operand_layout(graph, op);
@@ -424,6 +436,8 @@ static void convert_uses(tl_op *op, void *user) {
         if (is_tile(tl_op_result(op, i))) require(graph, yield, i, tl_op_result(op, i)->type->layout, yield);
       }
     }
+  } else if (op->code == TL_OP_GEMM_BEGIN) {
+    require(graph, op, 0, tl_op_result(op, 0)->type->layout, op);
   } else if (op->code == TL_OP_SCAN) {
     require(graph, op, 0, tl_op_result(op, 0)->type->layout, op);
   } else if (op->code == TL_OP_EXTRACT) {
@@ -437,6 +451,7 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_route_through_shared(context, kernel);
   tl_walk(kernel, split_free_tiles, context->module);
   tl_walk(kernel, tie_loops, &graph);
+  tl_walk(kernel, fix_flights, &graph);
   tl_walk(kernel, fix_gemms, &graph);
   tl_walk(kernel, join_control, &graph);
   tl_walk(kernel, join_parallels, &graph);
