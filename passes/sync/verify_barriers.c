@@ -16,7 +16,7 @@
 #include "support/status.h"
 
 enum {
-  STATEMENT_BUDGET = 400000,
+  STATEMENT_BUDGET = 1600000,
   MAX_DEPTH = 16,  // stages of a ring
   NUM_SEEDS = 6,
   MAX_TILES = 3,         // of a persistent kernel: every pair of neighbours, and one that has both

@@ -164,10 +164,14 @@ static int64_t num_rows(const tl_type *type) {
   return rows;
 }
 
-// No sites: a tile whose rows all have one XOR value, where any swizzle is the identity or a constant; and what a
-// convert_layout writes and reads itself.
+// No sites: a tile whose rows all have one XOR value, where any swizzle is the identity or a constant; what a
+// convert_layout writes and reads itself; and copies by a tensor map, whose swizzle is the map's: that one changes
+// instead.
 static void flip_swizzle(finder *f, tl_op *op) {
   if (op->code == TL_OP_STAGE_TILE || op->code == TL_OP_CONVERT_LAYOUT) return;
+  if (op->code == TL_OP_COPY && tl_op_group_len(op, TL_GROUP_COPY_map) > 0) return;
+  if (op->code == TL_OP_TENSOR_MAP && tl_op_has(op, TL_ATTR_SWIZZLE) && is_wanted(f, op, "swizzle"))
+    tl_op_set_int(f->module, op, TL_ATTR_SWIZZLE, 0);
   for (uint32_t i = 0; i < op->num_operands; i++) {
     tl_value *buffer = tl_op_operand(op, i);
     if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope != TL_SCOPE_SHARED) continue;
