@@ -9,10 +9,14 @@
 
 #include "support/vec.h"
 
+// The ring of the chunks that were allocated in one guard.
+typedef struct ring_link {
+  struct ring_link *left, *right;  // NULL outside of guards
+} ring_link;
+
 struct tl_arena_chunk {
+  ring_link link;  // first: a link of a ring is its chunk
   tl_arena_chunk *previous;
-  // The ring of the guard that it was allocated in; NULL outside.
-  tl_arena_chunk *left, *right;
   size_t size;  // usable bytes behind the header
   size_t used;
   _Alignas(64) char bytes[];
@@ -24,27 +28,27 @@ enum { FIRST_CHUNK_BYTES = 16 * 1024, MAX_CHUNK_BYTES = 1024 * 1024 };
 
 typedef struct memory_guard {
   jmp_buf back;
-  tl_arena_chunk ring;  // head of the chunks that were allocated inside and are not freed yet
-  bool has_ended;       // by itself
+  ring_link ring;  // head of the chunks that were allocated inside and are not freed yet
+  bool has_ended;  // by itself
   struct memory_guard *outer;
 } memory_guard;
 
 static _Thread_local memory_guard *innermost;
 
-static void leave_ring(tl_arena_chunk *chunk) {
-  if (!chunk->left) return;
-  chunk->left->right = chunk->right;
-  chunk->right->left = chunk->left;
-  chunk->left = chunk->right = NULL;
+static void leave_ring(ring_link *link) {
+  if (!link->left) return;
+  link->left->right = link->right;
+  link->right->left = link->left;
+  link->left = link->right = NULL;
 }
 
-static void enter_ring(tl_arena_chunk *chunk) {
-  chunk->left = chunk->right = NULL;
+static void enter_ring(ring_link *link) {
+  link->left = link->right = NULL;
   if (!innermost) return;
-  chunk->left = &innermost->ring;
-  chunk->right = innermost->ring.right;
-  chunk->right->left = chunk;
-  innermost->ring.right = chunk;
+  link->left = &innermost->ring;
+  link->right = innermost->ring.right;
+  link->right->left = link;
+  innermost->ring.right = link;
 }
 
 bool tl_memory_guard(void (*work)(void *user), void *user) {
@@ -57,12 +61,12 @@ bool tl_memory_guard(void (*work)(void *user), void *user) {
   }
   innermost = guard.outer;
   while (guard.ring.right != &guard.ring) {
-    tl_arena_chunk *chunk = guard.ring.right;
-    leave_ring(chunk);
+    ring_link *link = guard.ring.right;
+    leave_ring(link);
     if (guard.has_ended) {
-      enter_ring(chunk);  // of the outer guard
+      enter_ring(link);  // of the outer guard
     } else {
-      free(chunk);
+      free((tl_arena_chunk *)link);
     }
   }
   return guard.has_ended;
@@ -112,7 +116,7 @@ void tl_arena_init(tl_arena *arena) {
 static void free_chunks_until(tl_arena *arena, const tl_arena_chunk *stop) {
   while (arena->chunk && arena->chunk != stop) {
     tl_arena_chunk *previous = arena->chunk->previous;
-    leave_ring(arena->chunk);
+    leave_ring(&arena->chunk->link);
     free(arena->chunk);
     arena->chunk = previous;
   }
@@ -132,7 +136,7 @@ static void add_chunk(tl_arena *arena, size_t size) {
   tl_arena_chunk *chunk = aligned_alloc(64, total);
   if (!chunk) out_of_memory(total);
   chunk->previous = arena->chunk;
-  enter_ring(chunk);
+  enter_ring(&chunk->link);
   chunk->size = wanted;
   chunk->used = 0;
   arena->chunk = chunk;
