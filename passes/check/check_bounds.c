@@ -128,7 +128,7 @@ static void check_tensor_index(tl_pass_context *context, const tl_op *op, const 
                                        "index %lld of dim %d of '%s' is out of bounds", (long long)at, dim, name)
                       : tl_diag_report(context->diags, TL_DIAG_ALWAYS_OUTSIDE, op->loc,
                                        "the index of dim %d of '%s' is always negative: at most %lld", dim, name,
-                                       (long long)(range.hi + offset));
+                                       (long long)range.hi + offset);
   bool reads = op->code == TL_OP_LOAD || op->code == TL_OP_TILE_LOAD ||
                (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_src) == buffer);
   tl_diag_add_hint(context->diags, diag, "%s%s", reads ? "the read gives 0" : "the write is dropped",

@@ -100,7 +100,8 @@ static bool cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t gro
   double work = (double)shape->m * shape->n * shape->k * plan->replicas;
   plan->math_clocks = work / tl_instruction_rate(&inst);
   // Every block of 64 rows reads all columns' B, and its own A once an instruction.
-  double a_bytes = inst.a_in_registers ? 0 : (double)rows * (columns / inst.n), b_bytes = (double)columns * rows / 64;
+  int64_t instructions = columns / inst.n;  // side by side
+  double a_bytes = inst.a_in_registers ? 0 : (double)rows * instructions, b_bytes = (double)columns * rows / 64;
   plan->shared_clocks = (a_bytes + b_bytes) * shape->k * shape->operand_bits / 8 * groups * plan->replicas / 128.0;
   double longer = plan->math_clocks > plan->shared_clocks ? plan->math_clocks : plan->shared_clocks;
   plan->clocks = longer + 64;  // the last instruction is waited for

@@ -219,7 +219,7 @@ static bool literals_fold(const plan *p, const row *r, int pair) {
   // Integers past float32's 24 bits are exact as literals.
   bool is_real = !p->is_float && tl_dtype_is_float(r->result);
   for (int i = 0; is_real && i < 2; i++) {
-    if (llabs(args[i].i) > 1 << 24 || args[i].i == INT64_MIN) return false;
+    if (args[i].i == INT64_MIN || llabs(args[i].i) > 1 << 24) return false;
   }
   if (r->function) return tl_fold_call(r->function, args, (uint32_t)info->min_args, &folded) == TL_FOLD_OK;
   if (r->operands == 1) return tl_fold_unary(r->op, &args[0], &folded) == TL_FOLD_OK;
