@@ -93,8 +93,7 @@ tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out) {
   }
 }
 
-// The ops whose meaning of constants is that of the IR.
-static tl_opcode opcode_of(tl_expr_op op) {
+tl_opcode tl_fold_opcode(tl_expr_op op) {
   switch (op) {
     case TL_EXPR_OP_ADD:
       return TL_OP_ADD;
@@ -149,7 +148,7 @@ static tl_fold_result fold_int_binary(tl_expr_op op, int64_t a, int64_t b, tl_co
     return TL_FOLD_OK;
   }
   int64_t result = 0;
-  tl_scalar_result status = tl_scalar_exact_op(opcode_of(op), a, b, &result);
+  tl_scalar_result status = tl_scalar_exact_op(tl_fold_opcode(op), a, b, &result);
   *out = tl_const_int(result);
   switch (status) {
     case TL_SCALAR_OK:
@@ -169,7 +168,7 @@ static tl_fold_result fold_float_binary(tl_expr_op op, double a, double b, tl_co
   bool divides = op == TL_EXPR_OP_DIV || op == TL_EXPR_OP_FLOORDIV || op == TL_EXPR_OP_MOD;
   if (divides && b == 0) return TL_FOLD_DIV_ZERO;
   double result;
-  if (!tl_scalar_float_op(opcode_of(op), a, b, &result)) return TL_FOLD_TYPE;
+  if (!tl_scalar_float_op(tl_fold_opcode(op), a, b, &result)) return TL_FOLD_TYPE;
   *out = tl_const_float(result);
   return TL_FOLD_OK;
 }
@@ -177,7 +176,7 @@ static tl_fold_result fold_float_binary(tl_expr_op op, double a, double b, tl_co
 // The float value of an op on integers of which one came from rounding a float.
 static tl_const as_rounded(tl_expr_op op, const tl_const *a, const tl_const *b, const tl_const *integer) {
   double value;
-  bool is_float_op = tl_scalar_float_op(opcode_of(op), tl_const_to_double(a), tl_const_to_double(b), &value);
+  bool is_float_op = tl_scalar_float_op(tl_fold_opcode(op), tl_const_to_double(a), tl_const_to_double(b), &value);
   if (!is_float_op || integer->kind != TL_CONST_INT || value != (double)integer->i) return *integer;
   return (tl_const){.kind = TL_CONST_INT, .i = integer->i, .f = value, .is_rounded = true};
 }

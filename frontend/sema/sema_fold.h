@@ -27,6 +27,9 @@ bool tl_const_truth(const tl_const *value, bool *out_truth);
 // "128", "0.5", "true", "f16", "dynamic".
 void tl_const_print(const tl_const *value, tl_strbuf *out);
 
+// The op of the IR that means the same, of constants (ir/scalar) and of values; TL_OPCODE_COUNT when there is none.
+tl_opcode tl_fold_opcode(tl_expr_op op);
+
 tl_fold_result tl_fold_unary(tl_expr_op op, const tl_const *a, tl_const *out);
 tl_fold_result tl_fold_binary(tl_expr_op op, const tl_const *a, const tl_const *b, tl_const *out);
 tl_fold_result tl_fold_compare(tl_expr_op op, const tl_const *a, const tl_const *b, tl_const *out);

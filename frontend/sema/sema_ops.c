@@ -80,35 +80,6 @@ static tl_value *emit_index(tl_sema *sema, tl_expr_op op, tl_value *x, tl_value 
   }
 }
 
-static tl_opcode scalar_opcode(tl_expr_op op) {
-  switch (op) {
-    case TL_EXPR_OP_ADD:
-      return TL_OP_ADD;
-    case TL_EXPR_OP_SUB:
-      return TL_OP_SUB;
-    case TL_EXPR_OP_MUL:
-      return TL_OP_MUL;
-    case TL_EXPR_OP_DIV:
-      return TL_OP_DIV;
-    case TL_EXPR_OP_FLOORDIV:
-      return TL_OP_FLOORDIV;
-    case TL_EXPR_OP_MOD:
-      return TL_OP_MOD;
-    case TL_EXPR_OP_BITAND:
-      return TL_OP_AND;
-    case TL_EXPR_OP_BITOR:
-      return TL_OP_OR;
-    case TL_EXPR_OP_BITXOR:
-      return TL_OP_XOR;
-    case TL_EXPR_OP_SHL:
-      return TL_OP_SHL;
-    case TL_EXPR_OP_SHR:
-      return TL_OP_SHR;
-    default:
-      return TL_OPCODE_COUNT;
-  }
-}
-
 // The common type of two numbers if it is a float, else f32.
 static const tl_type *float_type(tl_sema *sema, const tl_sema_value *a, const tl_sema_value *b) {
   const tl_type *type = tl_sema_common_type(sema, a, b);
@@ -144,7 +115,7 @@ static tl_sema_value shift(tl_sema *sema, tl_expr_op op, const tl_sema_value *a,
   tl_value *x, *y;
   if (!convert_both(sema, a, b, type, loc, &x, &y)) return tl_sema_poison();
   return tl_sema_of_value(type->kind == TL_TYPE_INDEX ? emit_index(sema, op, x, y)
-                                                      : tl_build_binary(&sema->builder, scalar_opcode(op), x, y));
+                                                      : tl_build_binary(&sema->builder, tl_fold_opcode(op), x, y));
 }
 
 tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
@@ -290,7 +261,7 @@ tl_sema_value tl_sema_binary(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_s
   tl_value *x, *y;
   if (!convert_both(sema, &a, &b, type, loc, &x, &y)) return tl_sema_poison();
   if (type->kind == TL_TYPE_INDEX) return tl_sema_of_value(emit_index(sema, op, x, y));
-  return tl_sema_of_value(tl_build_binary(&sema->builder, scalar_opcode(op), x, y));
+  return tl_sema_of_value(tl_build_binary(&sema->builder, tl_fold_opcode(op), x, y));
 }
 
 tl_sema_value tl_sema_unary(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_loc loc) {

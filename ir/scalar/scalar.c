@@ -129,24 +129,29 @@ bool tl_scalar_float_op(tl_opcode code, double a, double b, double *out) {
   }
 }
 
-bool tl_scalar_compare_floats(tl_ir_enum_CMP predicate, double a, double b) {
+// Of two numbers at most one of `less`, `equal` and `greater` holds; none when one is NaN.
+static bool holds(tl_ir_enum_CMP predicate, bool less, bool equal, bool greater) {
   switch (predicate) {
     case TL_CMP_EQ:
-      return a == b;
+      return equal;
     case TL_CMP_NE:
-      return a != b;
+      return !equal;
     case TL_CMP_LT:
-      return a < b;
+      return less;
     case TL_CMP_LE:
-      return a <= b;
+      return less || equal;
     case TL_CMP_GT:
-      return a > b;
+      return greater;
     case TL_CMP_GE:
-      return a >= b;
+      return greater || equal;
     case TL_CMP_COUNT:
       break;
   }
   return false;
+}
+
+bool tl_scalar_compare_floats(tl_ir_enum_CMP predicate, double a, double b) {
+  return holds(predicate, a<b, a == b, a> b);
 }
 
 // ---- mathematical integers
@@ -215,23 +220,7 @@ tl_scalar_result tl_scalar_exact_op(tl_opcode code, int64_t a, int64_t b, int64_
 }
 
 bool tl_scalar_compare_exact(tl_ir_enum_CMP predicate, int64_t a, int64_t b) {
-  switch (predicate) {
-    case TL_CMP_EQ:
-      return a == b;
-    case TL_CMP_NE:
-      return a != b;
-    case TL_CMP_LT:
-      return a < b;
-    case TL_CMP_LE:
-      return a <= b;
-    case TL_CMP_GT:
-      return a > b;
-    case TL_CMP_GE:
-      return a >= b;
-    case TL_CMP_COUNT:
-      break;
-  }
-  return false;
+  return holds(predicate, a<b, a == b, a> b);
 }
 
 // ---- integers of a dtype
