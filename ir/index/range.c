@@ -167,11 +167,10 @@ static tl_range binary_range(tl_query *query, const tl_op *op) {
   }
 }
 
-// Math threads of the block around an op; the hardware's limit when the kernel does not say.
-static int64_t block_threads(const tl_op *op) {
-  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
-  int64_t threads = kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 1024) : 1024;
-  return threads > 0 ? threads : 1024;
+// Threads that `thread_id` counts; the hardware's limit when the kernel does not say.
+static int64_t counted_threads(const tl_op *op) {
+  int32_t threads = tl_op_threads_known(op);
+  return threads ? threads : 1024;
 }
 
 static tl_range op_range(tl_query *query, const tl_op *op, uint32_t result) {
@@ -192,11 +191,11 @@ static tl_range op_range(tl_query *query, const tl_op *op, uint32_t result) {
     case TL_OP_NUM_BLOCKS:
       return (tl_range){1, INT32_MAX};
     case TL_OP_THREAD_ID:
-      return (tl_range){0, block_threads(op) - 1};
+      return (tl_range){0, counted_threads(op) - 1};
     case TL_OP_LANE_ID:
       return (tl_range){0, 31};
     case TL_OP_WARP_ID:
-      return (tl_range){0, max_of(0, block_threads(op) / 32 - 1)};
+      return (tl_range){0, max_of(0, counted_threads(op) / 32 - 1)};
     case TL_OP_NEG: {
       tl_range a = tl_query_range(query, op->operands[0].value);
       tl_range negated = narrow_range(-(__int128)a.hi, -(__int128)a.lo);

@@ -14,11 +14,10 @@ void tl_verify_layout(tl_verifier *verifier, const tl_op *op, const tl_layout *l
     tl_verify_fail(verifier, op, "%s is of another shape", what);
     return;
   }
-  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
   // Without a number of threads any number of warps is right.
-  int64_t threads = kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 0) : 0;
-  if (threads <= 0) threads = 32 * (int64_t)tl_layout_axis_size(layout, TL_AXIS_WARP);
-  const char *problem = tl_layout_check(layout, (int32_t)threads);
+  int32_t threads = tl_op_threads_known(op);
+  if (threads == 0) threads = 32 * tl_layout_axis_size(layout, TL_AXIS_WARP);
+  const char *problem = tl_layout_check(layout, threads);
   if (problem) tl_verify_fail(verifier, op, "%s: %s", what, problem);
 }
 
@@ -218,8 +217,7 @@ static void verify_gemm_b(tl_verifier *verifier, const tl_op *op, const tl_type 
 
 // The warps along m, n (and k), of which the block must have enough.
 static bool verify_gemm_warps(tl_verifier *verifier, const tl_op *op, const tl_attr *warps) {
-  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
-  int64_t threads = kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 0) : 0, product = 1;
+  int64_t threads = tl_op_threads_known(op), product = 1;
   if (!warps) return true;
   if (warps->v.ints.len != 2 && warps->v.ints.len != 3)
     return tl_verify_fail(verifier, op, "'warps' has two or three entries");

@@ -54,7 +54,7 @@ static void add_attributes(tl_lower *l) {
   char text[32];
   LLVMSetFunctionCallConv(l->function, 71);  // llvm::CallingConv::PTX_Kernel
   tl_session_add_attribute(s, l->function, -1, "nounwind", 0);
-  snprintf(text, sizeof text, "%d,1,1", l->threads);
+  snprintf(text, sizeof text, "%d,1,1", tl_kernel_block_threads(l->kernel));
   tl_session_add_string_attribute(s, l->function, "nvvm.reqntid", text);
   int64_t min_blocks = tl_op_int(l->kernel, TL_ATTR_MIN_BLOCKS, 0);
   if (min_blocks > 0) {
@@ -164,7 +164,7 @@ static void make_entry(tl_lower *l) {
 }
 
 void tl_lower_kernel(tl_lower *l) {
-  l->threads = (int32_t)tl_op_int(l->kernel, TL_ATTR_THREADS, 128);
+  l->threads = tl_op_threads(l->kernel);
   l->persistent = tl_op_int(l->kernel, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON;
   l->fast_math = tl_op_has(l->kernel, TL_ATTR_FAST_MATH);
   l->builder = LLVMCreateBuilderInContext(l->session->context);

@@ -268,7 +268,8 @@ tl_status tl_backend_make_manifest(tl_backend *backend, tl_lower *l) {
   tl_manifest_kernel *kernel = manifest->kernels;
   kernel->name = copied(backend, name);
   kernel->doc = "";
-  kernel->block_threads = kernel->math_threads = l->threads;
+  kernel->math_threads = tl_op_threads(l->kernel);
+  kernel->block_threads = tl_kernel_block_threads(l->kernel);
   kernel->persistent = l->persistent;
   kernel->dynamic_shared_bytes = tl_op_int(l->kernel, TL_ATTR_SHARED_BYTES, 0);
   for (int i = 0; i < 3; i++) kernel->cluster[i] = 1;

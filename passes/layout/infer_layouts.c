@@ -447,7 +447,7 @@ static void convert_uses(tl_op *op, void *user) {
 
 static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_layout_graph graph = {.context = context, .kernel = kernel};
-  graph.threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128);
+  graph.threads = tl_op_threads(kernel);
   tl_route_through_shared(context, kernel);
   tl_walk(kernel, split_free_tiles, context->module);
   tl_walk(kernel, tie_loops, &graph);

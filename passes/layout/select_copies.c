@@ -200,7 +200,7 @@ static void select_op(tl_op *op, void *user) {
 tl_status tl_pass_select_copies(tl_pass_context *context) {
   for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
     if (kernel->code != TL_OP_KERNEL) continue;
-    select_state state = {.context = context, .threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128)};
+    select_state state = {.context = context, .threads = tl_op_threads(kernel)};
     tl_select_shared_layouts(context, kernel);
     tl_walk(kernel, select_op, &state);
   }

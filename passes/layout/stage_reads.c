@@ -318,7 +318,7 @@ static void hint_blocks(staging *self, bool recomputes) {
 
 static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
   staging self = {.context = context, .kernel = kernel};
-  self.threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 128);
+  self.threads = tl_op_threads(kernel);
   tl_walk(kernel, look_at, &self);
   bool has_cp_async = (context->target->features & TL_FEATURE_CP_ASYNC) != 0;
   if (!self.has_own_copies && has_cp_async) tl_walk(kernel, collect_load, &self);

@@ -53,7 +53,7 @@ static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_b
   if (contiguous_bytes(tile->layout, fast, element_bytes) >= SECTOR_BYTES) return false;
   if (tl_box_vector(box, (int32_t)(VECTOR_BYTES / element_bytes), true) * element_bytes < VECTOR_BYTES) return false;
   int64_t bytes = tl_type_num_elements(tile) * element_bytes;
-  int64_t threads = tl_op_int(kernel, TL_ATTR_THREADS, 128);
+  int64_t threads = tl_op_threads(kernel);
   return bytes >= threads * VECTOR_BYTES && bytes <= planned_bytes(kernel);
 }
 

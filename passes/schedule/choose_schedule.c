@@ -428,7 +428,7 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
 
 static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_schedule_problem problem = {.context = context, .kernel = kernel};
-  problem.fixed_threads = (int32_t)tl_op_int(kernel, TL_ATTR_THREADS, 0);
+  problem.fixed_threads = tl_op_threads_known(kernel);
   if (problem.fixed_threads &&
       (problem.fixed_threads < 32 || problem.fixed_threads > TL_MAX_THREADS_PER_BLOCK || problem.fixed_threads % 32)) {
     tl_diag_report(context->diags, TL_DIAG_BAD_THREADS, kernel->loc,

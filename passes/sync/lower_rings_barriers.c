@@ -307,7 +307,7 @@ static tl_value *declare_mbarrier(ring_lowering *self, const barrier_ring *ring,
 }
 
 static void declare(ring_lowering *self, tl_arena *scratch) {
-  int64_t warps = tl_op_int(self->kernel, TL_ATTR_THREADS, 128) / WARP_THREADS;
+  int64_t warps = tl_op_threads(self->kernel) / WARP_THREADS;
   TL_VEC(tl_value *) all = {0};
   for (size_t i = 0; i < self->num_rings; i++) {
     barrier_ring *ring = &self->rings[i];

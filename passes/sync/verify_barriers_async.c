@@ -12,7 +12,7 @@
 enum { WARP = 32, WARPGROUP = 128 };
 
 static int64_t threads_of(const tl_barrier_verifier *self) {
-  return tl_op_int(self->kernel, TL_ATTR_THREADS, 128);
+  return tl_op_threads(self->kernel);
 }
 
 static const char *mbarrier_name(const tl_op *made) {

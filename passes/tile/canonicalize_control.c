@@ -184,8 +184,7 @@ static bool simplify_for(tl_pass_context *context, tl_op *op) {
     return true;
   }
   if (tl_op_int(op, TL_ATTR_UNROLL, 0) != -1) return false;
-  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
-  int64_t code = count_code(op->regions[0], kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 128) : 128);
+  int64_t code = count_code(op->regions[0], tl_op_threads(op));
   if (loop.trips > TL_UNROLL_MAX_TRIPS || loop.trips * code > TL_UNROLL_MAX_OPS) {
     tl_diag_report(
         context->diags, TL_DIAG_UNROLL_LIMIT, op->loc,
