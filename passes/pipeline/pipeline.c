@@ -81,8 +81,8 @@ static void remark_synchronous(tl_pass_context *context, tl_op *op) {
   }
 }
 
-static void remark_overlapped(tl_pass_context *context, const tl_dependence *dependence, int64_t stages,
-                              int64_t ahead) {
+static void remark_overlapped(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
+  int64_t stages = plan->stages, ahead = tl_pipeline_ahead(plan, 0);
   tl_strbuf names;
   tl_strbuf_init(&names);
   for (size_t p = 0; p < dependence->producers.len; p++) {
@@ -94,6 +94,26 @@ static void remark_overlapped(tl_pass_context *context, const tl_dependence *dep
                  (long long)ahead, ahead == 1 ? "" : "s", (long long)stages, stages == 1 ? "" : "s",
                  dependence->groups.len, dependence->groups.len == 1 ? "" : "s");
   tl_strbuf_fini(&names);
+}
+
+// A group goes by TMA where all its copies do: a slot tells in one way that it is full. Others go by cp.async then.
+static const bool *find_engine_groups(tl_pass_context *context, const tl_dependence *dependence) {
+  size_t groups = dependence->groups.len;
+  bool *by_engine = TL_NEW_ARRAY(&context->scratch, bool, groups);
+  for (size_t g = 0; g < groups; g++) by_engine[g] = true;
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t p = 0; p < dependence->producers.len; p++) {
+      const tl_producer *producer = &dependence->producers.items[p];
+      bool fits = producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map);
+      if (producer->blocked) continue;
+      if (pass == 0 && !fits) by_engine[producer->group] = false;
+      if (pass == 0 || !fits || by_engine[producer->group]) continue;
+      tl_copy_leave_engine(context->module, producer->op);
+      tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, producer->op->loc,
+                     "the copy goes by cp.async: what is waited for with it does not go by TMA");
+    }
+  }
+  return by_engine;
 }
 
 static void leave_in_order(tl_op *loop) {
@@ -117,9 +137,10 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
   }
   if (stages > 1) remark_synchronous(context, loop);
   if (dependence.groups.len > 0) {
-    int64_t lag = tl_pipeline_lag(context, &dependence, stages);
-    remark_overlapped(context, &dependence, stages, stages - 1 - lag);
-    tl_pipeline_emit(context, &dependence, stages, lag);
+    tl_ring_plan plan = {.stages = stages, .by_engine = find_engine_groups(context, &dependence)};
+    plan.lag = tl_pipeline_lag(context, &dependence, &plan);
+    remark_overlapped(context, &dependence, &plan);
+    tl_pipeline_emit(context, &dependence, &plan);
   } else {
     leave_in_order(loop);
   }

@@ -20,11 +20,9 @@ typedef struct emitter {
   const tl_dependence *dependence;
   tl_op *loop;   // the old one
   tl_op *fresh;  // the new one
-  int64_t stages;
-  int64_t ahead;       // iterations that the copies run ahead
+  const tl_ring_plan *plan;
   tl_value *trips;     // number of iterations; may be negative, then there are none
   tl_value **rings;    // per group
-  bool *by_engine;     // per group: TMA fills all its tiles
   tl_op_list *slices;  // per group
   TL_VEC(staged_tile) tiles;
 } emitter;
@@ -78,7 +76,7 @@ static tl_value *stage_tile(emitter *self, tl_builder *head, tl_value *tile) {
     tl_op_copy_attrs(self->module, alloc, tile->def);
     tl_op_result(alloc, 0)->name = tile->name;
   }
-  if (self->stages > 1) tl_op_set_int(self->module, alloc, TL_ATTR_DEPTH, self->stages);
+  if (self->plan->stages > 1) tl_op_set_int(self->module, alloc, TL_ATTR_DEPTH, self->plan->stages);
   return tl_op_result(alloc, 0);
 }
 
@@ -87,25 +85,6 @@ static staged_tile *find_tile(emitter *self, const tl_value *tile) {
     if (self->tiles.items[i].tile == tile) return &self->tiles.items[i];
   }
   return NULL;
-}
-
-// A group goes by TMA where all its copies do: a slot tells in one way that it is full. Others go by cp.async then.
-static void find_engine_groups(emitter *self) {
-  size_t groups = self->dependence->groups.len;
-  self->by_engine = TL_NEW_ARRAY(&self->context->scratch, bool, groups);
-  for (size_t g = 0; g < groups; g++) self->by_engine[g] = true;
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t p = 0; p < self->dependence->producers.len; p++) {
-      const tl_producer *producer = &self->dependence->producers.items[p];
-      bool fits = producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map);
-      if (producer->blocked) continue;
-      if (pass == 0 && !fits) self->by_engine[producer->group] = false;
-      if (pass == 0 || !fits || self->by_engine[producer->group]) continue;
-      tl_copy_leave_engine(self->module, producer->op);
-      tl_diag_report(self->context->diags, TL_DIAG_REMARK_COPY, producer->op->loc,
-                     "the copy goes by cp.async: what is waited for with it does not go by TMA");
-    }
-  }
 }
 
 static void declare(emitter *self) {
@@ -117,7 +96,6 @@ static void declare(emitter *self) {
   size_t groups = self->dependence->groups.len;
   self->rings = TL_NEW_ARRAY(scratch, tl_value *, groups);
   self->slices = TL_NEW_ARRAY(scratch, tl_op_list, groups);
-  find_engine_groups(self);
   for (size_t p = 0; p < self->dependence->producers.len; p++) {
     const tl_producer *producer = &self->dependence->producers.items[p];
     if (producer->blocked || find_tile(self, producer->tile)) continue;
@@ -134,8 +112,8 @@ static void declare(emitter *self) {
       tl_strbuf_appendf(&name, "%s%s", name.len ? "+" : "", tl_buffer_name(self->tiles.items[t].tile));
     }
     tl_op_set_str(self->module, ring, TL_ATTR_NAME, tl_strbuf_view(&name));
-    tl_op_set_int(self->module, ring, TL_ATTR_DEPTH, self->stages);
-    if (self->by_engine[g]) tl_op_set_int(self->module, ring, TL_ATTR_SIGNAL, TL_SIGNAL_BARRIERS);
+    tl_op_set_int(self->module, ring, TL_ATTR_DEPTH, self->plan->stages);
+    if (self->plan->by_engine[g]) tl_op_set_int(self->module, ring, TL_ATTR_SIGNAL, TL_SIGNAL_BARRIERS);
     tl_strbuf_fini(&name);
     self->rings[g] = tl_op_result(ring, 0);
     tl_dependence_slice(self->dependence, (int)g, &self->slices[g]);
@@ -230,7 +208,7 @@ static void emit_copies(slice_clone *clone, tl_builder *builder, tl_value *slot,
 // iterations that do not exist are committed too; mbarriers count what there is.
 static void emit_producers(emitter *self, tl_builder *builder, int group, tl_value *k) {
   tl_module *module = self->module;
-  bool by_engine = self->by_engine[group];
+  bool by_engine = self->plan->by_engine[group];
   slice_clone clone = {.self = self, .group = group};
   int64_t at = 0, trips = 0;
   bool decided = tl_value_const_int(k, &at) && tl_value_const_int(self->trips, &trips);
@@ -435,9 +413,9 @@ static tl_op *place_of_copies(const emitter *self, tl_op *first, tl_value *const
     if (self->dependence->producers.items[p].op->code != TL_OP_COPY) return NULL;
   if (self->dependence->groups.len == 1) {
     tl_walk(self->fresh, count_work, &work);
-    return self->stages > 2 && is_long(&work) ? release : NULL;
+    return self->plan->stages > 2 && is_long(&work) ? release : NULL;
   }
-  for (tl_op *op = first; op && self->stages > 1; op = op->next) {
+  for (tl_op *op = first; op && self->plan->stages > 1; op = op->next) {
     for (size_t g = 1; g < self->dependence->groups.len; g++)
       if (op == slots[g]->def) return NULL;
     if (op->code != TL_OP_GEMM) continue;
@@ -466,11 +444,19 @@ static void emit_body(emitter *self) {
   builder.loc = self->loop->loc;
   tl_value *k = body->args[0];
   tl_value **slots = TL_NEW_ARRAY(&self->context->scratch, tl_value *, groups);
-  bool wait_first = self->stages > 1;
-  if (wait_first) slots[0] = emit_wait(self, &builder, 0, k, self->ahead - 1);
-  tl_value *ahead = tl_index_add(&builder, k, tl_build_index(&builder, self->ahead));
-  tl_op *before_producers = body->last;
-  for (size_t g = 0; g < groups; g++) emit_producers(self, &builder, (int)g, ahead);
+  bool wait_first = self->plan->stages > 1;
+  if (wait_first) slots[0] = emit_wait(self, &builder, 0, k, tl_pipeline_ahead(self->plan, 0) - 1);
+  tl_op *before_producers = NULL;
+  int64_t distance = -1;
+  tl_value *ahead = NULL;
+  for (size_t g = 0; g < groups; g++) {
+    if (tl_pipeline_ahead(self->plan, g) != distance) {
+      distance = tl_pipeline_ahead(self->plan, g);
+      ahead = tl_index_add(&builder, k, tl_build_index(&builder, distance));
+    }
+    if (!before_producers) before_producers = body->last;
+    emit_producers(self, &builder, (int)g, ahead);
+  }
 
   // The old body follows, without what now runs ahead.
   tl_block *old = self->loop->regions[0];
@@ -481,7 +467,7 @@ static void emit_body(emitter *self) {
   for (size_t g = wait_first ? 1 : 0; g < groups; g++) {
     tl_builder_before(&builder, module, self->dependence->groups.items[g].first_reader);
     builder.loc = self->loop->loc;
-    slots[g] = emit_wait(self, &builder, (int)g, k, self->ahead);
+    slots[g] = emit_wait(self, &builder, (int)g, k, tl_pipeline_ahead(self->plan, g));
   }
   for (tl_op *op = marker->next, *next; op; op = next) {
     next = op->next;
@@ -494,21 +480,23 @@ static void emit_body(emitter *self) {
   if (place) move_ops(before_producers->next, marker, place);
 }
 
-void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages, int64_t lag) {
-  emitter self = {.context = context,
-                  .module = context->module,
-                  .dependence = dependence,
-                  .loop = dependence->loop,
-                  .stages = stages,
-                  .ahead = stages - 1 - lag};
+int64_t tl_pipeline_ahead(const tl_ring_plan *plan, size_t group) {
+  // TMA fills the slot that an iteration releases in that iteration, whichever slot it is. Copies by threads start at
+  // the iteration's top, where a slot that is released late is not free yet.
+  return plan->stages - 1 - (plan->by_engine[group] ? 0 : plan->lag);
+}
+
+void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
+  emitter self = {
+      .context = context, .module = context->module, .dependence = dependence, .loop = dependence->loop, .plan = plan};
   tl_builder builder;
   tl_builder_before(&builder, self.module, before_waits(self.loop));
   builder.loc = self.loop->loc;
   self.trips = trip_count(self.loop, &builder);
   declare(&self);
-  for (int64_t p = 0; p < self.ahead; p++) {
+  for (int64_t p = 0; p < plan->stages - 1; p++) {
     for (size_t g = 0; g < dependence->groups.len; g++) {
-      emit_producers(&self, &builder, (int)g, tl_build_index(&builder, p));
+      if (p < tl_pipeline_ahead(plan, g)) emit_producers(&self, &builder, (int)g, tl_build_index(&builder, p));
     }
   }
   tl_builder_before(&builder, self.module, self.loop);
@@ -519,7 +507,7 @@ void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence,
   for (uint32_t i = 0; i < self.loop->num_results; i++) {
     tl_value_replace_uses(tl_op_result(self.loop, i), tl_op_result(self.fresh, i));
   }
-  if (lag) tl_pipeline_float(context, self.fresh);
+  if (plan->lag) tl_pipeline_float(context, self.fresh);
   tl_op_erase(self.loop);
   for (size_t g = 0; g < dependence->groups.len; g++) tl_vec_fini(&self.slices[g]);
   tl_vec_fini(&self.tiles);

@@ -12,14 +12,16 @@
 //                                            %r = gemm_wait %f_out {pending = 0}
 //
 // So the matrix unit has the next product before it has finished the last one. The slot that the last one reads is free
-// one iteration later: the copies run one iteration less ahead.
+// one iteration later. Copies by threads start at the top of an iteration and run one iteration less ahead; TMA fills
+// the slot behind the release that frees it, as many iterations ahead as without.
 #include "ir/index/affine.h"
 #include "passes/analysis/effects.h"
 #include "passes/pipeline/pipeline_internal.h"
 
 enum {
-  MIN_STAGES = 4,  // below, copies would run a single iteration ahead, less than memory takes
-  MAX_GEMMS = 7    // in flight at once: what a wait can leave
+  MIN_STAGES = 4,  // of copies by threads: below, they would run a single iteration ahead, less than memory takes
+  MIN_ENGINE_STAGES = 2,
+  MAX_GEMMS = 7  // in flight at once: what a wait can leave
 };
 
 static bool is_wgmma(const tl_op *op) {
@@ -87,17 +89,18 @@ static void find_wgmma(tl_op *op, void *user) {
   if (is_wgmma(op)) tl_vec_push(&((gemm_list *)user)->items, op);
 }
 
-int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, int64_t stages) {
+static const char *stages_obstacle(const tl_dependence *dependence, const tl_ring_plan *plan) {
+  bool by_engine = true;
+  for (size_t g = 0; g < dependence->groups.len; g++) by_engine &= plan->by_engine[g];
+  if (plan->stages >= (by_engine ? MIN_ENGINE_STAGES : MIN_STAGES)) return NULL;
+  return by_engine ? "there is one stage" : "there are fewer than 4 stages";
+}
+
+int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
   gemm_list gemms = {0};
   tl_walk(dependence->loop, find_wgmma, &gemms);
-  const char *obstacle = stages < MIN_STAGES ? "there are fewer than 4 stages" : NULL;
+  const char *obstacle = stages_obstacle(dependence, plan);
   const tl_op *at = gemms.items.len ? gemms.items.items[0] : NULL;
-  for (size_t p = 0; p < dependence->producers.len; p++) {
-    const tl_producer *producer = &dependence->producers.items[p];
-    bool by_engine = producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map);
-    // A slot of mbarriers is released in its own iteration.
-    if (by_engine && !producer->blocked) obstacle = "its tiles come by TMA";
-  }
   if (gemms.items.len > MAX_GEMMS) obstacle = "there are more than 7 in the loop";
   // A gemm that is waited for at once would wait for the others, too.
   for (size_t i = 0; i < gemms.items.len && !obstacle; i++) {
@@ -197,17 +200,37 @@ static bool reads_slot(tl_op *gemm, const tl_value *slot) {
   return found;
 }
 
+static bool acquires(const tl_op *op, const tl_value *ring) {
+  if (op->code == TL_OP_RING_ACQUIRE) return tl_op_operand(op, 0) == ring;
+  for (uint32_t r = 0; r < op->num_regions; r++)
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next)
+      if (acquires(inner, ring)) return true;
+  return false;
+}
+
+// The engine fills the slot that `release` frees: it waits for it behind the release.
+static void follow_release(tl_op *loop, tl_op *release) {
+  const tl_value *ring = tl_op_operand(tl_op_operand(release, 0)->def, 0);
+  if (tl_op_int(ring->def, TL_ATTR_SIGNAL, TL_SIGNAL_GROUPS) != TL_SIGNAL_BARRIERS) return;
+  for (tl_op *op = loop->regions[0]->first; op; op = op->next) {
+    if (op->num_regions == 0 || !acquires(op, ring)) continue;
+    tl_op_move_before(op, release->next);
+    return;
+  }
+}
+
 // The slots that the gemms read are released behind `wait`, those of the iteration before.
 static void delay_releases(tl_module *module, tl_op *loop, tl_op *wait) {
   for (tl_op *op = loop->regions[0]->first, *next; op; op = next) {
     next = op->next;
-    if (op->code != TL_OP_RING_RELEASE) continue;
+    if (op->code != TL_OP_RING_RELEASE || tl_op_has(op, TL_ATTR_LAG)) continue;
     bool read = false;
     for (tl_op *gemm = loop->regions[0]->first; gemm; gemm = gemm->next)
       read |= is_wgmma(gemm) && reads_slot(gemm, tl_op_operand(op, 0));
     if (!read) continue;
     tl_op_set_int(module, op, TL_ATTR_LAG, 1);
     tl_op_move_before(op, wait->next);
+    follow_release(loop, op);
   }
 }
 

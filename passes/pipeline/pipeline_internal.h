@@ -6,9 +6,17 @@
 #include "passes/analysis/dependence.h"
 #include "passes/manager/passes.h"
 
-// Rewrites the loop of `dependence` (at least one group) into rings of `stages` slots; with a `lag` of 1 its gemms are
-// in flight from one iteration to the next. The old loop is erased.
-void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, int64_t stages, int64_t lag);
+// How a loop becomes rings.
+typedef struct tl_ring_plan {
+  int64_t stages;
+  int64_t lag;            // iterations (0 or 1) by which its gemms are waited for later than they are issued
+  const bool *by_engine;  // per group: TMA fills all its tiles
+} tl_ring_plan;
+
+// Rewrites the loop of `dependence` (at least one group) into rings. The old loop is erased.
+void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan);
+// Iterations that the copies of a group run ahead.
+int64_t tl_pipeline_ahead(const tl_ring_plan *plan, size_t group);
 
 // Sends a copy that was to go by TMA by cp.async, which is always possible: for what no ring of its own carries.
 void tl_copy_leave_engine(tl_module *module, tl_op *copy);
@@ -17,8 +25,8 @@ void tl_copy_leave_engine(tl_module *module, tl_op *copy);
 // vector copies where a wait would drain a ring around them.
 void tl_pipeline_finish_copies(tl_pass_context *context, tl_op *kernel);
 
-// pipeline_flight.c. Iterations (0 or 1) by which the loop's gemms are waited for later than they are issued.
-int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, int64_t stages);
+// pipeline_flight.c. The lag of the loop, for a plan whose other fields are set.
+int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan);
 // Makes the gemms of the new loop asynchronous, with a lag of 1.
 void tl_pipeline_float(tl_pass_context *context, tl_op *loop);
 

@@ -15,12 +15,18 @@
 //
 // The arrival expects the bytes that are certain, behind the copies (it holds the phase until then); what stands under
 // a condition expects its own bytes there. A slot was read by ordinary loads, which an arrival does not wait for: each
-// warp fences before it releases.
+// warp fences before it releases. Where only matrix units read it, one thread of each warpgroup releases: the product
+// has ended for the warpgroup as a whole, and read through the engine's own proxy.
+//
+// Slots that are released one iteration late: the release of iteration n frees the slot of iteration n - 1, and arrives
+// where a release of its own slot would. So stage s of `empty` stands for slot s - 1, and an acquire waits at the place
+// that comes next; the first release frees the last slot, which was never filled. After a loop its last slot is still
+// held, until the first iteration of the next run.
 #include "ir/index/affine.h"
 #include "passes/sync/lower_rings.h"
 #include "passes/tile/loop_rewrite.h"
 
-enum { WARP_THREADS = 32, PRODUCER = 0, CONSUMER = 1, NUM_SIDES = 2 };
+enum { WARP_THREADS = 32, WARPGROUP_THREADS = 128, PRODUCER = 0, CONSUMER = 1, NUM_SIDES = 2 };
 
 // Where a side of a ring is; NULL stage: the ring has one slot.
 typedef struct ring_side {
@@ -30,6 +36,8 @@ typedef struct ring_side {
 typedef struct barrier_ring {
   tl_op *op;
   int64_t depth;
+  bool is_late;    // released one iteration late
+  bool by_matrix;  // only matrix units read its slots
   tl_value *full, *empty;
   ring_side sides[NUM_SIDES];
   TL_VEC(tl_op *) copies;  // into the slot that was acquired last
@@ -119,18 +127,19 @@ static int64_t copy_bytes(const tl_op *copy) {
 static void lower_slot(ring_lowering *self, tl_op *op) {
   barrier_ring *ring = find_ring(self, tl_op_operand(op, 0));
   if (!ring) return;
-  bool acquires = op->code == TL_OP_RING_ACQUIRE;
+  bool acquires = op->code == TL_OP_RING_ACQUIRE, waits_ahead = acquires && ring->is_late;
   ring_side *side = &ring->sides[acquires ? PRODUCER : CONSUMER];
   tl_builder builder = builder_before(self, op);
   tl_value *stage = stage_of(&builder, side);
-  build_wait(&builder, acquires ? ring->empty : ring->full, stage, side->phase,
+  if (waits_ahead) advance(&builder, ring, side);
+  build_wait(&builder, acquires ? ring->empty : ring->full, stage_of(&builder, side), side->phase,
              acquires ? TL_EACH_ROLE : TL_EACH_THREAD);
   tl_value_map_set(&self->stages, tl_op_result(op, 0), stage);
   if (acquires) {
     tl_vec_clear(&ring->copies);
     ring->filling = stage;
   }
-  advance(&builder, ring, side);
+  if (!waits_ahead) advance(&builder, ring, side);
 }
 
 static void lower_tile(ring_lowering *self, tl_op *op) {
@@ -180,8 +189,9 @@ static void lower_release(ring_lowering *self, tl_op *op) {
   barrier_ring *ring = find_ring(self, tl_op_operand(slot->def, 0));
   if (!ring) return;
   tl_builder builder = builder_before(self, op);
-  tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
-  build_arrive(&builder, ring->empty, tl_value_map_get(&self->stages, slot), 0, TL_EACH_WARP);
+  if (!ring->by_matrix) tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
+  build_arrive(&builder, ring->empty, tl_value_map_get(&self->stages, slot), 0,
+               ring->by_matrix ? TL_EACH_WARPGROUP : TL_EACH_WARP);
   tl_op_erase(op);
 }
 
@@ -290,6 +300,39 @@ static void lower_block(ring_lowering *self, tl_block *block) {
   }
 }
 
+// ---- what is known of a ring
+
+static void find_late(tl_op *op, void *user) {
+  ring_lowering *self = user;
+  barrier_ring *ring =
+      op->code == TL_OP_RING_RELEASE ? find_ring(self, tl_op_operand(tl_op_operand(op, 0)->def, 0)) : NULL;
+  if (ring) ring->is_late |= tl_op_int(op, TL_ATTR_LAG, 0) > 0;
+}
+
+static bool is_matrix_operand(const tl_op *op, const tl_value *tile) {
+  const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
+  if (!inst || inst->family != TL_FAMILY_WGMMA) return false;
+  return tl_op_arg(op, TL_GROUP_GEMM_a) == tile || tl_op_arg(op, TL_GROUP_GEMM_b) == tile;
+}
+
+// Whether matrix units read what was waited for, nobody else does, and one of the products stands beside the wait: its
+// end tells that every warp of the group was there.
+static void look_at_readers(tl_op *wait, void *user) {
+  ring_lowering *self = user;
+  barrier_ring *ring = wait->code == TL_OP_RING_WAIT ? find_ring(self, tl_op_operand(wait, 0)) : NULL;
+  if (!ring) return;
+  bool meets = false;
+  for (const tl_use *use = tl_op_result(wait, 0)->uses; use; use = use->next) {
+    if (use->owner->code != TL_OP_RING_TILE) continue;
+    const tl_value *tile = tl_op_result(use->owner, 0);
+    for (const tl_use *read = tile->uses; read; read = read->next) {
+      ring->by_matrix &= is_matrix_operand(read->owner, tile);
+      meets |= read->owner->parent == wait->parent;
+    }
+  }
+  ring->by_matrix &= meets;
+}
+
 // ---- declarations
 
 static tl_value *declare_mbarrier(ring_lowering *self, const barrier_ring *ring, const char *side, int64_t arrivals,
@@ -307,12 +350,13 @@ static tl_value *declare_mbarrier(ring_lowering *self, const barrier_ring *ring,
 }
 
 static void declare(ring_lowering *self, tl_arena *scratch) {
-  int64_t warps = tl_op_threads(self->kernel) / WARP_THREADS;
+  int64_t threads = tl_op_threads(self->kernel);
   TL_VEC(tl_value *) all = {0};
   for (size_t i = 0; i < self->num_rings; i++) {
     barrier_ring *ring = &self->rings[i];
     ring->full = declare_mbarrier(self, ring, "full", 1, scratch);
-    ring->empty = declare_mbarrier(self, ring, "empty", warps, scratch);
+    int64_t releases = threads / (ring->by_matrix ? WARPGROUP_THREADS : WARP_THREADS);
+    ring->empty = declare_mbarrier(self, ring, "empty", releases, scratch);
     tl_vec_push(&all, ring->full);
     tl_vec_push(&all, ring->empty);
   }
@@ -345,7 +389,9 @@ void tl_lower_barrier_rings(tl_pass_context *context, tl_op *kernel) {
   size_t n = 0;
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next)
     if (op->code == TL_OP_RING && has_mbarriers(op))
-      self.rings[n++] = (barrier_ring){.op = op, .depth = tl_op_int(op, TL_ATTR_DEPTH, 1)};
+      self.rings[n++] = (barrier_ring){.op = op, .depth = tl_op_int(op, TL_ATTR_DEPTH, 1), .by_matrix = true};
+  tl_walk(kernel, find_late, &self);
+  tl_walk(kernel, look_at_readers, &self);
   declare(&self, &context->scratch);
   lower_block(&self, kernel->regions[0]);
   tl_walk(kernel, erase_ops, &self);

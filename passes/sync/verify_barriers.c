@@ -143,12 +143,18 @@ static void land(tl_barrier_verifier *self, int64_t last, int64_t ring) {
   }
 }
 
+// The slot of an acquire or wait is its `k`.
+static void pass_slot(tl_barrier_verifier *self, const tl_op *op) {
+  const tl_run_value *k = tl_run_env_at(&self->env, tl_op_operand(op, 1));
+  tl_run_env_set(&self->env, &op->results[0], k->number, k->drawn);
+}
+
 static void run_ring_wait(tl_barrier_verifier *self, const tl_op *op) {
   int64_t number = ring_number(self, tl_op_operand(op, 0));
   const tl_ring_state *ring = &self->rings.items[number];
   int64_t landed = (int64_t)ring->commits.len - tl_op_int(op, TL_ATTR_PENDING, 0);
   if (landed > 0) land(self, ring->commits.items[landed - 1], number);
-  tl_run_env_set(&self->env, &op->results[0], tl_run_env_number(&self->env, tl_op_operand(op, 1)));
+  pass_slot(self, op);
 }
 
 // ---- running
@@ -179,7 +185,9 @@ static void pass_values(tl_barrier_verifier *self, const tl_value *const *to, co
 }
 
 static void run_if(tl_barrier_verifier *self, const tl_op *op) {
-  bool taken = tl_run_env_number(&self->env, tl_op_operand(op, 0)) != 0;
+  const tl_run_value *condition = tl_run_env_at(&self->env, tl_op_operand(op, 0));
+  bool taken = condition->number != 0;
+  self->has_drawn |= condition->drawn;
   const tl_block *block = op->regions[taken ? 0 : 1];
   run_block(self, block);
   const tl_op *yield = tl_block_terminator(block);
@@ -206,6 +214,7 @@ static void run_for(tl_barrier_verifier *self, const tl_op *op) {
   int64_t lower = tl_run_env_number(&self->env, tl_op_operand(op, 0));
   int64_t upper = tl_run_env_number(&self->env, tl_op_operand(op, 1));
   int64_t step = tl_run_env_number(&self->env, tl_op_operand(op, 2));
+  for (uint32_t i = 0; i < 3; i++) self->has_drawn |= tl_run_env_at(&self->env, tl_op_operand(op, i))->drawn;
   if (step == 0) step = 1;
   int64_t trips = step > 0 ? (upper - lower + step - 1) / step : (lower - upper - step - 1) / -step;
   if ((step > 0 && upper <= lower) || (step < 0 && upper >= lower)) trips = 0;
@@ -228,10 +237,11 @@ static void run_for(tl_barrier_verifier *self, const tl_op *op) {
     if (trips > WHOLE_LOOP_TRIPS) trips = WHOLE_LOOP_TRIPS;
   }
   for (int64_t i = 0; i < trips && !self->status && self->budget > 0; i++) {
+    if (ends_itself) self->has_drawn |= carried.items[0].drawn;
     if (ends_itself && carried.items[0].number == 0) break;
     // The middle of a long loop repeats with the period of its rings.
     if (i == jump_at) i += (trips - 2 * jump_at) / self->period * self->period;
-    tl_run_env_set(&self->env, body->args[0], lower + i * step);
+    tl_run_env_set(&self->env, body->args[0], lower + i * step, false);
     pass_values(self, (const tl_value *const *)body->args + 1, carried.items, (uint32_t)carried.len);
     run_block(self, body);
     if (is_tiles) end_tile(self);
@@ -270,7 +280,7 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
       run_ring_wait(self, op);
       return;
     case TL_OP_RING_ACQUIRE:
-      tl_run_env_set(&self->env, &op->results[0], tl_run_env_number(&self->env, tl_op_operand(op, 1)));
+      pass_slot(self, op);
       return;
     case TL_OP_VIEW:
     case TL_OP_STAGE_TILE:
@@ -290,12 +300,12 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
       return;
     case TL_OP_GRID:
       for (uint32_t i = 0; i < op->num_results; i++)
-        tl_run_env_set(&self->env, &op->results[i], (int64_t)(self->env.seed % 3));
+        tl_run_env_set(&self->env, &op->results[i], (int64_t)(self->env.seed % 3), true);
       return;
     case TL_OP_TILE_INDEX: {
       int64_t tile = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile));
       for (uint32_t i = 0; i < op->num_results; i++)
-        tl_run_env_set(&self->env, &op->results[i], (tile + (int64_t)self->env.seed) % 3);
+        tl_run_env_set(&self->env, &op->results[i], (tile + (int64_t)self->env.seed) % 3, true);
       return;
     }
     default:
@@ -334,11 +344,6 @@ static void run_once(tl_barrier_verifier *self, uint64_t seed) {
 
 // ---- exploration
 
-typedef struct shape {
-  tl_barrier_verifier *self;
-  bool has_branch;
-} shape;
-
 // Whether the value's computation uses one of the fixed values.
 static bool depends_on_fixed(const tl_run_env *env, const tl_value *value, int depth) {
   for (size_t i = 0; i < env->fixed_keys.len; i++) {
@@ -361,8 +366,7 @@ static int64_t least_trips(const tl_op *loop) {
 }
 
 static void look_at(tl_op *op, void *user) {
-  shape *found = user;
-  tl_barrier_verifier *self = found->self;
+  tl_barrier_verifier *self = user;
   int64_t depth = tl_op_int(op, TL_ATTR_DEPTH, 1);
   if (op->code == TL_OP_ALLOC || op->code == TL_OP_TENSOR) tl_vec_push(&self->roots, op);
   if (depth > 1 && depth <= MAX_DEPTH && self->period % depth != 0) self->period *= depth;
@@ -374,8 +378,6 @@ static void look_at(tl_op *op, void *user) {
   bool by_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
   self->uses_proxy |= by_engine || tl_run_is_matrix(op);
   if (depth > self->max_depth) self->max_depth = depth;
-  bool decides = op->code == TL_OP_IF || tl_op_has(op, TL_ATTR_WHILE);
-  if (decides && tl_op_enclosing(op, TL_OP_PARALLEL) == NULL) found->has_branch = true;
   if (op->code != TL_OP_FOR || tl_op_enclosing(op, TL_OP_PARALLEL)) return;
   const tl_value *upper = tl_op_operand(op, 1);
   int64_t constant;
@@ -385,14 +387,18 @@ static void look_at(tl_op *op, void *user) {
   tl_vec_push(&self->least_trips, tl_op_has(op, TL_ATTR_TILES) ? 0 : least_trips(op));
 }
 
-static void run_seeds(tl_barrier_verifier *self, bool has_branch) {
-  for (uint64_t seed = 0; seed < (has_branch ? NUM_SEEDS : 1) && !self->status && self->budget > 0; seed++)
+// Other seeds take other branches, where the first one came to some that it decides.
+static void run_seeds(tl_barrier_verifier *self) {
+  self->has_drawn = false;
+  for (uint64_t seed = 0; seed < NUM_SEEDS && !self->status && self->budget > 0; seed++) {
     run_once(self, seed);
+    if (!self->has_drawn) return;
+  }
 }
 
 // Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on: all combinations for up to two
 // loops, else one loop at a time.
-static void explore(tl_barrier_verifier *self, bool has_branch) {
+static void explore(tl_barrier_verifier *self) {
   size_t loops = self->env.fixed_keys.len;
   int64_t *trips = self->env.fixed_values.items, *least = self->least_trips.items;
   int64_t most = self->max_depth + 2;
@@ -400,18 +406,18 @@ static void explore(tl_barrier_verifier *self, bool has_branch) {
     if (least[i] + 2 > most) most = least[i] + 2;
   }
   if (loops == 0) {
-    run_seeds(self, has_branch);
+    run_seeds(self);
     return;
   }
   for (size_t focus = 0; focus < loops; focus++) {
     for (size_t i = 0; i < loops; i++) trips[i] = least[i] > self->max_depth ? least[i] : self->max_depth;
-    for (trips[focus] = least[focus]; trips[focus] <= most; trips[focus]++) run_seeds(self, has_branch);
+    for (trips[focus] = least[focus]; trips[focus] <= most; trips[focus]++) run_seeds(self);
   }
   for (int64_t a = loops == 2 ? least[0] : 0; loops == 2 && a <= most; a++) {
     for (int64_t b = least[1]; b <= most; b++) {
       trips[0] = a;
       trips[1] = b;
-      run_seeds(self, has_branch);
+      run_seeds(self);
     }
   }
 }
@@ -433,9 +439,8 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_barrier_verifier self = {.context = context, .kernel = kernel, .period = 1, .max_depth = 1};
   self.budget = context->explore_limit > 0 ? context->explore_limit : STATEMENT_BUDGET;
   tl_run_env_init(&self.env, kernel);
-  shape found = {.self = &self};
-  tl_walk(kernel, look_at, &found);
-  explore(&self, found.has_branch);
+  tl_walk(kernel, look_at, &self);
+  explore(&self);
   if (!self.status && self.budget <= 0 && !self.has_reported) prove_unexplored(&self);
   for (size_t i = 0; i < self.rings.len; i++) tl_vec_fini(&self.rings.items[i].commits);
   tl_vec_fini(&self.rings);

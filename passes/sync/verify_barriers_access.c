@@ -203,6 +203,7 @@ void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement) {
   run.is_engine = statement->code == TL_OP_COPY && tl_op_arg(statement, TL_GROUP_COPY_map) != NULL;
   run.is_async = !run.is_engine && tl_op_has(statement, TL_ATTR_ASYNC);
   if (run.is_async && tl_run_is_matrix(statement)) self->num_gemms++;
+  if (tl_run_is_matrix(statement)) tl_run_meet(self, run.is_async ? self->num_gemms : 0);
   tl_run_each_access(self, statement, add_access, &run);
   if (run.is_engine) tl_run_engine_copy(self, statement);
 }

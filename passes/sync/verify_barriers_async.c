@@ -93,8 +93,9 @@ static void hand_on(tl_run_access *record, int64_t each, size_t at, int64_t phas
   bool flies = record->is_engine || (record->is_async && !record->has_landed);
   if (record->kind == TL_RUN_WAITED) {
     // Every thread arrives after its own wait; the elected one after what it knows of the others'.
-    if (record->root == (int64_t)at && record->slot == phase - 1) record->has_landed |= all || elected;
-    if (all || elected) release(record, at, phase, false);
+    bool knows = all || elected || (each == TL_EACH_WARPGROUP && record->is_met);
+    if (record->root == (int64_t)at && record->slot == phase - 1) record->has_landed |= knows;
+    if (knows) release(record, at, phase, false);
     return;
   }
   if (all) {
@@ -221,12 +222,25 @@ static void run_bulk_wait(tl_barrier_verifier *self, const tl_op *op) {
   }
 }
 
-// The gemms up to the latest `pending` have ended, for the threads of their warpgroup.
+void tl_run_meet(tl_barrier_verifier *self, int64_t number) {
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (record->kind != TL_RUN_WAITED) continue;
+    if (number == 0) record->is_met = true;
+    if (record->gemm == 0) record->gemm = number;
+  }
+}
+
+// The gemms up to the latest `pending` have ended, for the threads of their warpgroup, all of which issued them.
 static void run_gemm_wait(tl_barrier_verifier *self, const tl_op *op) {
   int64_t last = self->num_gemms - tl_op_int(op, TL_ATTR_PENDING, 0);
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (record->gemm > 0 && record->gemm <= last) record->has_landed = true;
+    if (record->gemm <= 0 || record->gemm > last) continue;
+    if (record->kind == TL_RUN_WAITED)
+      record->is_met = true;
+    else
+      record->has_landed = true;
   }
 }
 

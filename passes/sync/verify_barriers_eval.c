@@ -46,11 +46,13 @@ tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value) {
   return &env->values[at];
 }
 
-void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number) {
+void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number, bool drawn) {
   for (size_t i = 0; i < env->fixed_keys.len; i++) {
-    if (env->fixed_keys.items[i] == value) number = env->fixed_values.items[i];
+    if (env->fixed_keys.items[i] != value) continue;
+    number = env->fixed_values.items[i];
+    drawn = false;
   }
-  *tl_run_env_at(env, value) = (tl_run_value){.number = number, .known = true};
+  *tl_run_env_at(env, value) = (tl_run_value){.number = number, .known = true, .drawn = drawn};
 }
 
 int64_t tl_run_env_number(tl_run_env *env, const tl_value *value) {
@@ -166,6 +168,8 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op) {
   const tl_type *type = result->type;
   bool is_bool = type->kind == TL_TYPE_SCALAR && type->dtype == TL_DTYPE_BOOL;
   int64_t number = 0;
+  bool drawn = false;
+  for (uint32_t i = 0; i < op->num_operands; i++) drawn |= tl_run_env_at(env, tl_op_operand(op, i))->drawn;
   if (op->code == TL_OP_CONST) {
     const tl_attr *value = tl_op_attr(op, TL_ATTR_VALUE);
     number = value->v.i;
@@ -182,6 +186,7 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op) {
     // Loads, floats, launch values: small numbers, so that comparisons of indices go either way.
     number = is_bool ? draw_bool(env, op) : (int64_t)(draw(env, op) % 97);
     if (op->code == TL_OP_DYN_PARAM) number *= tl_op_int(op, TL_ATTR_DIVISOR, 1) * 8;
+    drawn = true;
   }
-  tl_run_env_set(env, result, number);
+  tl_run_env_set(env, result, number, drawn);
 }

@@ -14,6 +14,7 @@ typedef struct tl_run_value {
   int64_t number;
   int64_t slot;
   bool known;  // was computed in this run
+  bool drawn;  // from the seed, or from what was
 } tl_run_value;
 
 typedef struct tl_run_env {
@@ -29,8 +30,8 @@ void tl_run_env_init(tl_run_env *env, tl_op *kernel);
 void tl_run_env_fini(tl_run_env *env);
 void tl_run_env_clear(tl_run_env *env);
 tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value);
-// Sets a result; a value that the exploration fixed keeps its fixed number.
-void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number);
+// Sets a result, `drawn` from the seed or not; a value that the exploration fixed keeps its fixed number.
+void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number, bool drawn);
 int64_t tl_run_env_number(tl_run_env *env, const tl_value *value);
 // Evaluates a pure scalar op or a load into its result.
 void tl_run_scalar(tl_run_env *env, const tl_op *op);
@@ -59,7 +60,8 @@ typedef struct tl_run_access {
   int64_t ring;        // the ring of that commit, or -1
   bool is_engine;      // of the copy engine
   bool is_matrix;      // of the matrix unit, for its warpgroup: through the asynchronous proxy, too
-  int64_t gemm;        // number of the gemm in flight that reads, from 1; 0: none
+  int64_t gemm;        // number of the gemm in flight that reads, from 1; of a WAITED: of the first behind it; 0: none
+  bool is_met;         // of a WAITED: a gemm behind it has ended, so every warp of the warpgroup was there
   bool is_fenced;      // a proxy fence of its own threads came after it
   uint8_t seen;        // in whose past it is …
   uint8_t fenced;      // … with a proxy fence of its own threads between
@@ -100,6 +102,7 @@ typedef struct tl_barrier_verifier {
   int64_t num_gemms;  // asynchronous gemms that were issued
   bool uses_proxy;    // some copy goes by the copy engine, or the matrix unit reads shared memory
   int64_t period;     // product-free common multiple of all depths
+  bool has_drawn;     // a branch or a trip count came from the seed
   int64_t max_depth;
   int64_t budget;               // statements left to run
   bool has_reported;            // a mistake of the author
@@ -136,6 +139,8 @@ void tl_run_forget(tl_barrier_verifier *self);  // all accesses
 
 // Runs an op of mbarriers, proxy fences, gemms in flight or bulk groups; false when it is another one.
 bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
+// A gemm on the matrix unit, number `number` in flight, or 0 where it has ended: its warps met.
+void tl_run_meet(tl_barrier_verifier *self, int64_t number);
 // A copy by the engine, whose accesses were added: it counts on its mbarrier.
 void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);
 // At a block barrier: what goes on being of interest. False: forget it.

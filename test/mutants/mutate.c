@@ -223,6 +223,14 @@ static void lessen_bytes(finder *f, tl_op *op) {
   tl_op_set_operand(op, op->num_operands - 1, tl_build_index(&builder, count - CHUNK));
 }
 
+// A release that stands behind a wait for products comes before it.
+static void release_early(finder *f, tl_op *op) {
+  if (op->code != TL_OP_MBARRIER_ARRIVE || tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes)) return;
+  tl_op *wait = op->prev;
+  while (wait && wait->code != TL_OP_GEMM_WAIT) wait = wait->prev;
+  if (wait && is_wanted(f, op, "place")) tl_op_move_before(op, wait);
+}
+
 static void visit_mbarrier(finder *f, tl_op *op) {
   switch (f->class) {
     case TL_MUTANT_DROP_ARRIVE:
@@ -236,6 +244,9 @@ static void visit_mbarrier(finder *f, tl_op *op) {
       break;
     case TL_MUTANT_WRONG_BYTES:
       lessen_bytes(f, op);
+      break;
+    case TL_MUTANT_EARLY_RELEASE:
+      release_early(f, op);
       break;
     default:
       break;

@@ -121,7 +121,7 @@ static inline void exec_for(exec_state *x, const tl_op *op) {
   for (uint32_t i = 0; i < count; i++) carried[i] = *tl_run_env_at(&x->env, tl_op_operand(op, 3 + i));
   const tl_block *body = op->regions[0];
   for (int64_t i = lower; step > 0 ? i < upper : i > upper; i += step) {
-    tl_run_env_set(&x->env, body->args[0], i);
+    tl_run_env_set(&x->env, body->args[0], i, false);
     for (uint32_t v = 0; v < count; v++) *tl_run_env_at(&x->env, body->args[v + 1]) = carried[v];
     exec_block(x, body);
     const tl_op *yield = tl_block_terminator(body);
@@ -175,11 +175,11 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
       int64_t ring = exec_ring(x, tl_op_operand(op, 0));
       int64_t landed = (int64_t)x->commits[ring].len - tl_op_int(op, TL_ATTR_PENDING, 0);
       if (landed > 0) exec_land(x, x->commits[ring].items[landed - 1], ring);
-      tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1)));
+      tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1)), false);
       return;
     }
     case TL_OP_RING_ACQUIRE:
-      tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1)));
+      tl_run_env_set(&x->env, &op->results[0], tl_run_env_number(&x->env, tl_op_operand(op, 1)), false);
       return;
     case TL_OP_VIEW:
       *result = *exec_cell(x, tl_op_operand(op, 0));
