@@ -376,12 +376,16 @@ tl_op *tl_op_clone(tl_builder *builder, const tl_op *op, tl_value_map *map);
 tl_op *tl_block_terminator(const tl_block *block);  // NULL when there is none
 // The innermost op around `op` with this code, or NULL.
 tl_op *tl_op_enclosing(const tl_op *op, tl_opcode code);
-// Math threads of the kernel around an op: those that its statements are spread over. 0 where the kernel does not say.
+// Threads that the statements around an op are spread over: those of the role, else the kernel's math threads. 0 where
+// the kernel does not say.
 int32_t tl_op_threads_known(const tl_op *op);
 // The same; where the kernel does not say, the 128 that choose-schedule would begin with.
 int32_t tl_op_threads(const tl_op *op);
-// Threads of a block of the kernel.
+// Threads of a block of the kernel: of all its roles, or its math threads.
 int32_t tl_kernel_block_threads(const tl_op *kernel);
+// Registers that each thread begins with, all that MIN_BLOCKS blocks leave it (PTX ISA, .minnctapersm, setmaxnreg); 0
+// where the kernel asks for no number of blocks.
+int32_t tl_kernel_entry_registers(const tl_op *kernel);
 // Whether `ancestor` is `op` or encloses it.
 bool tl_op_is_inside(const tl_op *op, const tl_op *ancestor);
 // The op that owns the memory of a buffer: through views, stages and ring slots. NULL for a block argument.

@@ -169,22 +169,6 @@ tl_op *tl_op_enclosing(const tl_op *op, tl_opcode code) {
   return NULL;
 }
 
-int32_t tl_op_threads_known(const tl_op *op) {
-  const tl_op *kernel = op->code == TL_OP_KERNEL ? op : tl_op_enclosing(op, TL_OP_KERNEL);
-  int64_t threads = kernel ? tl_op_int(kernel, TL_ATTR_THREADS, 0) : 0;
-  return threads > 0 ? (int32_t)threads : 0;
-}
-
-int32_t tl_op_threads(const tl_op *op) {
-  enum { UNSAID = 128 };
-  int32_t threads = tl_op_threads_known(op);
-  return threads ? threads : UNSAID;
-}
-
-int32_t tl_kernel_block_threads(const tl_op *kernel) {
-  return tl_op_threads(kernel);
-}
-
 bool tl_op_is_inside(const tl_op *op, const tl_op *ancestor) {
   while (op && op != ancestor) op = op->parent ? op->parent->parent : NULL;
   return op != NULL;

@@ -211,6 +211,7 @@ static void verify_op_rules(tl_verifier *verifier, const tl_op *op) {
   tl_verify_ring_op(verifier, op);
   tl_verify_async_op(verifier, op);
   tl_verify_flights(verifier, op);
+  tl_verify_roles_op(verifier, op);
 }
 
 static void verify_block(tl_verifier *verifier, const tl_block *block, const tl_op *around);

@@ -27,6 +27,7 @@ void tl_verify_control_op(tl_verifier *verifier, const tl_op *op);  // verify_co
 void tl_verify_ring_op(tl_verifier *verifier, const tl_op *op);     // verify_ring.c
 void tl_verify_async_op(tl_verifier *verifier, const tl_op *op);    // verify_async.c
 void tl_verify_flights(tl_verifier *verifier, const tl_op *op);     // verify_flight.c
+void tl_verify_roles_op(tl_verifier *verifier, const tl_op *op);    // verify_roles.c
 
 // A layout of what has these dims, on the threads of the kernel around the op. `what` names it.
 void tl_verify_layout(tl_verifier *verifier, const tl_op *op, const tl_layout *layout, const int64_t *dims,

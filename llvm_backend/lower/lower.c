@@ -161,5 +161,6 @@ LLVMValueRef tl_lower_zero(tl_lower *l, tl_dtype dtype) {
 }
 
 LLVMValueRef tl_lower_is_first_thread(tl_lower *l) {
+  if (l->is_elected) return NULL;
   return LLVMBuildICmp(l->entry, LLVMIntEQ, l->tid, tl_session_i32(l->session, 0), "");
 }

@@ -50,6 +50,12 @@ typedef struct tl_place {
   LLVMValueRef owner;                // whether this thread is the first of its replicas; NULL: always
 } tl_place;
 
+typedef struct tl_place_entry {
+  const tl_layout *layout;
+  tl_place place;
+} tl_place_entry;
+typedef TL_VEC(tl_place_entry) tl_place_list;
+
 // How one op reaches a buffer: index d of the buffer = var[d] + constant[d] + sum over loop dims of coeff[d][k] *
 // reg[k].
 typedef struct tl_mem_access {
@@ -96,14 +102,16 @@ typedef struct tl_lower {
   bool persistent;
   bool fast_math;
   bool marks_elements;  // tl_backend_options
-  int32_t threads;
+  int32_t threads;      // that statements are spread over: of the role
   LLVMValueRef function;
-  LLVMValueRef shared_base;  // the block's dynamic shared memory
-  LLVMBuilderRef builder;    // current place
-  LLVMBuilderRef entry;      // in the entry block, before its branch: values that depend on the thread only
-  LLVMBuilderRef hoist;      // before the groups of the current parallel; NULL outside
-  LLVMValueRef tid, lane, warp;
-  tl_parallel *parallel;   // innermost, NULL outside
+  LLVMValueRef shared_base;      // the block's dynamic shared memory
+  LLVMBuilderRef builder;        // current place
+  LLVMBuilderRef entry;          // in the entry block, before its branch: values that depend on the thread only
+  LLVMBuilderRef hoist;          // before the groups of the current parallel; NULL outside
+  LLVMValueRef tid, lane, warp;  // in the role
+  int32_t role;                  // number of the role that is lowered; -1: none
+  bool is_elected;               // only the elected thread of the role comes here
+  tl_parallel *parallel;         // innermost, NULL outside
   LLVMValueRef copies_if;  // condition of the ifs around that were taken into their asynchronous copies; NULL: none
   LLVMDIBuilderRef debug_builder;  // Owned while the kernel is lowered; NULL: the kernel is nowhere in a spec
   LLVMMetadataRef debug_scope;
@@ -113,11 +121,7 @@ typedef struct tl_lower {
     tl_lowered *slots;
     size_t capacity, len;
   } values;
-  TL_VEC(struct tl_place_entry {
-    const tl_layout *layout;
-    tl_place place;
-  })
-  places;
+  tl_place_list places;
 } tl_lower;
 
 typedef void tl_lower_fn(tl_lower *l, tl_op *op);
@@ -264,9 +268,9 @@ void tl_lower_fma_gemm(tl_lower *l, tl_op *op);
 void tl_lower_tma_copy(tl_lower *l, tl_op *op);
 // Lowers the kernel: function, parameters and body. The function is in l->session->module.
 void tl_lower_kernel(tl_lower *l);
-// Thread 0's condition, for things done once a block.
 // Whether a COPY becomes cp.async instructions and nothing else.
 bool tl_lower_copy_is_async(const tl_op *op);
+// The condition of the first thread of the block or role, for things done once; NULL where no other comes.
 LLVMValueRef tl_lower_is_first_thread(tl_lower *l);
 
 #endif

@@ -164,6 +164,7 @@ static void make_entry(tl_lower *l) {
 }
 
 void tl_lower_kernel(tl_lower *l) {
+  l->role = -1;
   l->threads = tl_op_threads(l->kernel);
   l->persistent = tl_op_int(l->kernel, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON;
   l->fast_math = tl_op_has(l->kernel, TL_ATTR_FAST_MATH);

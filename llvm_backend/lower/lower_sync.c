@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Barriers and groups of asynchronous copies. Rings have become these before.
+// Barriers (0 is the block's, 1 + n that of role n) and groups of asynchronous copies. Rings have become these before.
 #include "llvm_backend/lower/lower.h"
 
 void tl_lower_op_BARRIER(tl_lower *l, tl_op *op) {
   (void)op;
-  LLVMValueRef args[] = {tl_session_i32(l->session, 0)};
-  tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_ALL, args, 1);
+  LLVMValueRef args[] = {tl_session_i32(l->session, 1 + l->role), tl_session_i32(l->session, l->threads)};
+  if (l->role < 0)
+    tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_ALL, args, 1);
+  else
+    tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_COUNT, args, 2);
 }
 
 void tl_lower_op_ASYNC_COMMIT(tl_lower *l, tl_op *op) {
