@@ -12,79 +12,34 @@ stream; in a graph large copies go to a slower engine) and an elementwise kernel
 
 Usage: scripts/bench_peers.py [--rounds=N] [--target=sm_80] [row ...]     (default: all rows, 9 rounds, sm_90a)
 """
-import ctypes
-import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import time
 
 import torch
 
+import peers_launch
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("TL_BIN", os.path.join(ROOT, "build/release/bin"))
-CUDA = ctypes.CDLL("libcuda.so.1")
 ROUNDS = 9
 TARGET = "sm_90a"
-MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
-def call(name, *args):
-    code = getattr(CUDA, name)(*args)
-    if code:
-        text = ctypes.c_char_p()
-        CUDA.cuGetErrorName(code, ctypes.byref(text))
-        raise RuntimeError(f"{name}: {text.value.decode()} ({code})")
-
-
-class Kernel:
-    """A spec compiled by tl-llc and loaded through the driver."""
+class Kernel(peers_launch.Program):
+    """A kernel of the library that takes tensors of torch, on torch's stream."""
 
     def __init__(self, spec, target, **bindings):
-        command = [os.path.join(BIN, "tl-llc"), os.path.join(ROOT, "kernels", spec + ".yaml"), "--emit=ptx", "--target=" + target]
-        for name, value in bindings.items():
-            command += ["-D", f"{name}={value}"]
-        self.ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        head = [line[3:] for line in self.ptx.splitlines() if line.startswith("// ")]
-        self.manifest = json.JSONDecoder().raw_decode("\n".join(head)[("\n".join(head)).index("{"):])[0]
-        self.entry = self.manifest["kernels"][0]
         torch.cuda.current_stream()  # makes torch's context current
         torch.zeros(1, device="cuda")
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        call("cuModuleLoadData", ctypes.byref(module), self.ptx.encode())
-        call("cuModuleGetFunction", ctypes.byref(function), module, self.entry["name"].encode())
-        self.function = function
-        self.shared = int(self.entry["dynamic_shared_bytes"])
-        call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, self.shared)
-        blocks = ctypes.c_int()
-        call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), function,
-             int(self.entry["block_threads"]), ctypes.c_size_t(self.shared))
         sms = torch.cuda.get_device_properties(0).multi_processor_count
-        self.facts = {"num_sms": sms, "resident_blocks": blocks.value * sms}
+        super().__init__(os.path.join(BIN, "tl-llc"), os.path.join(ROOT, "kernels", spec + ".yaml"), target, sms, **bindings)
 
     def launch(self, args, dynamic=None):
-        """args: tensors and scalars in the spec's order; dynamic: name → value."""
-        names = {**self.facts, **(dynamic or {})}
-        values, position = [], 0
-        for param in self.entry["params"]:
-            if param["kind"] == "tensor":
-                values.append(ctypes.c_uint64(args[position].data_ptr()))
-                position += 1
-            elif param["kind"] == "dynamic":
-                values.append(ctypes.c_int32(names[param["name"]]))
-            else:
-                raise RuntimeError("the benchmark passes tensors and dynamic params only")
-        grid = [self.evaluate(extent, names) for extent in self.entry["grid"]]
-        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-        call("cuLaunchKernel", self.function, *grid, int(self.entry["block_threads"]), 1, 1, self.shared,
-             ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), pointers, None)
-
-    @staticmethod
-    def evaluate(expression, names):
-        functions = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max}
-        return int(eval(str(expression), {"__builtins__": {}}, {**functions, **names}))
+        """args: tensors in the spec's order; dynamic: name → value."""
+        super().launch([tensor.data_ptr() for tensor in args], torch.cuda.current_stream().cuda_stream, dynamic)
 
 
 def capture(functions, repeats):

@@ -3,6 +3,7 @@
 // 10 us of a clock of its own and computes nothing. TL_FAKE_CUDA_BLOCK_NS=N: N ns a block of the grid instead.
 // TL_FAKE_CUDA_SCALE multiplies that time.
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,16 +192,29 @@ tl_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
   return *free_bytes = (size_t)64 << 20, *total_bytes = (size_t)128 << 20, 0;  // little, so that tests are fast
 }
 
-// The parameters, as far as the bytes go: no kernel looks at them.
+static void append_numbers(FILE *to, const char *name, const uint64_t *numbers, uint32_t count) {
+  fprintf(to, " %s", name);
+  for (uint32_t i = 0; i < count; i++) fprintf(to, " %llu", (unsigned long long)numbers[i]);
+}
+
+// The parameters, as far as the bytes go: no kernel looks at them. TL_FAKE_CUDA_MAPS=FILE: a line there for each map.
 tl_cu_result cuTensorMapEncodeTiled(tl_cu_tensor_map *map, tl_cu_tensor_map_type type, uint32_t rank, void *address,
                                     const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
                                     const uint32_t *element_strides, tl_cu_tensor_map_interleave interleave,
                                     tl_cu_tensor_map_swizzle swizzle, tl_cu_tensor_map_l2 l2,
                                     tl_cu_tensor_map_fill fill) {
-  (void)type, (void)dims, (void)strides, (void)box, (void)element_strides;
-  (void)interleave, (void)swizzle, (void)l2, (void)fill;
   if (rank < 1 || rank > 5 || (uintptr_t)map % 64 || (uintptr_t)address % 16) return TL_CU_ERROR_INVALID_VALUE;
   memset(map, 0x5a, 128);
+  const char *path = getenv("TL_FAKE_CUDA_MAPS");
+  FILE *to = path ? fopen(path, "a") : NULL;
+  if (!to) return 0;
+  fprintf(to, "type %u", (unsigned)type);
+  append_numbers(to, "dims", dims, rank);
+  append_numbers(to, "strides", strides, rank - 1);
+  for (uint32_t i = 0; i < rank; i++) fprintf(to, " box %u by %u", box[i], element_strides[i]);
+  fprintf(to, " interleave %u swizzle %u l2 %u fill %u\n", (unsigned)interleave, (unsigned)swizzle, (unsigned)l2,
+          (unsigned)fill);
+  fclose(to);
   return 0;
 }
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches compiled specs through the CUDA driver, in a process whose context somebody else has made current.
+
+The manifest in the PTX's head says what a launch passes (docs/embedding.md): pointers, dynamic params, and for copies by
+TMA tensor maps, made by cuTensorMapEncodeTiled from their recipe and kept for the memory and sizes that they were made for.
+TL_CUDA_DRIVER names another driver library.
+"""
+import ctypes
+import json
+import os
+import subprocess
+
+MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+MAP_BYTES, MAP_ALIGN, STRIDE_UNIT = 128, 64, 16
+# CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion
+MAP_TYPES = ["u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz"]
+MAP_SWIZZLES = [0, 32, 64, 128]
+MAP_L2 = [0, 64, 128, 256]
+MAP_FILLS = ["zero", "nan"]
+
+
+class Driver:
+    def __init__(self):
+        self.library = ctypes.CDLL(os.environ.get("TL_CUDA_DRIVER", "libcuda.so.1"))
+
+    def call(self, name, *args):
+        code = getattr(self.library, name)(*args)
+        if code:
+            text = ctypes.c_char_p()
+            self.library.cuGetErrorName(code, ctypes.byref(text))
+            raise RuntimeError(f"{name}: {text.value.decode()} ({code})")
+
+
+def manifest_of(ptx):
+    head = "\n".join(line[3:] for line in ptx.splitlines() if line.startswith("// "))
+    return json.JSONDecoder().raw_decode(head[head.index("{"):])[0]
+
+
+def evaluate(expression, names):
+    """A number, or an expression of the manifest over dynamic names."""
+    if isinstance(expression, int):
+        return expression
+    functions = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max}
+    return int(eval(str(expression), {"__builtins__": {}}, {**functions, **names}))
+
+
+class Program:
+    """One kernel of a spec, compiled by `compiler` and loaded."""
+
+    def __init__(self, compiler, spec, target, num_sms, **bindings):
+        command = [compiler, spec, "--emit=ptx", "--target=" + target]
+        for name, value in bindings.items():
+            command += ["-D", f"{name}={value}"]
+        self.driver = Driver()
+        self.ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.entry = manifest_of(self.ptx)["kernels"][0]
+        module, function, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+        self.driver.call("cuModuleLoadDataEx", ctypes.byref(module), self.ptx.encode(), 0, None, None)
+        self.driver.call("cuModuleGetFunction", ctypes.byref(function), module, self.entry["name"].encode())
+        self.function, self.shared = function, int(self.entry["dynamic_shared_bytes"])
+        self.threads = int(self.entry["block_threads"])
+        self.driver.call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, self.shared)
+        self.driver.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), function, self.threads,
+                         ctypes.c_size_t(self.shared))
+        self.facts = {"num_sms": num_sms, "resident_blocks": blocks.value * num_sms}
+        self.maps = {}
+
+    def encode(self, recipe, address, names):
+        """The 128 bytes of a map, in memory of 64 bytes' alignment."""
+        dims = [evaluate(d, names) for d in recipe["dims"]]
+        strides = [evaluate(s, names) for s in recipe["strides"]]
+        # A stride that no second index uses may be anything: the driver still wants it in order.
+        strides = [STRIDE_UNIT if dims[d + 1] == 1 else stride for d, stride in enumerate(strides)]
+        key = (recipe["name"], address, *dims, *strides)
+        if key not in self.maps:
+            rank = len(dims)
+            memory = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGN)
+            offset = -ctypes.addressof(memory) % MAP_ALIGN
+            made = (ctypes.c_char * MAP_BYTES).from_buffer(memory, offset)
+            self.driver.call("cuTensorMapEncodeTiled", made, MAP_TYPES.index(recipe["type"]), rank, ctypes.c_void_p(address),
+                             (ctypes.c_uint64 * rank)(*dims), (ctypes.c_uint64 * 4)(*strides), (ctypes.c_uint32 * rank)(*recipe["box"]),
+                             (ctypes.c_uint32 * rank)(*[1] * rank), 0, MAP_SWIZZLES.index(recipe["swizzle"]),
+                             MAP_L2.index(recipe["l2"]), MAP_FILLS.index(recipe["fill"]))
+            self.maps[key] = made
+        return self.maps[key]
+
+    def launch(self, pointers, stream=0, dynamic=None):
+        """pointers: addresses in the spec's order of tensors; dynamic: name → value."""
+        names = {**self.facts, **(dynamic or {})}
+        addresses, values = {}, []
+        for param in self.entry["params"]:
+            if param["kind"] == "tensor":
+                addresses[param["name"]] = pointers[len(addresses)]
+                values.append(ctypes.c_uint64(addresses[param["name"]]))
+            elif param["kind"] == "dynamic":
+                wide = param.get("dtype") == "i64"
+                values.append((ctypes.c_int64 if wide else ctypes.c_int32)(names[param["name"]]))
+            elif param["kind"] == "tensor_map":
+                values.append(self.encode(param, addresses[param["tensor"]], names))
+            else:
+                raise RuntimeError("only tensors, dynamic params and tensor maps are passed")
+        grid = [evaluate(extent, names) for extent in self.entry["grid"]]
+        params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
+        self.driver.call("cuLaunchKernel", self.function, *grid, self.threads, 1, 1, self.shared, ctypes.c_void_p(stream), params, None)
