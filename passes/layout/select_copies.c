@@ -104,7 +104,7 @@ static void report_tma_obstacle(tl_pass_context *context, tl_op *copy, const cha
 
 static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
   if (tl_op_arg(copy, TL_GROUP_COPY_map)) return;  // decided
-  bool by_tma = tl_is_tma_wanted(copy);
+  bool by_tma = tl_is_tma_wanted(context, copy);
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
   int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
   int32_t vec = copy_vector(&source, &destination, false);
@@ -133,11 +133,14 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   const char *no_tma = by_tma ? tl_select_tma(context, copy) : NULL;
   if (no_tma && wanted == TL_VIA_TMA) report_tma_obstacle(context, copy, no_tma);
   if (by_tma && !no_tma) return;
+  bool had_choice = wanted == TL_VIA_AUTO && asynchronous && (context->target->features & TL_FEATURE_TMA);
+  if (had_choice && !by_tma) no_tma = tl_tma_choice_obstacle(context, copy);
   int bits = tl_dtype_bits(source.buffer->type->dtype);
   if (asynchronous) {
-    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by cp.async, %d bytes at a time%s",
+    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc, "'%s' to '%s' by cp.async, %d bytes at a time%s%s%s",
                    tl_buffer_name(source.buffer), tl_buffer_name(destination.buffer), vec * bits / 8,
-                   tl_op_has(copy, TL_ATTR_EVICT) ? "; evict has no effect on it" : "");
+                   tl_op_has(copy, TL_ATTR_EVICT) ? "; evict has no effect on it" : "", no_tma ? ": not by TMA, " : "",
+                   no_tma ? no_tma : "");
   } else {
     bool regret = obstacle && (wanted == TL_VIA_CP_ASYNC || tl_is_in_pipeline(copy));
     tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc,

@@ -16,8 +16,10 @@ bool tl_copy_pads_with_zero(const tl_op *copy);
 
 // ---- the copy engine (select_copies_tma.c)
 
-// Whether the copy shall go by TMA: its author demands it.
-bool tl_is_tma_wanted(const tl_op *copy);
+// Whether the copy shall go by TMA: its author demands it, or leaves the way open and it is the best one.
+bool tl_is_tma_wanted(tl_pass_context *context, const tl_op *copy);
+// select_copies_choice.c. Why the compiler does not send the copy by TMA by its own choice, or NULL.
+const char *tl_tma_choice_obstacle(tl_pass_context *context, const tl_op *copy);
 // Sends the copy by TMA, with its tensor map. Why it cannot go, or NULL.
 const char *tl_select_tma(tl_pass_context *context, tl_op *copy);
 // The layout of a tile that TMA fills; `is_dense`: others see its bytes in order.

@@ -10,7 +10,6 @@
 #include "passes/layout/select_copies.h"
 
 enum {
-  TMA_BY_CHOICE = 0,  // whether copies that nobody sends a certain way go by TMA
   MAX_MAP_RANK = 5,
   MAX_BOX = 256,      // elements along a dim
   UNIT_BYTES = 16,    // of addresses and strides in global memory, and of rows
@@ -318,22 +317,22 @@ static void look_at_writer(tl_op *op, void *user) {
                   : op->code == TL_OP_ATOMIC     ? tl_op_arg(op, TL_GROUP_ATOMIC_buffer)
                                                  : NULL;
   if (!dst || dst->type->kind != TL_TYPE_BUFFER || tl_buffer_root(dst) != writers->alloc) return;
-  bool fits = op->code == TL_OP_COPY && dst->def == writers->alloc && tl_is_tma_wanted(op) &&
+  bool fits = op->code == TL_OP_COPY && dst->def == writers->alloc && tl_is_tma_wanted(writers->context, op) &&
               !tma_obstacle(writers->context, op);
   writers->any |= fits;
   writers->all &= fits;
 }
 
-bool tl_is_tma_wanted(const tl_op *copy) {
+bool tl_is_tma_wanted(tl_pass_context *context, const tl_op *copy) {
   int64_t via = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
   if (tl_op_has(copy, TL_ATTR_ASYNC)) return false;
-  return via == TL_VIA_TMA || (TMA_BY_CHOICE && via == TL_VIA_AUTO && tl_is_in_pipeline(copy));
+  return via == TL_VIA_TMA || (via == TL_VIA_AUTO && !tl_tma_choice_obstacle(context, copy));
 }
 
 static void look_at_store(tl_op *op, void *user) {
   tile_writers *readers = user;
   if (op->code != TL_OP_COPY || tl_op_arg(op, TL_GROUP_COPY_src)->def != readers->alloc) return;
-  readers->any |= tl_is_tma_wanted(op) && !tma_obstacle(readers->context, op);
+  readers->any |= tl_is_tma_wanted(readers->context, op) && !tma_obstacle(readers->context, op);
 }
 
 bool tl_is_tile_of_tma(tl_pass_context *context, tl_op *kernel, const tl_op *alloc) {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which copies go by the copy engine where their author does not say: those that fill operands of wgmma in a pipelined
+// loop, from tensors whose every launch has a tensor map.
+#include "ir/index/affine.h"
+#include "passes/analysis/memory_access.h"
+#include "passes/layout/select_copies.h"
+
+static bool is_matrix_operand(const tl_op *op, const tl_value *tile) {
+  const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
+  if (!inst || inst->family != TL_FAMILY_WGMMA) return false;
+  return tl_op_arg(op, TL_GROUP_GEMM_a) == tile || tl_op_arg(op, TL_GROUP_GEMM_b) == tile;
+}
+
+// Why the tile is more than an operand, or NULL. Threads that read what the engine wrote fence before it may write
+// again.
+static const char *readers_obstacle(const tl_value *tile) {
+  bool is_operand = false;
+  for (const tl_use *use = tile->uses; use; use = use->next) {
+    bool is_filled = use->owner->code == TL_OP_COPY && tl_op_arg(use->owner, TL_GROUP_COPY_dst) == tile;
+    if (is_filled) continue;
+    if (!is_matrix_operand(use->owner, tile)) return "threads read its tile, not only wgmma";
+    is_operand = true;
+  }
+  return is_operand ? NULL : "nothing reads its tile";
+}
+
+static tl_value *stride_value(const tl_value *tensor, int32_t d) {
+  const tl_op *op = tensor->def;
+  bool has = op && op->code == TL_OP_TENSOR && tl_op_group_len(op, TL_GROUP_TENSOR_strides) > (uint32_t)d;
+  return has ? tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d) : NULL;
+}
+
+// Why a launch that is good for threads may have no tensor map, or NULL: sizes are of 32 bits and strides positive.
+static const char *tensor_obstacle(const tl_value *tensor) {
+  for (int32_t d = 0; d < tensor->type->rank; d++) {
+    tl_value *size = tl_buffer_dim_value(tensor, d), *stride = stride_value(tensor, d);
+    tl_range sizes = size ? tl_value_range(size) : (tl_range){tensor->type->dims[d], tensor->type->dims[d]};
+    if (sizes.hi > (int64_t)UINT32_MAX) return "a dim of the tensor may need more than 32 bits";
+    if (stride && tl_value_range(stride).lo < 0) return "a stride of the tensor may be negative";
+  }
+  const tl_op *op = tensor->def;
+  return op && op->code == TL_OP_VIEW ? tensor_obstacle(tl_op_arg(op, TL_GROUP_VIEW_buffer)) : NULL;
+}
+
+const char *tl_tma_choice_obstacle(tl_pass_context *context, const tl_op *copy) {
+  if (!(context->target->features & TL_FEATURE_TMA)) return "the target has none";
+  const tl_value *src = tl_op_arg(copy, TL_GROUP_COPY_src), *dst = tl_op_arg(copy, TL_GROUP_COPY_dst);
+  if (!tl_buffer_is_global(src) || !tl_buffer_is_shared(dst)) return "it is no load";
+  if (!tl_is_in_pipeline(copy)) return "it stands in no pipelined loop of several stages";
+  const char *obstacle = readers_obstacle(dst);
+  return obstacle ? obstacle : tensor_obstacle(src);
+}
