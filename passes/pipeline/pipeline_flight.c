@@ -17,11 +17,11 @@
 #include "ir/index/affine.h"
 #include "passes/analysis/effects.h"
 #include "passes/pipeline/pipeline_internal.h"
+#include "passes/schedule/cost.h"
 
 enum {
-  MIN_STAGES = 4,  // of copies by threads: below, they would run a single iteration ahead, less than memory takes
-  MIN_ENGINE_STAGES = 2,
-  MAX_GEMMS = 7  // in flight at once: what a wait can leave
+  MIN_STAGES = 2,  // one that is read, one that is filled
+  MAX_GEMMS = 7    // in flight at once: what a wait can leave
 };
 
 static bool is_wgmma(const tl_op *op) {
@@ -89,17 +89,36 @@ static void find_wgmma(tl_op *op, void *user) {
   if (is_wgmma(op)) tl_vec_push(&((gemm_list *)user)->items, op);
 }
 
-static const char *stages_obstacle(const tl_dependence *dependence, const tl_ring_plan *plan) {
+// Blocks on a multiprocessor, as the plan has it.
+static int64_t resident_blocks(const tl_op *loop) {
+  const tl_op *kernel = tl_op_enclosing(loop, TL_OP_KERNEL);
+  const tl_attr *plan = kernel ? tl_op_attr(kernel, TL_ATTR_PLAN) : NULL;
+  for (int32_t i = 0; plan && i < plan->v.dict.len; i++)
+    if (tl_str_is(tl_str_from(plan->v.dict.entries[i].name), "resident")) return plan->v.dict.entries[i].i;
+  return 1;
+}
+
+// Why slots that are free one iteration later are too few, or NULL: copies by threads then run one iteration less
+// ahead, and must come before they are read all the same.
+static const char *stages_obstacle(tl_pass_context *context, const tl_dependence *dependence, const gemm_list *gemms,
+                                   const tl_ring_plan *plan) {
   bool by_engine = true;
+  double clocks = 0;
   for (size_t g = 0; g < dependence->groups.len; g++) by_engine &= plan->by_engine[g];
-  if (plan->stages >= (by_engine ? MIN_ENGINE_STAGES : MIN_STAGES)) return NULL;
-  return by_engine ? "there is one stage" : "there are fewer than 4 stages";
+  if (plan->stages < MIN_STAGES) return "there is one stage";
+  for (size_t i = 0; i < gemms->items.len; i++) clocks += tl_cost_gemm_clocks(gemms->items.items[i]);
+  // Blocks take turns at the tensor cores.
+  clocks *= (double)(plan->stages - 2) * (double)resident_blocks(dependence->loop);
+  if (by_engine || clocks >= TL_COST_COPY_LATENCY) return NULL;
+  return tl_arena_printf(&context->scratch,
+                         "copies would start %d clocks of the tensor cores before they are read, and take %d",
+                         (int)clocks, TL_COST_COPY_LATENCY);
 }
 
 int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
   gemm_list gemms = {0};
   tl_walk(dependence->loop, find_wgmma, &gemms);
-  const char *obstacle = stages_obstacle(dependence, plan);
+  const char *obstacle = stages_obstacle(context, dependence, &gemms, plan);
   const tl_op *at = gemms.items.len ? gemms.items.items[0] : NULL;
   if (gemms.items.len > MAX_GEMMS) obstacle = "there are more than 7 in the loop";
   // A gemm that is waited for at once would wait for the others, too.

@@ -103,6 +103,14 @@ tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps) {
   return best;
 }
 
+double tl_cost_gemm_clocks(const tl_op *gemm) {
+  const tl_instruction *inst = tl_op_instruction(gemm);
+  const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type, *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type;
+  double rows = (double)acc->dims[acc->rank - 2], columns = (double)acc->dims[acc->rank - 1];
+  double k = (double)a->dims[tl_op_has(gemm, TL_ATTR_TRANS_A) ? 0 : 1];
+  return inst ? rows * columns * k / tl_instruction_rate(inst) : 0;
+}
+
 int32_t tl_cost_resident_blocks(const tl_target *target, int32_t threads, int32_t registers, int64_t shared_bytes) {
   int64_t by_threads = target->threads_per_sm / threads;
   // Registers are handed out a warp at a time in units of 256, that is 8 a thread.

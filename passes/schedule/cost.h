@@ -44,6 +44,12 @@ tl_gemm_plan tl_cost_best_mma(const tl_gemm_shape *shape, int32_t num_warps);
 // choose_schedule_wgmma.c: the cheapest partition of wgmma; false when there is none.
 bool tl_cost_best_wgmma(const tl_gemm_shape *shape, int32_t num_warps, tl_gemm_plan *best);
 
+// Clocks of a multiprocessor's tensor cores for a scheduled gemm (with INST), however warps share it.
+double tl_cost_gemm_clocks(const tl_op *gemm);
+// Clocks from the start of a copy from global memory until its bytes are there, on a busy machine. Measured on an H200:
+// a loop of 512 tensor clocks whose copies run two iterations ahead takes 670 (docs/performance.md).
+enum { TL_COST_COPY_LATENCY = 1340 };
+
 // Registers a thread wants around accumulators and operands: addresses, loop counters, epilogue.
 enum { TL_COST_BASE_REGISTERS = 48 };
 // Blocks that fit on a multiprocessor for registers a thread, shared bytes a block and threads a block. At least 1.
