@@ -58,7 +58,9 @@ void tl_expr_fail_expected(tl_expr_parser *parser, const char *what) {
     tl_diag_add_hint(parser->diags, diag, "expected %s before the comment", what);
     return;
   }
-  tl_expr_fail(parser, TL_DIAG_EXPR_SYNTAX, token, "expected %s, but the expression ends here", what);
+  tl_diag *diag = tl_expr_fail(parser, TL_DIAG_EXPR_SYNTAX, token, "expected %s, but the expression ends here", what);
+  if (diag && strstr(what, "`->`"))
+    tl_diag_add_hint(parser->diags, diag, "what is read stands first, behind `->` what is written");
 }
 
 bool tl_expr_accept(tl_expr_parser *parser, tl_token_kind kind) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frontend/expr/expr_internal.h"
+#include "frontend/expr/suggest.h"
 #include "support/dtype.h"
 
 typedef struct lexer {
@@ -230,6 +231,13 @@ static const punctuation punctuations[] = {
     {"=", TL_TOKEN_ASSIGN, TL_EXPR_OP_NONE},
 };
 
+static const char *attribute_hint(const lexer *lex) {
+  uint32_t start = lex->at;
+  while (start > 0 && is_name_char(lex->text[start - 1])) start--;
+  const char *hint = tl_suggest_for_attribute((tl_str){lex->text + start, lex->at - start});
+  return hint ? hint : "the only attribute is `.T`, the transpose";
+}
+
 // C operators and other things that authors of kernels type by habit.
 static bool fail_unexpected(lexer *lex, tl_token *token) {
   uint32_t end = lex->at + 1;
@@ -243,8 +251,9 @@ static bool fail_unexpected(lexer *lex, tl_token *token) {
     hint = is_dim ? "a dim known only at launch is a param: `n: dynamic` under `params`, and here `n`"
                   : "a choice is written `a if condition else b`";
   }
-  if (lex->text[lex->at] == '.') hint = "the only attribute is `.T`, the transpose";
+  if (lex->text[lex->at] == '.') hint = attribute_hint(lex);
   if (lex->text[lex->at] == '#') hint = "put the comment at the end of the line, behind a space";
+  if (!hint) hint = tl_suggest_for_character(lex->text + lex->at, end - lex->at);
   token->end = end;
   tl_diag *diag = tl_expr_fail(lex->parser, TL_DIAG_EXPR_SYNTAX, token, "unexpected character `%.*s`",
                                (int)(end - lex->at), lex->text + lex->at);

@@ -62,13 +62,25 @@ static const char *hint_of(const habit *habits, size_t num_habits, tl_str name) 
 const char *tl_suggest_for_function(tl_str name) {
   static const habit functions[] = {
       {"where", "did you mean `select`?"},
+      {"cdiv", "did you mean `ceildiv`?"},
+      {"ceil_div", "did you mean `ceildiv`?"},
+      {"div_up", "did you mean `ceildiv`?"},
       {"mean", "a mean is `sum(…) / n`"},
       {"average", "a mean is `sum(…) / n`"},
       {"maximum", "did you mean `max`?"},
       {"minimum", "did you mean `min`?"},
       {"fmax", "did you mean `max`?"},
       {"fmin", "did you mean `min`?"},
+      {"fmaxf", "did you mean `max`?"},
+      {"fminf", "did you mean `min`?"},
       {"fabs", "did you mean `abs`?"},
+      {"fabsf", "did you mean `abs`?"},
+      {"__expf", "write `exp(x)`; `fast_math: true` takes the approximate instructions"},
+      {"__logf", "write `log(x)`; `fast_math: true` takes the approximate instructions"},
+      {"fmod", "a remainder is written `a % b`; its sign is that of `b`"},
+      {"zeros", "a tile is set by `clear: x` or `fill: x`"},
+      {"full", "a tile is set by `fill: x` with `value:`"},
+      {"program_id", "the indices of the grid are the names under `grid`"},
       {"absolute", "did you mean `abs`?"},
       {"power", "did you mean `pow`?"},
       {"clip", "did you mean `clamp`?"},
@@ -90,6 +102,57 @@ const char *tl_suggest_for_keyword(tl_str name) {
                                    {"keepdim", "did you mean `keepdims=`?"},
                                    {"keep_dims", "did you mean `keepdims=`?"}};
   return hint_of(keywords, sizeof keywords / sizeof keywords[0], name);
+}
+
+const char *tl_suggest_for_dtype(tl_str name) {
+  static const habit dtypes[] = {{"fp64", "did you mean `f64`?"},
+                                 {"fp32", "did you mean `f32`?"},
+                                 {"fp16", "did you mean `f16`?"},
+                                 {"fp8", "did you mean `f8e4m3` or `f8e5m2`?"},
+                                 {"f8", "did you mean `f8e4m3` or `f8e5m2`?"},
+                                 {"float8", "did you mean `f8e4m3` or `f8e5m2`?"},
+                                 {"e4m3", "did you mean `f8e4m3`?"},
+                                 {"e5m2", "did you mean `f8e5m2`?"},
+                                 {"fp8e4m3", "did you mean `f8e4m3`?"},
+                                 {"fp8e5m2", "did you mean `f8e5m2`?"},
+                                 {"fp4", "did you mean `f4e2m1`?"}};
+  return hint_of(dtypes, sizeof dtypes / sizeof dtypes[0], name);
+}
+
+const char *tl_suggest_for_attribute(tl_str name) {
+  static const habit bases[] = {
+      {"blockIdx", "the indices of the grid are the names under `grid`"},
+      {"gridDim", "the grid's extents are the expressions under `grid`"},
+      {"blockDim", "the number of threads stands under `threads`"},
+      {"threadIdx", "`parallel` gives each element its indices; a thread's number is `thread_id()`"},
+      {"tl", "functions stand without a module, as `exp(x)`"},
+      {"T", "functions stand without a module, as `exp(x)`"},
+      {"np", "functions stand without a module, as `exp(x)`"},
+      {"math", "functions stand without a module, as `exp(x)`"},
+      {"torch", "functions stand without a module, as `exp(x)`"}};
+  return hint_of(bases, sizeof bases / sizeof bases[0], name);
+}
+
+const char *tl_suggest_for_character(const char *text, size_t len) {
+  static const habit characters[] = {{"\u2018", "no quotes are needed"},
+                                     {"\u2019", "no quotes are needed"},
+                                     {"\u201c", "no quotes are needed"},
+                                     {"\u201d", "no quotes are needed"},
+                                     {"\u201e", "no quotes are needed"},
+                                     {"\u2212", "minus is written `-`"},
+                                     {"\u2013", "minus is written `-`"},
+                                     {"\u2014", "minus is written `-`"},
+                                     {"\u00d7", "a product is `a * b`"},
+                                     {"\u00b7", "a product is `a * b`"},
+                                     {"\u00f7", "a quotient is `a / b`, its floor `a // b`"},
+                                     {"\u2264", "write `<=`"},
+                                     {"\u2265", "write `>=`"},
+                                     {"\u2260", "write `!=`"},
+                                     {"\u2192", "write `->`"},
+                                     {"\u221e", "infinity is `inf`"},
+                                     {"\u00a0", "this blank is no ASCII blank"}};
+  const char *hint = hint_of(characters, sizeof characters / sizeof characters[0], (tl_str){text, len});
+  return hint ? hint : len > 1 ? "names are of ASCII letters: is this one that only looks like them?" : NULL;
 }
 
 const char *tl_suggest_for_tolerance(tl_str name) {

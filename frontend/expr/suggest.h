@@ -17,5 +17,10 @@ size_t tl_suggest_index(tl_str word, const tl_str *candidates, size_t num_candid
 const char *tl_suggest_for_function(tl_str name);
 const char *tl_suggest_for_keyword(tl_str name);
 const char *tl_suggest_for_tolerance(tl_str name);
+const char *tl_suggest_for_dtype(tl_str name);
+
+// The same for `name.something`, and for a character (its UTF-8) that no expression has.
+const char *tl_suggest_for_attribute(tl_str name);
+const char *tl_suggest_for_character(const char *text, size_t len);
 
 #endif

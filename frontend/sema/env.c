@@ -47,6 +47,10 @@ static fold_status fold_name(const folder *f, const tl_expr *expr, tl_const *out
                      TL_STR_ARG(expr->text));
     return FOLD_FAILED;
   }
+  if (tl_suggest_for_dtype(expr->text)) {
+    tl_diag_add_hint(f->diags, diag, "%s", tl_suggest_for_dtype(expr->text));
+    return FOLD_FAILED;
+  }
   if (f->diags->num_errors > f->diags->max_errors) return FOLD_FAILED;  // the report is not kept: save the search
   tl_str *names = tl_xcalloc(f->env->len + 1, sizeof(*names));
   for (uint32_t i = 0; i < f->env->len; ++i) names[i] = f->env->entries[i].name;

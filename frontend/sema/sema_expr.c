@@ -240,8 +240,11 @@ bool tl_sema_dtype(tl_sema *sema, const tl_expr *expr, tl_dtype *out) {
     for (int i = 1; i < TL_DTYPE_COUNT; ++i) names[count++] = tl_dtype_name((tl_dtype)i);
     tl_diag *diag =
         tl_diag_report(sema->diags, TL_DIAG_DTYPE_EXPECTED, expr->loc, "unknown dtype `%.*s`", TL_STR_ARG(expr->text));
-    const char *nearest = tl_suggest(expr->text, names, count);
-    if (nearest) tl_diag_add_hint(sema->diags, diag, "did you mean `%s`?", nearest);
+    const char *nearest = tl_suggest(expr->text, names, count), *known = tl_suggest_for_dtype(expr->text);
+    if (known)
+      tl_diag_add_hint(sema->diags, diag, "%s", known);
+    else if (nearest)
+      tl_diag_add_hint(sema->diags, diag, "did you mean `%s`?", nearest);
     return false;
   }
   tl_sema_value value = tl_sema_expr(sema, expr);

@@ -129,7 +129,7 @@ static const char *hint_for(const failure *fail) {
   if (strstr(problem, "did not find expected '-' indicator"))
     return "every item of a list starts with `- `: is it missing here?";
   if (strstr(problem, "did not find expected key") && at_dash)
-    return "every item of a list starts with `- `: does an item above lack it?";
+    return "the items of a list start with `- `, all at one indentation: look at those above";
   if (strstr(problem, "did not find expected key") || strstr(problem, "block sequence entries are not allowed"))
     return "check the indentation of this line and of the lines above it";
   if (strstr(problem, "did not find expected <document start>"))

@@ -23,6 +23,18 @@ static tl_ref_value check_bound(tl_ref_code *code, tl_ref_value so_far, const tl
   return tl_ref_op(code, TL_REF_BOOL, "and i1 %s, %s", so_far.text, one.text);
 }
 
+// Whether an index counts upwards in the subscript: then a larger extent may reach the tensor, as `Y[i - 1]` does from
+// the second element on, and a negative range is the doing of this case's sizes.
+static bool counts_up(const tl_ref_code *code, const tl_expr *expr, bool negated) {
+  if (expr->kind == TL_EXPR_NAME) return !negated && tl_ref_find_index(code, expr->text);
+  if (expr->kind == TL_EXPR_UNARY && expr->op == TL_EXPR_OP_NEG) return counts_up(code, expr->operands[0], !negated);
+  bool is_sub = expr->kind == TL_EXPR_BINARY && expr->op == TL_EXPR_OP_SUB;
+  if (is_sub || (expr->kind == TL_EXPR_BINARY && expr->op == TL_EXPR_OP_ADD))
+    return counts_up(code, expr->operands[0], negated) || counts_up(code, expr->operands[1], negated != is_sub);
+  // Of other operations nothing is known: with an index in them they may grow.
+  return tl_ref_names_index(code, expr);
+}
+
 static void warn_negative(const tl_ref_code *code, tl_loc loc, const tl_reference_buffer *buffer, tl_str name,
                           uint32_t dim) {
   tl_diags *diags = code->reference->diags;
@@ -55,7 +67,8 @@ bool tl_ref_emit_address(tl_ref_code *code, const tl_expr *access, tl_ref_addres
     }
     tl_ref_value value;
     if (!tl_ref_emit_int(code, subscript->lo, &value)) return false;
-    if (value.has_range && value.hi < 0) warn_negative(code, subscript->lo->loc, buffer, name, d);
+    if (value.has_range && value.hi < 0 && !counts_up(code, subscript->lo, false))
+      warn_negative(code, subscript->lo->loc, buffer, name, d);
     out->in_bounds = check_bound(code, out->in_bounds, &value, buffer->dims[d]);
     if (d == 0) {
       out->offset = value;

@@ -42,14 +42,18 @@ static void find_scope_name(const tl_expr *expr, void *user) {
   if (!query->found) tl_ref_for_children(expr, find_scope_name, user);
 }
 
+bool tl_ref_names_index(const tl_ref_code *code, const tl_expr *expr) {
+  scope_query query = {code, false};
+  find_scope_name(expr, &query);
+  return query.found;
+}
+
 bool tl_ref_fold_int(const tl_ref_code *code, const tl_expr *expr, int64_t *out) {
   if (expr->kind == TL_EXPR_INT) {
     *out = expr->int_value;
     return true;
   }
-  scope_query query = {code, false};
-  find_scope_name(expr, &query);
-  if (query.found) return false;
+  if (tl_ref_names_index(code, expr)) return false;
   tl_diags silent;
   tl_diags_init(&silent, code->reference->diags->sources);
   tl_const value;
@@ -66,6 +70,7 @@ typedef struct dim_search {
   tl_ref_code *code;
   tl_str name;
   bool found, failed;
+  bool is_left;  // what was found first is the left side's
   int64_t extent;
   tl_loc loc;  // where it was found first
 } dim_search;
@@ -83,7 +88,7 @@ static void take_dim(dim_search *search, int64_t extent, tl_loc loc) {
     tl_diag_add_note(search->code->reference->diags, diag, search->loc, "a dim of %lld", (long long)search->extent);
     tl_diag_add_hint(search->code->reference->diags, diag,
                      "say which range is meant where it stands first: `%.*s in 0:%lld`", TL_STR_ARG(search->name),
-                     (long long)(extent < search->extent ? extent : search->extent));
+                     (long long)(search->is_left || search->extent < extent ? search->extent : extent));
   }
 }
 
@@ -176,6 +181,7 @@ static void add_left_index(const tl_expr *expr, void *user) {
   }
   dim_search search = {.code = left->code, .name = expr->text};
   find_dims(left->target, &search);
+  search.is_left = search.found;
   find_dims(left->stmt->assign.value, &search);
   ok = finish_search(&search, expr->loc, &index);
   if (ok) tl_vec_push(left->out, index);

@@ -80,6 +80,8 @@ bool tl_ref_reads(const tl_expr *expr, tl_str name);
 // Calls `visit` for every expression directly inside `expr`.
 typedef void tl_ref_child_fn(const tl_expr *child, void *user);
 void tl_ref_for_children(const tl_expr *expr, tl_ref_child_fn *visit, void *user);
+// Whether an index that is in scope stands in `expr`.
+bool tl_ref_names_index(const tl_ref_code *code, const tl_expr *expr);
 // Whether `expr` folds to an integer of params and lets (and literals); never reports.
 bool tl_ref_fold_int(const tl_ref_code *code, const tl_expr *expr, int64_t *out);
 

@@ -269,8 +269,9 @@ static void check_grid_limit(tl_lower *l, tl_op *op) {
   }
   if (blocks <= limit) return;
   l->reported = true;
-  tl_diag *diag = tl_diag_report(l->diags, TL_DIAG_GRID_LIMIT, op->loc, "the grid has %lld %s, the limit is %lld",
-                                 (long long)blocks, l->persistent ? "tiles" : "blocks", (long long)limit);
+  tl_diag *diag = tl_diag_report(l->diags, TL_DIAG_GRID_LIMIT, op->loc, "the grid has %s%lld %s, the limit is %lld",
+                                 blocks == INT64_MAX ? "at least " : "", (long long)blocks,
+                                 l->persistent ? "tiles" : "blocks", (long long)limit);
   if (!l->persistent) tl_diag_add_hint(l->diags, diag, "with `persistent: true` blocks loop over more");
 }
 

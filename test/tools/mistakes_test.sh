@@ -411,4 +411,37 @@ says 'negative.yaml:16:.*warning: .*\[TL0508\]'
 negative 'sync:'
 expect 0 "$llc" "$work/negative.yaml" -o /dev/null
 ! grep -q TL0508 "$work/err" || fail "a halo is told of"
+# A recurrence of one element reads its own past, which larger extents have.
+cat >"$work/one_element.yaml" <<END
+kernel: one_element
+args:
+  A: in i32[1]
+  o: inout i32[1]
+threads: 32
+body:
+  - o[0] = A[0]
+check:
+  inputs:
+    A: ints(1, 9)
+    o: zeros
+  reference:
+    - o[i] = o[i - 1] + (A[i] if i < 1 else A[i - 2])
+END
+expect 0 "$bin/tl-run" --check --device=emu "$work/one_element.yaml"
+! grep -q TL0508 "$work/err" || fail "a recurrence of one element is told of"
+# An index covers the left side, whose dim the hint names.
+cat >"$work/left_dim.yaml" <<END
+kernel: left_dim
+args:
+  A: in f32[4]
+  o: inout f32[8]
+threads: 32
+body:
+  - o[0] = A[0]
+check:
+  reference:
+    - o[i] = A[i]
+END
+expect 1 "$bin/tl-run" --check --device=emu "$work/left_dim.yaml"
+says '^hint: .*`i in 0:8`$'
 finish
