@@ -383,7 +383,7 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.mbarrier.try.wait.tl.relaxed.scope.cluster.space.cta", "b(pli)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_RELAXED},
     {"llvm.nvvm.mbarrier.try.wait.parity.relaxed.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
     {"llvm.nvvm.mbarrier.try.wait.parity.tl.relaxed.scope.cluster.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED},
-    {"llvm.nvvm.fence.mbarrier_init.release.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_RELEASE},
+    {"llvm.nvvm.fence.mbarrier_init.release.cluster", "()", tl_emu_op_fence_mbarrier_init, 0},
     {"llvm.nvvm.fence.proxy.async", "()", tl_emu_op_fence_proxy_async, 0},
     {"llvm.nvvm.fence.proxy.async.global", "()", tl_emu_op_fence_proxy_async, 0},
     {"llvm.nvvm.fence.proxy.async.shared_cta", "()", tl_emu_op_fence_proxy_async, 0},

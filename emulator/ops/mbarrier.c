@@ -21,6 +21,7 @@ struct tl_emu_mbarrier {
   uint32_t pending;  // of these, in the current phase
   int64_t tx;
   uint32_t phase;           // number of the current one
+  uint32_t unfenced;        // the thread that initialised it, plus 1, until it has fenced that
   tl_emu_clock *clocks[2];  // of the current phase and the one before, by parity
 };
 
@@ -59,8 +60,16 @@ void tl_emu_mbarrier_init(void *address, uint32_t count, const tl_emu_site *site
     block->mbarriers = tl_vec_grow(block->mbarriers, &capacity, capacity + 1, sizeof *block->mbarriers);
     block->mbarrier_capacity = (uint32_t)capacity;
   }
-  block->mbarriers[block->num_mbarriers++] = (tl_emu_mbarrier){.address = address, .count = count, .pending = count};
+  block->mbarriers[block->num_mbarriers++] = (tl_emu_mbarrier){
+      .address = address, .count = count, .pending = count, .unfenced = tl_emu_self->current->thread + 1U};
   memset(address, CONTENT, MBARRIER_BYTES);
+}
+
+void tl_emu_mbarrier_fence_init(void) {
+  const tl_emu_block *block = tl_emu_self->current->block;
+  uint32_t mine = tl_emu_self->current->thread + 1U;
+  for (uint32_t i = 0; i < block->num_mbarriers; i++)
+    if (block->mbarriers[i].unfenced == mine) block->mbarriers[i].unfenced = 0;
 }
 
 void tl_emu_mbarrier_invalidate(void *address, const tl_emu_site *site) {
@@ -194,7 +203,13 @@ void tl_emu_mbarrier_complete_tx(void *address, uint32_t bytes, tl_emu_async *as
 }
 
 void tl_emu_mbarrier_expect(const void *address, const tl_emu_site *site) {
-  (void)must_find(block_of(address, site), address, site);
+  const tl_emu_block *block = block_of(address, site);
+  if (must_find(block, address, site)->unfenced)
+    tl_emu_fail_at(
+        site,
+        "the copy engine does not know of the mbarrier at offset %td of shared memory: fence.mbarrier_init or "
+        "fence.proxy.async lacks behind its initialisation",
+        (const uint8_t *)address - block->shared);
 }
 
 static void begin_block(tl_emu_block *block) {

@@ -18,6 +18,9 @@ typedef struct tl_emu_arrival {
 } tl_emu_arrival;
 
 void tl_emu_mbarrier_init(void *address, uint32_t count, const tl_emu_site *site);
+// The running thread fences the initialisations that it has made, so that the copy engine knows of them (PTX ISA,
+// "membar / fence": fence.mbarrier_init; a fence between the proxies does, too).
+void tl_emu_mbarrier_fence_init(void);
 void tl_emu_mbarrier_invalidate(void *address, const tl_emu_site *site);
 // The running thread arrives (count 0: only expects or completes transactions). `address`: of the mbarrier, in shared
 // memory of any block of the cluster. Returns the state before: the number of the phase and, 32 bits up, the
@@ -43,7 +46,8 @@ void tl_emu_mbarrier_promise(void *address, bool adds, const tl_emu_site *site);
 // (tl_emu_deferred). Reports misuse and gives the launch up: no mbarrier at `address`, more transactions than a phase
 // can count.
 void tl_emu_mbarrier_complete_tx(void *address, uint32_t bytes, tl_emu_async *async, const tl_emu_site *site);
-// Looks whether there is an mbarrier, for ops that will complete transactions on it later: reports if not.
+// Looks whether there is an mbarrier that the copy engine knows of, for ops that will complete transactions on it
+// later: reports if not.
 void tl_emu_mbarrier_expect(const void *address, const tl_emu_site *site);
 extern const tl_emu_hooks tl_emu_mbarrier_hooks;
 

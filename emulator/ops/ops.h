@@ -182,6 +182,7 @@ enum {
   TL_EMU_MBARRIER_COMPLETE = 128
 };
 tl_emu_op_fn tl_emu_op_mbarrier_init;
+tl_emu_op_fn tl_emu_op_fence_mbarrier_init;
 tl_emu_op_fn tl_emu_op_mbarrier_inval;
 tl_emu_op_fn tl_emu_op_mbarrier_arrive;
 tl_emu_op_fn tl_emu_op_mbarrier_tx;

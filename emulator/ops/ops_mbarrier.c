@@ -101,4 +101,13 @@ void tl_emu_op_fence_proxy_async(void *result, const void *args, const tl_emu_si
   (void)args;
   (void)site;
   tl_emu_fence_proxy_async(tl_emu_self->current->thread);
+  tl_emu_mbarrier_fence_init();
+}
+
+void tl_emu_op_fence_mbarrier_init(void *result, const void *args, const tl_emu_site *site) {
+  (void)result;
+  (void)args;
+  (void)site;
+  tl_emu_fence(TL_EMU_FENCE_RELEASE);
+  tl_emu_mbarrier_fence_init();
 }

@@ -11,6 +11,7 @@ declare void @llvm.nvvm.fence.proxy.async.shared_cta()
 declare void @llvm.nvvm.fence.proxy.async.global()
 declare void @llvm.nvvm.fence.proxy.async()
 declare void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3), i32)
+declare void @llvm.nvvm.fence.mbarrier_init.release.cluster()
 declare i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspace(3), i32)
 declare i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3), i32)
 declare void @llvm.nvvm.cp.async.bulk.global.to.shared.cta(ptr addrspace(3), ptr addrspace(3), ptr addrspace(1), i32, i64, i1 immarg)
@@ -46,6 +47,7 @@ entry:
   br i1 %first, label %make, label %made
 make:
   call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)
+  call void @llvm.nvvm.fence.mbarrier_init.release.cluster()
   br label %made
 made:
   call void @meet()

@@ -160,10 +160,19 @@ START_TEST(no_mbarrier) {
 }
 END_TEST
 
+START_TEST(mbarrier_unknown_to_the_engine) {
+  mistake m = {true, BULK_LOAD, "", " call void @llvm.nvvm.fence.mbarrier_init.release.cluster()\n", 256, {NULL}};
+  expect_failure(find(&m, &late), TL_STATUS_CHECK_FAILED,
+                 "the copy engine does not know of the mbarrier at offset 65536 of shared memory",
+                 "fence.mbarrier_init or fence.proxy.async lacks behind its initialisation", NULL);
+}
+END_TEST
+
 static void add_tests(TCase *cases) {
   tcase_add_loop_test(cases, found, 0, sizeof mistakes / sizeof mistakes[0]);
   tcase_add_test(cases, transactions_that_do_not_come);
   tcase_add_test(cases, no_mbarrier);
+  tcase_add_test(cases, mbarrier_unknown_to_the_engine);
 }
 
 int main(void) {

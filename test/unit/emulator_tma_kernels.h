@@ -29,6 +29,7 @@ static inline void tma_write_head(tl_strbuf *text) {
       "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
       "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"
       "declare void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3), i32)\n"
+      "declare void @llvm.nvvm.fence.mbarrier_init.release.cluster()\n"
       "declare i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspace(3), i32)\n"
       "declare i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3), i32)\n"
       "declare void @llvm.nvvm.fence.proxy.async.shared_cta()\n"
@@ -66,7 +67,8 @@ static inline char *tma_load_kernel(const char *declaration, const char *call) {
   tl_strbuf_appendf(
       &text,
       " br i1 %%first, label %%init, label %%meet\ninit:\n"
-      " call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)\n br label %%meet\nmeet:\n"
+      " call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) @bar, i32 1)\n"
+      " call void @llvm.nvvm.fence.mbarrier_init.release.cluster()\n br label %%meet\nmeet:\n"
       " call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
       " br i1 %%first, label %%issue, label %%wait\nissue:\n"
       " %%token = call i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspace(3) @bar, i32 "
