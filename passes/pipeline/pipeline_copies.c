@@ -96,11 +96,21 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
   return op;
 }
 
-static void finish_block(tl_module *module, tl_block *block, bool in_ring_loop) {
+// A copy that was to go by TMA, or by cp.async, and does not.
+static void remark_way(tl_pass_context *context, const tl_op *op, bool is_synchronous) {
+  if (op->code != TL_OP_COPY || (!is_synchronous && !tl_op_arg(op, TL_GROUP_COPY_map))) return;
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, op->loc, "the copy goes %s, since it runs in order",
+                 is_synchronous ? "through registers" : "by cp.async");
+}
+
+static void finish_block(tl_pass_context *context, tl_block *block, bool in_ring_loop) {
+  tl_module *module = context->module;
   for (tl_op *op = block->first; op;) {
     if (tl_is_async_candidate(op)) {
+      bool is_synchronous = in_ring_loop || op->num_results > 0;
+      remark_way(context, op, is_synchronous);
       tl_copy_leave_engine(module, op);
-      if (in_ring_loop || op->num_results > 0) {
+      if (is_synchronous) {
         make_synchronous(module, op);
       } else {
         op = make_group(module, op);
@@ -109,12 +119,12 @@ static void finish_block(tl_module *module, tl_block *block, bool in_ring_loop) 
     }
     if (op->code != TL_OP_PARALLEL) {
       bool ring = in_ring_loop || (op->code == TL_OP_FOR && holds_ring(op));
-      for (uint32_t r = 0; r < op->num_regions; r++) finish_block(module, op->regions[r], ring);
+      for (uint32_t r = 0; r < op->num_regions; r++) finish_block(context, op->regions[r], ring);
     }
     op = op->next;
   }
 }
 
 void tl_pipeline_finish_copies(tl_pass_context *context, tl_op *kernel) {
-  finish_block(context->module, kernel->regions[0], false);
+  finish_block(context, kernel->regions[0], false);
 }
