@@ -403,8 +403,35 @@ void tl_emu_op_wgmma_commit(void *result, const void *args, const tl_emu_site *s
   tl_emu_meet_warp(result, args, site, commit_work);
 }
 
+// Registers of a warp's threads that a wait holds until then: operands of `wait`; NULL: none.
+typedef struct held_registers {
+  const tl_wgmma_wait *wait;
+  const tl_emu_meeting *meeting;
+} held_registers;
+
+static bool is_held(const held_registers *held, uint32_t lane, uint32_t word) {
+  const uint32_t *registers = held->wait ? held->meeting->args[lane] : NULL;
+  for (int r = 0; registers && r < held->wait->num_runs; registers += held->wait->runs[r++].count)
+    for (int i = 0; held->wait->runs[r].type == TL_WGMMA_OPERAND_B32 && i < held->wait->runs[r].count; i++)
+      if (registers[i] == word) return true;
+  return false;
+}
+
+// PTX ISA, wgmma.mma_async: accessing the registers of A before the operation has ended is undefined. Of which nothing
+// is to be seen but that the wait holds what the operation took.
+static void check_held(const operation *o, const held_registers *held, uint32_t warp_in_group) {
+  for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++)
+    for (uint32_t i = 0; i < TL_WGMMA_A_REGISTERS; i++) {
+      uint32_t word;
+      memcpy(&word, &o->a_registers[warp_in_group * 16 + lane / 4 + i % 2 * 8][i / 2 * 16 + lane % 4 * 4], sizeof word);
+      if (is_held(held, lane, word)) continue;
+      tl_emu_check_misuse("the first wait for it does not hold its A in registers", o->site);
+      return;
+    }
+}
+
 // The warp waits until at most `pending` of the groups that it committed are in flight.
-static void await(warpgroup *group, const tl_emu_warp *warp, uint32_t pending) {
+static void await(warpgroup *group, const tl_emu_warp *warp, uint32_t pending, const held_registers *held) {
   uint32_t own = warp->index % GROUP_WARPS, limit = group->open_group[own];
   if (pending >= limit) return;
   limit -= pending;
@@ -412,6 +439,7 @@ static void await(warpgroup *group, const tl_emu_warp *warp, uint32_t pending) {
   while (*at && (*at)->group < limit) {
     operation *o = *at;
     if (!o->landed) land(o);
+    if (o->async && o->form->a_in_registers && !(o->awaited >> own & 1)) check_held(o, held, own);
     if (o->async && !(o->awaited >> own & 1))
       for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) tl_emu_acquire(warp->index * TL_EMU_WARP + lane, &o->clock);
     o->awaited |= 1u << own;
@@ -457,7 +485,7 @@ static bool wait_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   warpgroup *group = group_of(warp, meeting);
   const tl_wgmma_wait *wait = &((const detail *)meeting->site->detail)->wait;
   uint32_t own = warp->index % GROUP_WARPS, total = (uint32_t)tl_wgmma_wait_registers(wait), exchanged = 0;
-  await(group, warp, (uint32_t)wait->pending);
+  await(group, warp, (uint32_t)wait->pending, &(held_registers){wait, meeting});
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     uint32_t *registers = meeting->result[lane];
     memcpy(registers, meeting->args[lane], total * sizeof *registers);
@@ -478,7 +506,7 @@ void tl_emu_op_wgmma_wait(void *result, const void *args, const tl_emu_site *sit
 static bool wait_group_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   uint64_t pending;
   memcpy(&pending, meeting->args[0], sizeof pending);
-  await(group_of(warp, meeting), warp, pending < UINT32_MAX ? (uint32_t)pending : UINT32_MAX);
+  await(group_of(warp, meeting), warp, pending < UINT32_MAX ? (uint32_t)pending : UINT32_MAX, &(held_registers){0});
   return true;
 }
 

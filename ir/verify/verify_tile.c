@@ -241,8 +241,8 @@ static void verify_gemm_instruction(tl_verifier *verifier, const tl_op *op, cons
     tl_verify_fail(verifier, op, "the instruction multiplies other dtypes");
   if ((acc->kind == TL_TYPE_FLIGHT) != tl_op_has(op, TL_ATTR_ASYNC))
     tl_verify_fail(verifier, op, "an asynchronous gemm, and no other, adds to a flight");
-  if (tl_op_has(op, TL_ATTR_ASYNC) && (!tl_instruction_is_async(inst) || tl_op_has(op, TL_ATTR_CLEAR)))
-    tl_verify_fail(verifier, op, "an asynchronous gemm is one of wgmma that adds");
+  if (tl_op_has(op, TL_ATTR_ASYNC) && !tl_instruction_is_async(inst))
+    tl_verify_fail(verifier, op, "an asynchronous gemm is one of wgmma");
   if (inst->family != TL_FAMILY_WGMMA) return;
   bool in_registers = a->kind == TL_TYPE_TILE || a->scope == TL_SCOPE_FRAGMENT;
   if (swapped || inst->a_in_registers != in_registers)

@@ -32,6 +32,7 @@ typedef struct wgmma_gemm {
   tl_value *a_tile;       // A in registers; NULL: in shared memory
   int32_t num_registers;  // of the accumulator, one an element
   LLVMValueRef *acc;
+  TL_VEC(LLVMValueRef) pins;  // registers of A that instructions since the last wait read
 } wgmma_gemm;
 
 // ---- forms
@@ -169,7 +170,7 @@ static void unpack_sums(tl_lower *l, tl_wgmma_register type, LLVMValueRef const 
 enum { MAX_SUMS = TL_WGMMA_MAX_N / 2 };
 
 // The registers of D of one instruction, over all of K from `k_from` to `k_to`.
-static void multiply(tl_lower *l, const wgmma_gemm *gemm, int32_t tile_m, int32_t tile_n, int32_t k_from, int32_t k_to,
+static void multiply(tl_lower *l, wgmma_gemm *gemm, int32_t tile_m, int32_t tile_n, int32_t k_from, int32_t k_to,
                      bool clears, LLVMValueRef *sums, unsigned num_sums) {
   LLVMValueRef args[MAX_SUMS + TL_WGMMA_A_REGISTERS + 2];
   for (int32_t k = k_from; k < k_to; k += gemm->inst->k) {
@@ -177,6 +178,7 @@ static void multiply(tl_lower *l, const wgmma_gemm *gemm, int32_t tile_m, int32_
     memcpy(args, sums, num_sums * sizeof *args);
     if (gemm->a_tile) {
       tile_registers(l, gemm, tile_m, k, args + n);
+      for (int32_t i = 0; i < TL_WGMMA_A_REGISTERS; i++) tl_vec_push(&gemm->pins, args[n + i]);
       n += TL_WGMMA_A_REGISTERS;
     } else {
       args[n++] = build_descriptor(l, &gemm->a, (int64_t)tile_m * TL_WGMMA_ROWS, k);
@@ -189,8 +191,8 @@ static void multiply(tl_lower *l, const wgmma_gemm *gemm, int32_t tile_m, int32_
 }
 
 // Blocks of rows [from, to) over [k_from, k_to), added to `sums`, the registers of their instructions, as one group.
-static void issue(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
-                  bool clears, LLVMValueRef *sums) {
+static void issue(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to, bool clears,
+                  LLVMValueRef *sums) {
   int32_t count = (to - from) * gemm->tiles_n;
   unsigned each = (unsigned)tl_wgmma_sum_registers(&gemm->form);
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_FENCE, NULL, 0);
@@ -200,15 +202,65 @@ static void issue(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t to,
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_COMMIT_GROUP, NULL, 0);
 }
 
-// Waits until all groups have ended; `sums` may be used from then on.
-static void land(tl_lower *l, tl_wgmma_register type, LLVMValueRef *sums, unsigned count) {
-  tl_wgmma_wait wait = {.num_runs = 1, .runs = {{(int)count, type}}};
-  LLVMValueRef result = tl_session_call_wgmma_wait(l->session, l->builder, &wait, sums, count);
-  for (unsigned i = 0; i < count; i++) sums[i] = LLVMBuildExtractValue(l->builder, result, i, "");
+// ---- waits
+
+// Registers that a wait hands on: sums, which may be used from then on, and operands.
+typedef struct held_registers {
+  TL_VEC(LLVMValueRef) registers;
+  TL_VEC(tl_wgmma_run) runs;
+} held_registers;
+
+static void add_run(held_registers *held, tl_wgmma_register type, LLVMValueRef const *registers, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) tl_vec_push(&held->registers, registers[i]);
+  tl_wgmma_run run = {(int)count, type};
+  if (count) tl_vec_push(&held->runs, run);
+}
+
+// One wait, whose registers these are.
+static void wait_for(tl_lower *l, const tl_wgmma_wait *wait, LLVMValueRef *registers) {
+  unsigned count = (unsigned)tl_wgmma_wait_registers(wait);
+  LLVMValueRef result = tl_session_call_wgmma_wait(l->session, l->builder, wait, registers, count);
+  for (unsigned i = 0; i < count; i++) registers[i] = LLVMBuildExtractValue(l->builder, result, i, "");
+}
+
+// Waits until at most `pending` groups are in flight. One instruction holds so many registers: more take another one,
+// which finds the groups ended.
+static void land(tl_lower *l, held_registers *held, int64_t pending) {
+  tl_wgmma_wait wait = {.pending = (int)pending};
+  LLVMValueRef *first = held->registers.items;
+  int room = TL_WGMMA_MAX_PINNED;
+  for (size_t i = 0; i < held->runs.len;) {
+    tl_wgmma_run *run = &held->runs.items[i];
+    bool extends = wait.num_runs > 0 && wait.runs[wait.num_runs - 1].type == run->type;
+    if (room == 0 || (!extends && wait.num_runs == TL_WGMMA_MAX_RUNS)) {
+      wait_for(l, &wait, first);
+      first += tl_wgmma_wait_registers(&wait);
+      wait.num_runs = 0;
+      room = TL_WGMMA_MAX_PINNED;
+      continue;
+    }
+    int taken = run->count < room ? run->count : room;
+    if (!extends) wait.runs[wait.num_runs++] = (tl_wgmma_run){0, run->type};
+    wait.runs[wait.num_runs - 1].count += taken;
+    room -= taken;
+    run->count -= taken;
+    if (run->count == 0) i++;
+  }
+  if (wait.num_runs > 0) {
+    wait_for(l, &wait, first);
+    return;
+  }
+  LLVMValueRef left = tl_session_i64(l->session, pending);
+  tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_WAIT_GROUP, &left, 1);
+}
+
+static void fini_held(held_registers *held) {
+  tl_vec_fini(&held->registers);
+  tl_vec_fini(&held->runs);
 }
 
 // The same, waited for at once. `acc` holds the elements of all blocks.
-static void run_group(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
+static void run_group(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
                       bool clears, LLVMValueRef *acc) {
   int32_t elements = (to - from) * gemm->tiles_n * gemm->inst->n / 2;
   unsigned count = (unsigned)((to - from) * gemm->tiles_n * tl_wgmma_sum_registers(&gemm->form));
@@ -216,8 +268,14 @@ static void run_group(tl_lower *l, const wgmma_gemm *gemm, int32_t from, int32_t
   acc += (size_t)from * (size_t)gemm->tiles_n * (size_t)(gemm->inst->n / 2);
   pack_sums(l, gemm->form.sum, acc, elements, sums);
   issue(l, gemm, from, to, k_from, k_to, clears, sums);
-  land(l, gemm->form.sum, sums, count);
-  unpack_sums(l, gemm->form.sum, sums, elements, acc);
+  // Operands first: the first wait ends the gemm, and holds them until then.
+  held_registers held = {0};
+  add_run(&held, TL_WGMMA_OPERAND_B32, gemm->pins.items, (uint32_t)gemm->pins.len);
+  add_run(&held, gemm->form.sum, sums, count);
+  land(l, &held, 0);
+  unpack_sums(l, gemm->form.sum, held.registers.items + gemm->pins.len, elements, acc);
+  tl_vec_clear(&gemm->pins);
+  fini_held(&held);
 }
 
 // 8-bit floats: partial sums of at most TL_PROMOTED_K products, added up in f32, one block of rows at a time.
@@ -304,20 +362,35 @@ void tl_lower_op_GEMM_BEGIN(tl_lower *l, tl_op *op) {
   tl_lower_set(l, tl_op_result(op, 0), sums, len);
 }
 
-void tl_lower_op_GEMM_WAIT(tl_lower *l, tl_op *op) {
-  if (op->num_results == 0) {
-    LLVMValueRef pending = tl_session_i64(l->session, tl_op_int(op, TL_ATTR_PENDING, 0));
-    tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_WAIT_GROUP, &pending, 1);
+// The 32-bit registers of a tile that gemms read, in order: neighbours along K share one.
+static void pin_tile(tl_lower *l, held_registers *held, const tl_value *tile) {
+  int32_t len = tl_lower_len(l, tile), pack = 32 / tl_dtype_bits(tile->type->dtype);
+  LLVMValueRef *items = copy_items(l, tile);
+  for (int32_t i = 0; i + pack <= len; i += pack) {
+    LLVMValueRef word = tl_lower_pack_operand(l, items + i, pack);
+    add_run(held, TL_WGMMA_OPERAND_B32, &word, 1);
   }
+}
+
+void tl_lower_op_GEMM_WAIT(tl_lower *l, tl_op *op) {
+  held_registers held = {0};
+  for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_GEMM_WAIT_pins); i++)
+    pin_tile(l, &held, tl_op_group_at(op, TL_GROUP_GEMM_WAIT_pins, i));
+  size_t first = held.registers.len;
+  for (uint32_t v = 0; v < op->num_results; v++) {
+    const tl_value *flight = tl_op_group_at(op, TL_GROUP_GEMM_WAIT_values, v);
+    add_run(&held, sum_of(flight->type->dtype), copy_items(l, flight), (uint32_t)tl_lower_flight_len(flight->type));
+  }
+  land(l, &held, tl_op_int(op, TL_ATTR_PENDING, 0));
   for (uint32_t v = 0; v < op->num_results; v++) {
     const tl_type *type = tl_op_result(op, v)->type;
     int32_t elements = tl_layout_num_registers(type->layout);
-    LLVMValueRef *sums = copy_items(l, tl_op_operand(op, v));
     LLVMValueRef *acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, elements + 1);
-    land(l, sum_of(type->dtype), sums, (unsigned)tl_lower_flight_len(tl_op_operand(op, v)->type));
-    unpack_sums(l, sum_of(type->dtype), sums, elements, acc);
+    unpack_sums(l, sum_of(type->dtype), held.registers.items + first, elements, acc);
     tl_lower_set(l, tl_op_result(op, v), acc, elements);
+    first += (size_t)tl_lower_flight_len(tl_op_group_at(op, TL_GROUP_GEMM_WAIT_values, v)->type);
   }
+  fini_held(&held);
 }
 
 // What promotion makes of an accumulator that is cleared before.
@@ -334,13 +407,17 @@ void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
     tl_lower_internal(l, op, "the gemm does not fit its instruction");
     return;
   }
+  bool clears = tl_op_has(op, TL_ATTR_CLEAR) || is_zero_tile(tl_op_arg(op, TL_GROUP_GEMM_acc));
   if (tl_op_has(op, TL_ATTR_ASYNC)) {
+    const tl_type *flight = tl_op_result(op, 0)->type;
     LLVMValueRef *sums = copy_items(l, tl_op_arg(op, TL_GROUP_GEMM_acc));
-    issue(l, gemm, 0, gemm->tiles_m, 0, gemm->k, false, sums);
-    tl_lower_set(l, tl_op_result(op, 0), sums, tl_lower_flight_len(tl_op_result(op, 0)->type));
+    int32_t len = tl_lower_flight_len(flight);
+    for (int32_t i = 0; i < len && clears; i++) sums[i] = LLVMGetUndef(tl_lower_flight_type(l, flight));
+    issue(l, gemm, 0, gemm->tiles_m, 0, gemm->k, clears, sums);
+    tl_lower_set(l, tl_op_result(op, 0), sums, len);
+    tl_vec_fini(&gemm->pins);
     return;
   }
-  bool clears = tl_op_has(op, TL_ATTR_CLEAR) || is_zero_tile(tl_op_arg(op, TL_GROUP_GEMM_acc));
   gemm->acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, gemm->num_registers);
   // The old content of a cleared sum is ignored (scale-d is false): no instruction has to set it.
   LLVMValueRef any = LLVMGetUndef(tl_session_type(l->session, gemm->inst->acc));
@@ -351,4 +428,5 @@ void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
   else
     run_group(l, gemm, 0, gemm->tiles_m, 0, gemm->k, clears, gemm->acc);
   tl_lower_set(l, tl_op_result(op, 0), gemm->acc, gemm->num_registers);
+  tl_vec_fini(&gemm->pins);
 }

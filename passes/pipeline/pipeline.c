@@ -138,9 +138,11 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
   if (stages > 1) remark_synchronous(context, loop);
   if (dependence.groups.len > 0) {
     tl_ring_plan plan = {.stages = stages, .by_engine = find_engine_groups(context, &dependence)};
-    plan.lag = tl_pipeline_lag(context, &dependence, &plan);
+    tl_lag_reason reason;
+    plan.lag = tl_pipeline_lag(context, &dependence, &plan, &reason);
     remark_overlapped(context, &dependence, &plan);
-    tl_pipeline_emit(context, &dependence, &plan);
+    tl_op *fresh = tl_pipeline_emit(context, &dependence, &plan);
+    if (plan.lag || !tl_pipeline_rotate(context, fresh)) tl_pipeline_remark_lag(context, &reason);
   } else {
     leave_in_order(loop);
   }

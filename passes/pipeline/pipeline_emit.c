@@ -486,7 +486,7 @@ int64_t tl_pipeline_ahead(const tl_ring_plan *plan, size_t group) {
   return plan->stages - 1 - (plan->by_engine[group] ? 0 : plan->lag);
 }
 
-void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
+tl_op *tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
   emitter self = {
       .context = context, .module = context->module, .dependence = dependence, .loop = dependence->loop, .plan = plan};
   tl_builder builder;
@@ -511,4 +511,5 @@ void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence,
   tl_op_erase(self.loop);
   for (size_t g = 0; g < dependence->groups.len; g++) tl_vec_fini(&self.slices[g]);
   tl_vec_fini(&self.tiles);
+  return self.fresh;
 }

@@ -115,7 +115,8 @@ static const char *stages_obstacle(tl_pass_context *context, const tl_dependence
                          (int)clocks, TL_COST_COPY_LATENCY);
 }
 
-int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
+int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan,
+                        tl_lag_reason *out) {
   gemm_list gemms = {0};
   tl_walk(dependence->loop, find_wgmma, &gemms);
   const char *obstacle = stages_obstacle(context, dependence, &gemms, plan);
@@ -126,12 +127,18 @@ int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependenc
     at = gemms.items.items[i];
     obstacle = gemm_obstacle(dependence, gemms.items.items[i]);
   }
-  if (at && obstacle)
-    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, at->loc, "the gemm is waited for at once: %s", obstacle);
-  else if (at)
-    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, at->loc, "the gemm is waited for one iteration later");
+  *out = (tl_lag_reason){.is_asked = at != NULL, .obstacle = obstacle};
+  if (at) out->at = at->loc;
   tl_vec_fini(&gemms.items);
   return at && !obstacle ? 1 : 0;
+}
+
+void tl_pipeline_remark_lag(tl_pass_context *context, const tl_lag_reason *reason) {
+  if (reason->is_asked && reason->obstacle)
+    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, reason->at, "the gemm is waited for at once: %s",
+                   reason->obstacle);
+  else if (reason->is_asked)
+    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, reason->at, "the gemm is waited for one iteration later");
 }
 
 // ---- the rewrite
@@ -168,7 +175,7 @@ static void end_chain(tl_module *module, tl_op *loop, uint32_t index, const tl_t
   builder.loc = loop->loc;
   const tl_type *tile = result->type;
   result->type = flight;
-  tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, &tile, 1);
+  tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY, TL_GROUP_EMPTY}, &tile, 1);
   tl_op_set_int(module, wait, TL_ATTR_PENDING, 0);
   tl_value_replace_uses(result, tl_op_result(wait, 0));
   tl_op_result(wait, 0)->name = result->name;
@@ -286,7 +293,7 @@ void tl_pipeline_float(tl_pass_context *context, tl_op *loop) {
   tl_builder builder;
   tl_builder_after(&builder, module, last);
   builder.loc = last->loc;
-  tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, NULL, 0);
+  tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY, TL_GROUP_EMPTY}, NULL, 0);
   tl_op_set_int(module, wait, TL_ATTR_PENDING, gemms);
   delay_releases(module, loop, wait);
   guard_loop(context, loop, first, end, inits);

@@ -13,8 +13,8 @@ typedef struct tl_ring_plan {
   const bool *by_engine;  // per group: TMA fills all its tiles
 } tl_ring_plan;
 
-// Rewrites the loop of `dependence` (at least one group) into rings. The old loop is erased.
-void tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan);
+// Rewrites the loop of `dependence` (at least one group) into rings. The old loop is erased; returns the new one.
+tl_op *tl_pipeline_emit(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan);
 // Iterations that the copies of a group run ahead.
 int64_t tl_pipeline_ahead(const tl_ring_plan *plan, size_t group);
 
@@ -26,8 +26,19 @@ void tl_copy_leave_engine(tl_module *module, tl_op *copy);
 void tl_pipeline_finish_copies(tl_pass_context *context, tl_op *kernel);
 
 // pipeline_flight.c. The lag of the loop, for a plan whose other fields are set.
-int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan);
+typedef struct tl_lag_reason {
+  bool is_asked;         // there is a gemm
+  tl_loc at;             // of it
+  const char *obstacle;  // why it is waited for at once; NULL: it is not. Of the scratch arena.
+} tl_lag_reason;
+int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan,
+                        tl_lag_reason *out);
+void tl_pipeline_remark_lag(tl_pass_context *context, const tl_lag_reason *reason);
 // Makes the gemms of the new loop asynchronous, with a lag of 1.
 void tl_pipeline_float(tl_pass_context *context, tl_op *loop);
+
+// rotate.c. Makes a loop of rings overlap its own iterations where that gains time; false: it stays as it is. The old
+// loop is erased then.
+bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop);
 
 #endif

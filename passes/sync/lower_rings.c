@@ -241,6 +241,17 @@ static void lower_commit(lowering *self, tl_op *op) {
   tl_vec_fini(&tokens);
 }
 
+// A wait directly before one that waits for no less.
+static void drop_repeated(tl_op *op, void *user) {
+  (void)user;
+  if (op->code != TL_OP_ASYNC_WAIT || tl_op_has(op, TL_ATTR_BY_HAND)) return;
+  const tl_op *next = op->next;
+  while (next && next->num_regions == 0 && (tl_op_info_of(next->code)->flags & TL_OPFLAG_PURE)) next = next->next;
+  bool covers = next && next->code == TL_OP_ASYNC_WAIT && !tl_op_has(next, TL_ATTR_BY_HAND) &&
+                tl_op_int(next, TL_ATTR_PENDING, 0) <= tl_op_int(op, TL_ATTR_PENDING, 0);
+  if (covers) tl_op_erase(op);
+}
+
 static void lower_kernel(tl_module *module, tl_op *kernel) {
   lowering self = {.module = module};
   tl_op_list ops = {0};
@@ -273,6 +284,7 @@ static void lower_kernel(tl_module *module, tl_op *kernel) {
       if (ops.items[i]->code == order[o]) tl_op_erase(ops.items[i]);
     }
   }
+  tl_walk(kernel, drop_repeated, NULL);
   tl_vec_fini(&ops);
   tl_vec_fini(&pending);
   tl_vec_fini(&self.counters);

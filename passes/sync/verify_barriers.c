@@ -262,6 +262,16 @@ void tl_run_unknown(tl_barrier_verifier *self, const tl_op *op) {
                                 tl_op_info_of(op->code)->name);
 }
 
+// Where in the grid the block or tile is: one of the first of each dim, inside of it.
+static void run_place(tl_barrier_verifier *self, const tl_op *op, int extents, int64_t number) {
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    int64_t extent =
+        i < tl_op_group_len(op, extents) ? tl_run_env_number(&self->env, tl_op_group_at(op, extents, i)) : 0;
+    int64_t place = number % 3;
+    tl_run_env_set(&self->env, &op->results[i], extent > 0 ? place % extent : place, true);
+  }
+}
+
 static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
   switch (op->code) {
     case TL_OP_BARRIER:
@@ -299,15 +309,12 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
       run_if(self, op);
       return;
     case TL_OP_GRID:
-      for (uint32_t i = 0; i < op->num_results; i++)
-        tl_run_env_set(&self->env, &op->results[i], (int64_t)(self->env.seed % 3), true);
+      run_place(self, op, TL_GROUP_GRID_extents, (int64_t)self->env.seed);
       return;
-    case TL_OP_TILE_INDEX: {
-      int64_t tile = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile));
-      for (uint32_t i = 0; i < op->num_results; i++)
-        tl_run_env_set(&self->env, &op->results[i], (tile + (int64_t)self->env.seed) % 3, true);
+    case TL_OP_TILE_INDEX:
+      run_place(self, op, TL_GROUP_TILE_INDEX_extents,
+                tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_TILE_INDEX_tile)) + (int64_t)self->env.seed);
       return;
-    }
     default:
       break;
   }
@@ -356,13 +363,18 @@ static bool depends_on_fixed(const tl_run_env *env, const tl_value *value, int d
   return false;
 }
 
-// Trips that a loop certainly makes: pipeline starts copies of that many without asking.
-static int64_t least_trips(const tl_op *loop) {
+// Upper bounds that a loop may have: pipeline starts copies of trips that it certainly makes without asking, and none
+// of those that it cannot make.
+static tl_range bounds_of(const tl_op *loop) {
   tl_value *lower = tl_op_operand(loop, 0), *upper = tl_op_operand(loop, 1);
-  int64_t step, trips = 0;
-  if (!tl_value_const_int(tl_op_operand(loop, 2), &step) || step != 1 || tl_op_has(loop, TL_ATTR_WHILE)) return 0;
+  tl_range range = tl_value_range(upper);
+  int64_t step, first = 0, trips = 0;
+  bool counts = tl_value_const_int(tl_op_operand(loop, 2), &step) && step == 1 && !tl_op_has(loop, TL_ATTR_WHILE);
+  if (!counts) return (tl_range){0, INT64_MAX};
   while (trips < MAX_DEPTH && tl_prove_lt_offset(lower, trips, upper)) trips++;
-  return trips;
+  if (trips > 0 && tl_value_const_int(lower, &first)) trips += first;
+  if (trips < range.lo) trips = range.lo < MAX_DEPTH ? range.lo : MAX_DEPTH;
+  return (tl_range){trips, range.hi > trips ? range.hi : trips};
 }
 
 static void look_at(tl_op *op, void *user) {
@@ -384,7 +396,7 @@ static void look_at(tl_op *op, void *user) {
   if (tl_value_const_int(upper, &constant) || depends_on_fixed(&self->env, upper, 32)) return;
   tl_vec_push(&self->env.fixed_keys, upper);
   tl_vec_push(&self->env.fixed_values, 0);
-  tl_vec_push(&self->least_trips, tl_op_has(op, TL_ATTR_TILES) ? 0 : least_trips(op));
+  tl_vec_push(&self->bounds, tl_op_has(op, TL_ATTR_TILES) ? (tl_range){0, INT64_MAX} : bounds_of(op));
 }
 
 // Other seeds take other branches, where the first one came to some that it decides.
@@ -396,25 +408,31 @@ static void run_seeds(tl_barrier_verifier *self) {
   }
 }
 
-// Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on: all combinations for up to two
-// loops, else one loop at a time.
+// Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on, up to what it can make: all
+// combinations for up to two loops, else one loop at a time.
 static void explore(tl_barrier_verifier *self) {
   size_t loops = self->env.fixed_keys.len;
-  int64_t *trips = self->env.fixed_values.items, *least = self->least_trips.items;
-  int64_t most = self->max_depth + 2;
+  int64_t *trips = self->env.fixed_values.items, most = self->max_depth + 2;
+  tl_range *bounds = self->bounds.items;
   for (size_t i = 0; i < loops; i++) {
-    if (least[i] + 2 > most) most = least[i] + 2;
+    if (bounds[i].lo + 2 > most) most = bounds[i].lo + 2;
+  }
+  for (size_t i = 0; i < loops; i++) {
+    if (bounds[i].hi > most) bounds[i].hi = most;
   }
   if (loops == 0) {
     run_seeds(self);
     return;
   }
   for (size_t focus = 0; focus < loops; focus++) {
-    for (size_t i = 0; i < loops; i++) trips[i] = least[i] > self->max_depth ? least[i] : self->max_depth;
-    for (trips[focus] = least[focus]; trips[focus] <= most; trips[focus]++) run_seeds(self);
+    for (size_t i = 0; i < loops; i++) {
+      trips[i] = bounds[i].lo > self->max_depth ? bounds[i].lo : self->max_depth;
+      if (trips[i] > bounds[i].hi) trips[i] = bounds[i].hi;
+    }
+    for (trips[focus] = bounds[focus].lo; trips[focus] <= bounds[focus].hi; trips[focus]++) run_seeds(self);
   }
-  for (int64_t a = loops == 2 ? least[0] : 0; loops == 2 && a <= most; a++) {
-    for (int64_t b = least[1]; b <= most; b++) {
+  for (int64_t a = bounds[0].lo; loops == 2 && a <= bounds[0].hi; a++) {
+    for (int64_t b = bounds[1].lo; b <= bounds[1].hi; b++) {
       trips[0] = a;
       trips[1] = b;
       run_seeds(self);
@@ -448,7 +466,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.records);
   tl_vec_fini(&self.stages);
   tl_vec_fini(&self.roots);
-  tl_vec_fini(&self.least_trips);
+  tl_vec_fini(&self.bounds);
   tl_run_env_fini(&self.env);
   return self.status;
 }

@@ -4,6 +4,7 @@
 #ifndef TL_PASSES_VERIFY_BARRIERS_INTERNAL_H
 #define TL_PASSES_VERIFY_BARRIERS_INTERNAL_H
 
+#include "ir/index/affine.h"
 #include "ir/ir.h"
 #include "passes/manager/passes.h"
 #include "support/vec.h"
@@ -104,9 +105,9 @@ typedef struct tl_barrier_verifier {
   int64_t period;     // product-free common multiple of all depths
   bool has_drawn;     // a branch or a trip count came from the seed
   int64_t max_depth;
-  int64_t budget;               // statements left to run
-  bool has_reported;            // a mistake of the author
-  TL_VEC(int64_t) least_trips;  // of the loops whose bounds are fixed
+  int64_t budget;           // statements left to run
+  bool has_reported;        // a mistake of the author
+  TL_VEC(tl_range) bounds;  // of the loops whose upper bounds are fixed: what those may be
   tl_status status;
 } tl_barrier_verifier;
 

@@ -42,7 +42,9 @@ static void end_flight(serial_rewrite *rewrite, tl_op *op) {
     tl_builder builder;
     tl_builder_after(&builder, rewrite->self->context->module, op);
     builder.loc = op->loc;
-    tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY}, NULL, 0);
+    tl_value *a = tl_op_arg(op, TL_GROUP_GEMM_a);
+    tl_group groups[] = {TL_GROUP_EMPTY, {&a, a->type->kind == TL_TYPE_TILE}};
+    tl_op *wait = tl_build(&builder, TL_OP_GEMM_WAIT, groups, NULL, 0);
     tl_op_set_int(rewrite->self->context->module, wait, TL_ATTR_PENDING, 0);
     return;
   }

@@ -25,6 +25,14 @@
 #define COMMIT " call void @llvm.nvvm.wgmma.commit_group.sync.aligned()\n"
 #define VALUE(sums, name, i) " %" name #i " = extractvalue " SUMS " %" sums ", " #i "\n"
 #define VALUES(sums, name) VALUE(sums, name, 0) VALUE(sums, name, 1) VALUE(sums, name, 2) VALUE(sums, name, 3)
+#define FENCE " call void @llvm.nvvm.wgmma.fence.sync.aligned()\n"
+#define IN_REGISTERS                                                                          \
+  " %x = call " SUMS                                                                          \
+  " @tl.wgmma.m64n8k16.f32.f16.f16.rs(float 0.0, float 0.0, float 0.0, float 0.0, i32 %tid, " \
+  "i32 1, i32 2, i32 3, i64 " DESCRIPTOR ", i1 true)\n"
+#define HELD(operands)                                                                                          \
+  " %y = call {float, float, float, float, i32, i32, i32, i32} @tl.wgmma.wait.n0.4xf32.4xb32(float %w0, float " \
+  "%w1, float %w2, float %w3, i32 " operands ")\n"
 #define WAITED(name, result)                                                                              \
   " %" result " = call " SUMS " @tl.wgmma.wait.n0.4xf32(float %" name "0, float %" name "1, float %" name \
   "2, float %" name "3)\n"
@@ -105,6 +113,13 @@ static const struct {
          VALUES("x", "w") " %low = icmp ult i32 %tid, 32\n br i1 %low, label %one, label %all\none:\n" COMMIT
                           " br label %all\nall:\n" WGMMA("z", "0.0, float 0.0, float 0.0, float 0.0", DESCRIPTOR) RET,
      "the warps of the warpgroup have committed different numbers of groups", 128, 1, 0},
+    // A in registers, one of which the wait does not hold.
+    {FENCE IN_REGISTERS COMMIT VALUES("x", "w") HELD("%tid, i32 1, i32 2, i32 4") RET,
+     "the first wait for it does not hold its A in registers", 128, 1, TL_EMU_CHECK_ASYNC},
+    {FENCE IN_REGISTERS COMMIT " call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)\n" RET,
+     "the first wait for it does not hold its A in registers", 128, 1, TL_EMU_CHECK_ASYNC},
+    {FENCE IN_REGISTERS COMMIT VALUES("x", "w") HELD("%tid, i32 1, i32 2, i32 3") RET, NULL, 128, 1,
+     TL_EMU_CHECK_ASYNC},
 };
 
 START_TEST(reports) {
@@ -114,6 +129,12 @@ START_TEST(reports) {
       "declare {float, float, float, float} @tl.wgmma.m64n8k16.f32.f16.f16.ss(float, float, float, float, i64, i64, "
       "i1)\n"
       "declare {float, float, float, float} @tl.wgmma.wait.n0.4xf32(float, float, float, float)\n"
+      "declare {float, float, float, float} @tl.wgmma.m64n8k16.f32.f16.f16.rs(float, float, float, float, i32, i32, "
+      "i32, "
+      "i32, i64, i1)\n"
+      "declare {float, float, float, float, i32, i32, i32, i32} @tl.wgmma.wait.n0.4xf32.4xb32(float, float, float, "
+      "float, "
+      "i32, i32, i32, i32)\n"
       "declare i32 @vprintf(ptr, ptr)\n"
       "@bar = internal addrspace(3) global i64 undef, align 8\n"
       "define ptx_kernel void @k(ptr addrspace(1) %io) {\nentry:\n"

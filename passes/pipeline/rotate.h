@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the files of loop rotation share.
+#ifndef TL_PASSES_ROTATE_H
+#define TL_PASSES_ROTATE_H
+
+#include "passes/manager/passes.h"
+#include "passes/schedule/loop_graph.h"
+
+// How a loop is rotated: the graph's stages, an order of a step, and the values that a step hands to the next: results
+// of stage 0 and arguments of the body, as they are in the iteration whose stage 1 the next step runs.
+typedef struct tl_rotation {
+  tl_loop_graph *graph;
+  int *order;
+  bool overlaps;  // some node is in stage 1; else statements only change their order
+  TL_VEC(tl_value *) carried;
+} tl_rotation;
+
+// Rewrites the loop, which counts from 0 by 1 where iterations overlap, and erases it.
+void tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation);
+
+#endif
