@@ -89,15 +89,6 @@ static void find_wgmma(tl_op *op, void *user) {
   if (is_wgmma(op)) tl_vec_push(&((gemm_list *)user)->items, op);
 }
 
-// Blocks on a multiprocessor, as the plan has it.
-static int64_t resident_blocks(const tl_op *loop) {
-  const tl_op *kernel = tl_op_enclosing(loop, TL_OP_KERNEL);
-  const tl_attr *plan = kernel ? tl_op_attr(kernel, TL_ATTR_PLAN) : NULL;
-  for (int32_t i = 0; plan && i < plan->v.dict.len; i++)
-    if (tl_str_is(tl_str_from(plan->v.dict.entries[i].name), "resident")) return plan->v.dict.entries[i].i;
-  return 1;
-}
-
 // Why slots that are free one iteration later are too few, or NULL: copies by threads then run one iteration less
 // ahead, and must come before they are read all the same.
 static const char *stages_obstacle(tl_pass_context *context, const tl_dependence *dependence, const gemm_list *gemms,
@@ -108,7 +99,8 @@ static const char *stages_obstacle(tl_pass_context *context, const tl_dependence
   if (plan->stages < MIN_STAGES) return "there is one stage";
   for (size_t i = 0; i < gemms->items.len; i++) clocks += tl_cost_gemm_clocks(gemms->items.items[i]);
   // Blocks take turns at the tensor cores.
-  clocks *= (double)(plan->stages - 2) * (double)resident_blocks(dependence->loop);
+  clocks *=
+      (double)(plan->stages - 2) * (double)tl_cost_blocks_at_once(tl_op_enclosing(dependence->loop, TL_OP_KERNEL));
   if (by_engine || clocks >= TL_COST_COPY_LATENCY) return NULL;
   return tl_arena_printf(&context->scratch,
                          "copies would start %d clocks of the tensor cores before they are read, and take %d",

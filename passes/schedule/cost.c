@@ -111,6 +111,23 @@ double tl_cost_gemm_clocks(const tl_op *gemm) {
   return inst ? rows * columns * k / tl_instruction_rate(inst) : 0;
 }
 
+static int64_t planned(const tl_op *kernel, const char *name, int64_t fallback) {
+  const tl_attr *plan = tl_op_attr(kernel, TL_ATTR_PLAN);
+  for (int32_t i = 0; plan && i < plan->v.dict.len; i++)
+    if (tl_str_is(tl_str_from(plan->v.dict.entries[i].name), name)) return plan->v.dict.entries[i].i;
+  return fallback;
+}
+
+int64_t tl_cost_blocks_at_once(const tl_op *kernel) {
+  int64_t fit = planned(kernel, "resident", 1), blocks = 1, extent;
+  const tl_op *grid = kernel->regions[0]->first;
+  while (grid && grid->code != TL_OP_GRID) grid = grid->next;
+  for (uint32_t i = 0; grid && i < grid->num_operands && blocks < INT32_MAX; i++)
+    blocks = tl_value_const_int(tl_op_operand(grid, i), &extent) ? blocks * extent : INT32_MAX;
+  int64_t share = (blocks + TL_COST_MULTIPROCESSORS - 1) / TL_COST_MULTIPROCESSORS;
+  return share < 1 ? 1 : share < fit ? share : fit;
+}
+
 int32_t tl_cost_resident_blocks(const tl_target *target, int32_t threads, int32_t registers, int64_t shared_bytes) {
   int64_t by_threads = target->threads_per_sm / threads;
   // Registers are handed out a warp at a time in units of 256, that is 8 a thread.

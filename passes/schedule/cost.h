@@ -50,6 +50,12 @@ double tl_cost_gemm_clocks(const tl_op *gemm);
 // a loop of 512 tensor clocks whose copies run two iterations ahead takes 670 (docs/performance.md).
 enum { TL_COST_COPY_LATENCY = 1340 };
 
+// Blocks of the scheduled kernel (with PLAN) that a multiprocessor holds at a time: as many as fit, fewer where the
+// grid is known to be small.
+int64_t tl_cost_blocks_at_once(const tl_op *kernel);
+// Multiprocessors of the GPUs that the model is measured on (H100 and H200).
+enum { TL_COST_MULTIPROCESSORS = 132 };
+
 // Registers a thread wants around accumulators and operands: addresses, loop counters, epilogue.
 enum { TL_COST_BASE_REGISTERS = 48 };
 // Blocks that fit on a multiprocessor for registers a thread, shared bytes a block and threads a block. At least 1.
