@@ -161,6 +161,9 @@ static void check_unroll_bounds(tl_sema *sema, const tl_stmt *stmt, const loop_r
 static void set_pipeline_options(tl_sema *sema, const tl_stmt *stmt, tl_op *op) {
   enum { MAX_STAGES = 64 };
   tl_op_set_unit(sema->module, op, TL_ATTR_PIPELINED);
+  const tl_option *overlap = tl_instantiate_option(stmt, "overlap");
+  if (overlap && !tl_str_is(overlap->value->text, "auto"))
+    tl_op_set_int(sema->module, op, TL_ATTR_OVERLAP, tl_str_is(overlap->value->text, "1"));
   int64_t stages = 0;
   const tl_option *option = tl_instantiate_option(stmt, "stages");
   bool is_auto = option && option->value->kind == TL_EXPR_NAME && tl_str_is(option->value->text, "auto");

@@ -116,9 +116,28 @@ static const bool *find_engine_groups(tl_pass_context *context, const tl_depende
   return by_engine;
 }
 
-static void leave_in_order(tl_op *loop) {
+static void leave_in_order(tl_pass_context *context, tl_op *loop, const char *why) {
+  tl_pipeline_refuse_overlap(context, loop, why);
   tl_op_remove_attr(loop, TL_ATTR_PIPELINED);
   tl_op_remove_attr(loop, TL_ATTR_STAGES);
+  tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
+}
+
+static void make_rings(tl_pass_context *context, tl_dependence *dependence, int64_t stages) {
+  bool in_order = tl_op_int(dependence->loop, TL_ATTR_OVERLAP, 1) == 0;
+  tl_ring_plan plan = {.stages = stages, .by_engine = find_engine_groups(context, dependence)};
+  tl_lag_reason reason;
+  plan.lag = tl_pipeline_lag(context, dependence, &plan, &reason);
+  if (in_order) {
+    plan.lag = 0;
+    reason.obstacle = "`overlap` is 0";
+  }
+  remark_overlapped(context, dependence, &plan);
+  tl_op *fresh = tl_pipeline_emit(context, dependence, &plan);
+  if (in_order || plan.lag || !tl_pipeline_rotate(context, fresh)) {
+    tl_op_remove_attr(fresh, TL_ATTR_OVERLAP);
+    tl_pipeline_remark_lag(context, &reason);
+  }
 }
 
 static void run_loop(tl_pass_context *context, tl_op *loop) {
@@ -127,7 +146,7 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
     // Copies must not run ahead of an iteration that may never come.
     tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, loop->loc,
                    "the pipelined loop runs in order: `break` or `exit` may end it before its last iteration");
-    leave_in_order(loop);
+    leave_in_order(context, loop, "`break` or `exit` may end the loop before its last iteration");
     return;
   }
   tl_dependence dependence;
@@ -136,16 +155,10 @@ static void run_loop(tl_pass_context *context, tl_op *loop) {
     if (dependence.producers.items[p].blocked) remark_blocked(context, &dependence.producers.items[p]);
   }
   if (stages > 1) remark_synchronous(context, loop);
-  if (dependence.groups.len > 0) {
-    tl_ring_plan plan = {.stages = stages, .by_engine = find_engine_groups(context, &dependence)};
-    tl_lag_reason reason;
-    plan.lag = tl_pipeline_lag(context, &dependence, &plan, &reason);
-    remark_overlapped(context, &dependence, &plan);
-    tl_op *fresh = tl_pipeline_emit(context, &dependence, &plan);
-    if (plan.lag || !tl_pipeline_rotate(context, fresh)) tl_pipeline_remark_lag(context, &reason);
-  } else {
-    leave_in_order(loop);
-  }
+  if (dependence.groups.len > 0)
+    make_rings(context, &dependence, stages);
+  else
+    leave_in_order(context, loop, "none of its copies runs ahead");
   tl_dependence_fini(&dependence);
 }
 

@@ -37,8 +37,10 @@ void tl_pipeline_remark_lag(tl_pass_context *context, const tl_lag_reason *reaso
 // Makes the gemms of the new loop asynchronous, with a lag of 1.
 void tl_pipeline_float(tl_pass_context *context, tl_op *loop);
 
-// rotate.c. Makes a loop of rings overlap its own iterations where that gains time; false: it stays as it is. The old
-// loop is erased then.
+// rotate.c. Makes a loop of rings overlap its own iterations, or its statements the products of their iteration, where
+// that gains time, and what its OVERLAP says. False: it stays as it is, else it is erased.
 bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop);
+// That the loop's OVERLAP asks for what cannot be.
+void tl_pipeline_refuse_overlap(tl_pass_context *context, const tl_op *loop, const char *why);
 
 #endif

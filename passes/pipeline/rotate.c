@@ -203,17 +203,19 @@ static double try_division(tl_rotation *self, int gemm, const char **why) {
   return tl_loop_graph_clocks(graph, self->order);
 }
 
-// The gemm with which the overlapped loop is shortest; NO_GEMM: a better order alone; IN_ORDER: as it is. `why` says
-// what stood in the way of the last one that might have been better.
-static int find_best(tl_rotation *self, const char **why) {
+// The gemm with which the overlapped loop is shortest; NO_GEMM: a better order alone; IN_ORDER: as it is. With
+// `demanded` one with a gemm, also where that gains nothing. `why` says what stood in the way of the last one that
+// might have been better.
+static int find_best(tl_rotation *self, bool demanded, const char **why) {
   double best_clocks = tl_loop_graph_clocks(self->graph, NULL);
   int best = IN_ORDER;
   bool may_overlap = !*why;
-  for (int n = NO_GEMM; n < (int)self->graph->nodes.len; n++) {
+  for (int n = demanded ? 0 : NO_GEMM; n < (int)self->graph->nodes.len; n++) {
     if (n >= 0 && (!self->graph->nodes.items[n].is_gemm || !is_second(self->graph, n) || !may_overlap)) continue;
     const char *obstacle;
     double clocks = try_division(self, n, &obstacle);
-    if (clocks >= 0 && clocks < best_clocks * (1 - LEAST_GAIN)) {
+    bool is_better = clocks < best_clocks * (1 - LEAST_GAIN) || (demanded && best == IN_ORDER);
+    if (clocks >= 0 && is_better) {
       best = n;
       best_clocks = clocks;
     } else if (n >= 0 && best < 0) {
@@ -248,20 +250,29 @@ static void remark(tl_pass_context *context, const tl_loop_graph *graph, int bes
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, at->loc, "iterations do not overlap: %s", why);
 }
 
+void tl_pipeline_refuse_overlap(tl_pass_context *context, const tl_op *loop, const char *why) {
+  if (tl_op_int(loop, TL_ATTR_OVERLAP, 0) != 1) return;
+  tl_diag_report(context->diags, TL_DIAG_OVERLAP, loop->loc, "iterations of this loop cannot overlap: %s", why);
+}
+
 bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   tl_loop_graph graph;
   tl_loop_graph_build(loop, &graph);
   tl_rotation rotation = {.graph = &graph};
   rotation.order = TL_NEW_ARRAY(&context->scratch, int, graph.nodes.len + 1);
   int gemms = count_gemms(&graph), best = IN_ORDER;
+  bool demanded = tl_op_int(loop, TL_ATTR_OVERLAP, 0) == 1;
   const char *why = graph.obstacle;
+  if (!why && gemms == 0) why = "no product in it runs on its own, as those of wgmma do";
   if (!why && gemms > MAX_IN_FLIGHT) why = "there are more than 7 products in it";
-  if (!why && gemms > 0) {
+  if (!why) {
     if (!counts_up(loop)) why = "its iterations are not counted";
-    best = find_best(&rotation, &why);
+    best = find_best(&rotation, demanded, &why);
   }
-  const char *none;
   if (gemms > 0) remark(context, &graph, best, why);
+  if (best < 0) tl_pipeline_refuse_overlap(context, loop, why ? why : "no product needs another one of its iteration");
+  tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
+  const char *none;
   if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0) tl_rotate_emit(context, &rotation);
   tl_vec_fini(&rotation.carried);
   tl_loop_graph_fini(&graph);
