@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Orders of a step of an overlapped loop: list scheduling on the graph of its statements.
-#include "ir/layout/layout.h"
+#include "passes/schedule/cost.h"
 #include "passes/schedule/loop_graph.h"
 
 // ---- lengths
 
-enum { TENSOR_FLOPS = 4096, LANES = 128, MIN_CLOCKS = 4 };  // of a multiprocessor in a clock
+enum { LANES = 128, MIN_CLOCKS = 4 };  // of a multiprocessor in a clock
 
 static double elements_of(const tl_type *type) {
   if (type->kind != TL_TYPE_TILE) return 0;
@@ -15,11 +15,7 @@ static double elements_of(const tl_type *type) {
 // Rough: it only ranks gemms against one another.
 static double clocks_of(const tl_loop_node *node) {
   if (node->is_end) return 0;
-  if (node->is_gemm) {
-    const tl_type *acc = tl_op_result(node->op, 0)->type, *b = tl_op_arg(node->op, TL_GROUP_GEMM_b)->type;
-    double k = (double)tl_type_num_elements(b) / (double)acc->dims[1];
-    return 2 * elements_of(acc) * k / TENSOR_FLOPS;
-  }
+  if (node->is_gemm) return tl_cost_gemm_clocks(node->op);
   double elements = 0;
   for (uint32_t i = 0; i < node->op->num_operands; i++) elements += elements_of(tl_op_operand(node->op, i)->type);
   for (uint32_t i = 0; i < node->op->num_results; i++) elements += elements_of(node->op->results[i].type);
