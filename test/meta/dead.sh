@@ -7,7 +7,7 @@
 set -eu
 build=$1
 here=$(dirname "$0")
-modules='support ir frontend passes llvm_backend emulator runtime harness tools'
+modules='support ptx ir frontend passes llvm_backend emulator runtime harness tools'
 work=$(mktemp -d "${TMPDIR:-/tmp}/tl-dead.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 

@@ -8,10 +8,10 @@ mode=$1
 here=$(dirname "$0")
 edges() {
   if [ "$mode" = includes ]; then
-    grep -rnoE '^#include "[a-z_]+/[^"]*"' --include='*.[ch]' --include='*.def' --include='*.S' ir passes frontend llvm_backend emulator harness |
+    grep -rnoE '^#include "[a-z_]+/[^"]*"' --include='*.[ch]' --include='*.def' --include='*.S' ir passes frontend ptx llvm_backend emulator harness |
       sed -E 's/^([^:]*):[0-9]+:#include "([^"]*)"$/\1 \2/'
   else
-    for module in ir passes frontend llvm_backend emulator harness; do
+    for module in ir passes frontend ptx llvm_backend emulator harness; do
       # Of the sources that are there: objects of files that are gone may lie there still.
       find "$module" -name '*.c' | while read -r source; do
         object=$(echo "$2/$module"/CMakeFiles/*/"${source#*/}.o")

@@ -3,7 +3,7 @@
 # Every source file carries its licence line and stays readable in size; no work is left as a note in the code.
 set -eu
 failed=0
-sources=$(find include support frontend ir passes llvm_backend emulator runtime harness tools test examples \
+sources=$(find include support ptx frontend ir passes llvm_backend emulator runtime harness tools test examples \
   \( -name '*.c' -o -name '*.h' -o -name '*.def' -o -name '*.S' -o -name '*.cpp' \) 2>/dev/null | sort)
 for file in $sources; do
   head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || { echo "$file: no SPDX line"; failed=1; }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Any bytes as PTX: the reader survives and reports exactly when it refuses; what it accepts prints to a text that
+// reads back and prints the same, and is known to the table or not in both cases.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "ptx/table/table.h"
+
+// The printed text of what was read; "" when it was refused.
+static tl_strbuf round_trip(tl_str text, bool *out_known) {
+  tl_sources sources;
+  tl_sources_init(&sources);
+  tl_diags diags;
+  tl_diags_init(&diags, &sources);
+  tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, "fuzz", text), &diags);
+  if ((module == NULL) != tl_diags_has_errors(&diags)) abort();
+  *out_known = module && tl_ptx_check(module, &diags);
+  if (*out_known == tl_diags_has_errors(&diags)) abort();
+  tl_strbuf printed = {0};
+  if (module) tl_ptx_print(module, &printed);
+  tl_ptx_destroy(module);
+  tl_diags_fini(&diags);
+  tl_sources_fini(&sources);
+  return printed;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  bool known, known_again;
+  tl_strbuf once = round_trip((tl_str){(const char *)data, size}, &known);
+  if (once.len) {
+    tl_strbuf twice = round_trip(tl_strbuf_view(&once), &known_again);
+    if (known != known_again || strcmp(tl_strbuf_c(&once), tl_strbuf_c(&twice)) != 0) {
+      fprintf(stderr, "printed\n%s\nthen\n%s\n", tl_strbuf_c(&once), tl_strbuf_c(&twice));
+      abort();
+    }
+    tl_strbuf_fini(&twice);
+  }
+  tl_strbuf_fini(&once);
+  return 0;
+}
