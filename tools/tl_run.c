@@ -24,6 +24,8 @@ static const char usage[] =
     "  --seed=N               of inputs and of the emulator's order (default 1)\n"
     "  --in NAME=SOURCE       an input: FILE.npy, a generator such as 'normal(0, 1)', or a number\n"
     "  --out NAME=FILE.npy    write an output\n"
+    "  --via=FORM             what the emulator runs: ir (default), the module before PTX; ptx, the text; both, and\n"
+    "                         bits that differ fail\n"
     "  --landing=WHEN         late (default), early or both: asynchronous copies in the emulator\n"
     "  --threads=N            threads of the emulator (default: one a core)\n"
     "  --resident=N           blocks (clusters) that each of them runs at a time (default 1)\n"
@@ -50,6 +52,7 @@ enum {
   OPT_IN,
   OPT_OUT,
   OPT_LANDING,
+  OPT_VIA,
   OPT_THREADS,
   OPT_RESIDENT,
   OPT_TIMEOUT,
@@ -78,6 +81,12 @@ static void parse_word(tl_run_tool *t, int option, const char *text) {
     if (kind >= 0) t->device_kind = kind;
     return;
   }
+  if (option == OPT_VIA) {
+    static const char *const forms[] = {[TL_VIA_IR] = "ir", [TL_VIA_PTX] = "ptx", [TL_VIA_BOTH] = "both", NULL};
+    int via = tl_cli_one_of(&t->cli, "--via", text, forms);
+    if (via >= 0) t->via = (tl_run_via)via;
+    return;
+  }
   int landing = tl_cli_one_of(&t->cli, "--landing", text, landings);
   t->both_landings = landing == 2;
   t->emu.landing = landing == 1 ? TL_LANDING_EARLY : TL_LANDING_LATE;
@@ -102,6 +111,7 @@ static void parse_option(tl_run_tool *t, int option) {
       break;
     case OPT_DEVICE:
     case OPT_LANDING:
+    case OPT_VIA:
       parse_word(t, option, optarg);
       break;
     case OPT_SEED:
@@ -153,6 +163,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           {"in", required_argument, NULL, OPT_IN},
                                           {"out", required_argument, NULL, OPT_OUT},
                                           {"landing", required_argument, NULL, OPT_LANDING},
+                                          {"via", required_argument, NULL, OPT_VIA},
                                           {"threads", required_argument, NULL, OPT_THREADS},
                                           {"resident", required_argument, NULL, OPT_RESIDENT},
                                           {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -329,6 +340,7 @@ static tl_status run(tl_run_tool *t) {
   // A bare PTX file never runs in the emulator, and nothing is timed there.
   bool needs_gpu = (is_ptx || t->bench.wanted) && t->device_kind == TL_RUN_AUTO;
   TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
+  tl_run_device_set_via(t->device, t->via);
   if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);

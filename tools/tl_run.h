@@ -33,6 +33,7 @@ typedef struct tl_run_tune_options {
 typedef struct tl_run_tool {
   tl_cli cli;
   bool check, both_landings;
+  tl_run_via via;
   tl_run_kind device_kind;
   tl_emu_options emu;
   bool has_checks;            // --sanitize was given

@@ -121,6 +121,8 @@ void tl_emu_kernel_destroy(tl_emu_kernel *kernel) {
   tl_host_jit_destroy(kernel->jit);
   tl_emu_retargeted_fini(&kernel->code);
   tl_arena_fini(&kernel->arena);
+  for (uint32_t i = 0; i < kernel->num_variables; i++) tl_emu_free(kernel->variables[i]);
+  free(kernel->variables);
   free(kernel->name);
   free(kernel);
 }

@@ -21,6 +21,9 @@ struct tl_emu_kernel {
   uint32_t num_params;
   uint32_t checks;  // that its code was made for
   double jit_seconds;
+  void **
+      variables;  // Owned, as each of them (tl_emu_free): of PTX in .global and .const, by id; NULL where there is none
+  uint32_t num_variables;
 };
 
 #endif

@@ -450,6 +450,9 @@ static const tl_emu_binding bindings[] = {
     TL_TENSORMAP_REPLACE("swizzle.mode", "I", SWIZZLE_MODE),
     TL_TENSORMAP_REPLACE("fill.mode", "I", FILL_MODE),
 
+    // what translated PTX calls
+#include "emulator/ops/bindings_ptx.def"
+
     // bulk copies
     {"llvm.nvvm.cp.async.bulk.global.to.shared.cluster", "(PpgislBB)", tl_emu_op_bulk_load, 0},
     {"llvm.nvvm.cp.async.bulk.global.to.shared.cta", "(ppgilB)", tl_emu_op_bulk_load, TL_EMU_TMA_CTA},

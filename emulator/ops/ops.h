@@ -267,6 +267,31 @@ enum { TL_EMU_DP4A_A_SIGNED = 1, TL_EMU_DP4A_B_SIGNED = 2 };
 tl_emu_op_fn tl_emu_op_dp4a;  // parameter: which operands' bytes are signed
 tl_emu_op_fn tl_emu_op_div;   // parameter: TL_EMU_APPROX_FTZ or 0
 
+// Scalars of PTX (ops_ptx.c). Parameter: what is done, how it is rounded, to and from which type, at these bits.
+typedef enum tl_emu_ptx_arithmetic {
+  TL_EMU_PTX_ADD,
+  TL_EMU_PTX_SUB,
+  TL_EMU_PTX_MUL,
+  TL_EMU_PTX_DIV,
+  TL_EMU_PTX_FMA,
+  TL_EMU_PTX_RCP,
+  TL_EMU_PTX_SQRT,
+  TL_EMU_PTX_CVT
+} tl_emu_ptx_arithmetic;
+typedef enum tl_emu_ptx_round { TL_EMU_PTX_RN, TL_EMU_PTX_RZ, TL_EMU_PTX_RM, TL_EMU_PTX_RP } tl_emu_ptx_round;
+typedef enum tl_emu_ptx_type {
+  TL_EMU_PTX_F16,
+  TL_EMU_PTX_BF16,
+  TL_EMU_PTX_F32,
+  TL_EMU_PTX_F64,
+  TL_EMU_PTX_S64,
+  TL_EMU_PTX_U64
+} tl_emu_ptx_type;
+enum { TL_EMU_PTX_OP = 0, TL_EMU_PTX_ROUND = 4, TL_EMU_PTX_TO = 8, TL_EMU_PTX_FROM = 12, TL_EMU_PTX_PART = 15 };
+tl_emu_op_fn tl_emu_op_ptx_arithmetic, tl_emu_op_ptx_cvt;
+tl_emu_op_fn tl_emu_op_ptx_cvt_tf32_away;
+tl_emu_op_fn tl_emu_op_ptx_approx_f64;
+
 // Predicated global accesses (ops_memory.c). Parameter: bytes of one element × 16 + number of elements.
 tl_emu_op_fn tl_emu_op_load_pred;
 tl_emu_op_fn tl_emu_op_store_pred;

@@ -43,6 +43,8 @@ static bool is_local(LLVMValueRef pointer) {
   while (LLVMIsAInstruction(pointer) && (LLVMGetInstructionOpcode(pointer) == LLVMGetElementPtr ||
                                          LLVMGetInstructionOpcode(pointer) == LLVMAddrSpaceCast))
     pointer = LLVMGetOperand(pointer, 0);
+  // An address that is a number, as that of a variable of PTX in global memory, is checked as any other.
+  if (LLVMIsAConstantExpr(pointer) && LLVMGetConstOpcode(pointer) == LLVMIntToPtr) return false;
   return LLVMIsAAllocaInst(pointer) || LLVMIsConstant(pointer);
 }
 

@@ -29,6 +29,7 @@ undefined_call_kind tl_emu_shadow_call_kind(LLVMValueRef call) {
   if (run == tl_emu_op_shuffle) return UNDEFINED_EXCHANGE;
   if (run == tl_emu_op_cvt_pair || run == tl_emu_op_cvt_to_f8) return UNDEFINED_PAIR;
   if (run == tl_emu_op_wgmma_wait) return UNDEFINED_WAIT;
+  if (run == tl_emu_op_ptx_arithmetic || run == tl_emu_op_ptx_cvt) return UNDEFINED_COMPUTES;
   if (run == tl_emu_op_approx || run == tl_emu_op_div || run == tl_emu_op_cvt_tf32 || run == tl_emu_op_cvt_from_f8)
     return UNDEFINED_COMPUTES;
   return UNDEFINED_USES;

@@ -60,6 +60,10 @@ void tl_run_device_set_landing(tl_run_device *device, tl_landing landing) {
   device->emu.landing = landing;
 }
 
+void tl_run_device_set_via(tl_run_device *device, tl_run_via via) {
+  device->via = via;
+}
+
 const char *tl_run_device_describe(tl_run_device *device) {
   describe(device);
   return device->description;

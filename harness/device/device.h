@@ -32,6 +32,13 @@ bool tl_run_device_is_gpu(const tl_run_device *device);
 bool tl_run_device_is_lost(const tl_run_device *device);
 // Changes how the emulator lands asynchronous copies; nothing on a GPU.
 void tl_run_device_set_landing(tl_run_device *device, tl_landing landing);
+// What the emulator runs of compiled kernels; nothing on a GPU.
+typedef enum tl_run_via {
+  TL_VIA_IR,   // the module before PTX
+  TL_VIA_PTX,  // the PTX text
+  TL_VIA_BOTH  // both, on the same memory; bits that differ fail the launch
+} tl_run_via;
+void tl_run_device_set_via(tl_run_device *device, tl_run_via via);
 // "NVIDIA H200 (sm_90, 132 SMs)" or "the emulator (late landing)". Borrowed until the next call.
 const char *tl_run_device_describe(tl_run_device *device);
 // The target to compile for: the GPU's own, NULL in the emulator (any).

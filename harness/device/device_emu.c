@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The emulator behind the seam. Arguments go through the same checks as on a GPU.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/launch/kernel_ptx.h"
 #include "emulator/ops/tensormap.h"
 #include "harness/device/device_internal.h"
 #include "ir/index/elements.h"
@@ -36,8 +38,54 @@ static tl_status emu_copy(tl_run_device *device, void *to, const void *from, uin
   return TL_OK;
 }
 
+// What is wrong with a PTX, as a status.
+static tl_status ptx_problem(const tl_diags *diags, tl_status status) {
+  if (status && tl_status_code_of(status) != TL_STATUS_DIAGNOSTICS) return status;
+  tl_status_free(status);
+  tl_strbuf text = {0};
+  tl_diags_print_text(diags, &text, false);
+  while (text.len && text.data[text.len - 1] == '\n') text.len--;
+  status = tl_status_make(TL_STATUS_UNSUPPORTED, "the PTX cannot be run by the emulator:\n%.*s", (int)text.len,
+                          tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
+  return status;
+}
+
+// A kernel of PTX text, of which `name` is what messages call it.
+static tl_status create_ptx(tl_str ptx, const char *name, const tl_manifest_kernel *info, const uint32_t block[3],
+                            uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
+  tl_sources sources;
+  tl_diags diags;
+  tl_sources_init(&sources);
+  tl_diags_init(&diags, &sources);
+  tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, name, ptx), &diags);
+  const tl_emu_ptx_options options = {.block = {block[0], block[1], block[2]}};
+  tl_status status = TL_OK;
+  bool ok = module && tl_ptx_check(module, &diags);
+  if (ok) status = tl_emu_kernel_create_ptx(module, info, &options, checks, debug, &diags, out);
+  if (!ok || status) status = ptx_problem(&diags, status);
+  tl_ptx_destroy(module);
+  tl_diags_fini(&diags);
+  tl_sources_fini(&sources);
+  return status;
+}
+
+// What is shipped, with lines: the backend's PTX.
+static tl_status create_via_ptx(const tl_manifest_kernel *info, tl_backend *backend, uint32_t checks,
+                                tl_emu_kernel **out) {
+  tl_strbuf ptx = {0};
+  tl_status status = tl_backend_emit_ptx_lines(backend, &ptx);
+  const uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
+  if (!status)
+    status = create_ptx(tl_strbuf_view(&ptx), "kernel.ptx", info, block, checks, tl_backend_debug_info(backend), out);
+  tl_strbuf_fini(&ptx);
+  return status;
+}
+
 static tl_status create(tl_run_kernel *kernel, uint32_t index, tl_backend *backend, uint32_t checks,
                         tl_emu_kernel **out) {
+  if (kernel->device->via == TL_VIA_PTX && checks != TL_EMU_CHECK_ELEMENTS)
+    return create_via_ptx(&kernel->manifest.kernels[index], backend, checks, out);
   char *bitcode = NULL;
   size_t len = 0;
   TL_TRY(tl_backend_device_bitcode(backend, &bitcode, &len));
@@ -64,13 +112,17 @@ static tl_status load_marked(tl_run_kernel *kernel, uint32_t index, const tl_com
 }
 
 static tl_status load_one(tl_run_kernel *kernel, uint32_t index, const tl_compiled *compiled) {
-  TL_TRY(create(kernel, index, compiled->backend, kernel->device->emu.checks, &kernel->emu_kernels[index]));
+  uint32_t checks = kernel->device->emu.checks;
+  TL_TRY(create(kernel, index, compiled->backend, checks, &kernel->emu_kernels[index]));
+  if (kernel->device->via == TL_VIA_BOTH)
+    TL_TRY(create_via_ptx(&kernel->manifest.kernels[index], compiled->backend, checks, &kernel->emu_ptx[index]));
   return load_marked(kernel, index, compiled);
 }
 
 // The kernels of a chain come from their own backends: those know the sources for messages.
 static tl_status emu_load(tl_run_kernel *kernel, const tl_compiled *compiled) {
   kernel->emu_kernels = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_kernels);
+  kernel->emu_ptx = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_ptx);
   kernel->emu_elements = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_elements);
   if (!kernel->chain) return load_one(kernel, 0, compiled);
   for (uint32_t i = 0; i < compiled->num_parts; i++) TL_TRY(load_one(kernel, i, &compiled->parts[i]));
@@ -87,9 +139,11 @@ static tl_status emu_load_ptx(tl_run_kernel *kernel, tl_str ptx, const char *nam
 static void emu_unload(tl_run_kernel *kernel) {
   for (uint32_t i = 0; kernel->emu_kernels && i < kernel->manifest.num_kernels; i++) {
     if (kernel->emu_kernels[i]) tl_emu_kernel_destroy(kernel->emu_kernels[i]);
+    if (kernel->emu_ptx && kernel->emu_ptx[i]) tl_emu_kernel_destroy(kernel->emu_ptx[i]);
     if (kernel->emu_elements && kernel->emu_elements[i]) tl_emu_kernel_destroy(kernel->emu_elements[i]);
   }
   free(kernel->emu_kernels);
+  free(kernel->emu_ptx);
   free(kernel->emu_elements);
 }
 
@@ -150,17 +204,59 @@ static void save_tensors(const tl_manifest_kernel *info, const tl_launch_plan *p
   }
 }
 
-// Elements of one parallel that meet, on the saved copies.
-static tl_status run_marked(tl_emu_kernel *marked, tl_launch_plan *plan, tl_emu_options options,
-                            const saved_tensors *saved) {
+// Frees the copies.
+static void forget_tensors(saved_tensors *saved) {
+  for (size_t i = 0; i < saved->items.len; i++) tl_emu_free(saved->items.items[i].copy);
+  tl_vec_fini(&saved->items);
+}
+
+// Launches another form of the kernel on the saved copies.
+static tl_status run_on_copies(tl_emu_kernel *other, tl_launch_plan *plan, const tl_emu_options *options,
+                               const saved_tensors *saved) {
   for (size_t i = 0; i < saved->items.len; i++)
     *(void **)plan->params[saved->items.items[i].param] = saved->items.items[i].copy;
-  options.checks = TL_EMU_CHECK_ELEMENTS;
   tl_emu_stats stats = {0};
-  tl_status status = tl_emu_launch(marked, plan->grid, plan->params, &options, &stats);
+  tl_status status = tl_emu_launch(other, plan->grid, plan->params, options, &stats);
   for (size_t i = 0; i < saved->items.len; i++)
     *(void **)plan->params[saved->items.items[i].param] = saved->items.items[i].original;
   return status;
+}
+
+// Elements of one parallel that meet.
+static tl_status run_marked(tl_emu_kernel *marked, tl_launch_plan *plan, tl_emu_options options,
+                            const saved_tensors *saved) {
+  options.checks = TL_EMU_CHECK_ELEMENTS;
+  return run_on_copies(marked, plan, &options, saved);
+}
+
+// Whether element `index` is a NaN in both: which one is nothing that a program may count on.
+static bool are_nan(tl_dtype dtype, const void *a, const void *b, uint64_t index) {
+  return tl_dtype_is_float(dtype) && isnan(tl_dtype_load_float(dtype, a, index)) &&
+         isnan(tl_dtype_load_float(dtype, b, index));
+}
+
+// The PTX of the kernel on the copies, and whether it wrote the same.
+static tl_status compare_ptx(tl_emu_kernel *ptx, const tl_manifest_kernel *info, tl_launch_plan *plan,
+                             const tl_emu_options *options, const saved_tensors *saved) {
+  for (size_t i = 0; i < saved->items.len; i++) {
+    const saved_tensor *one = &saved->items.items[i];
+    if ((options->checks & TL_EMU_CHECK_INIT) && info->params[one->param].access == TL_ACCESS_OUT)
+      tl_emu_mark_unwritten(one->copy);
+  }
+  TL_TRY(tl_status_annotate(run_on_copies(ptx, plan, options, saved), "the PTX"));
+  for (size_t i = 0; i < saved->items.len; i++) {
+    const saved_tensor *one = &saved->items.items[i];
+    const tl_manifest_param *param = &info->params[one->param];
+    unsigned bytes = tl_dtype_bits(param->dtype) < 8 ? 1 : tl_dtype_bits(param->dtype) / 8;
+    for (uint64_t e = 0; e < tl_emu_size(one->copy) / bytes; e++) {
+      const uint8_t *a = (const uint8_t *)one->original + e * bytes, *b = (const uint8_t *)one->copy + e * bytes;
+      if (!memcmp(a, b, bytes) || are_nan(param->dtype, one->original, one->copy, e)) continue;
+      return tl_status_make(TL_STATUS_CHECK_FAILED,
+                            "the PTX gives other bits than the module before it: '%s', byte %llu", param->name,
+                            (unsigned long long)(e * bytes));
+    }
+  }
+  return TL_OK;
 }
 
 static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan *plan) {
@@ -178,13 +274,16 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
   tl_emu_stats stats = {0};
   tl_status status = encode_maps(info, plan, &workspaces);
   tl_emu_kernel *marked = plan->is_empty ? NULL : kernel->emu_elements[index];
-  saved_tensors saved = {0};
+  tl_emu_kernel *ptx = plan->is_empty ? NULL : kernel->emu_ptx[index];
+  saved_tensors saved = {0}, again = {0};
   if (marked) save_tensors(info, plan, &saved);
+  if (ptx) save_tensors(info, plan, &again);
   if (!status && !plan->is_empty)
     status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
+  if (!status && ptx) status = compare_ptx(ptx, info, plan, &options, &again);
   if (!status && marked) status = run_marked(marked, plan, options, &saved);
-  for (size_t i = 0; i < saved.items.len; i++) tl_emu_free(saved.items.items[i].copy);
-  tl_vec_fini(&saved.items);
+  forget_tensors(&saved);
+  forget_tensors(&again);
   for (size_t i = 0; i < workspaces.len; i++) tl_emu_free(workspaces.items[i]);
   tl_vec_fini(&workspaces);
   return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Debug locations: every instruction tells the line of the spec that its op came from. The compile unit emits nothing,
-// so PTX stays as it is; locations survive LLVM's passes, and the emulator reads them. Beside them, what messages need:
-// the spec's text, shared tiles, and which lines touch which.
+// Debug locations: every instruction tells the line of the spec that its op came from. Locations survive LLVM's passes,
+// and the emulator reads them; PTX that is shipped has none (output/optimize.c). Beside them, what messages need: the
+// spec's text, shared tiles, and which lines touch which.
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
@@ -30,6 +30,9 @@ static const tl_source *source_of(const tl_lower *l, tl_loc loc) {
   return l->diags && l->diags->sources && loc.source ? tl_sources_get(l->diags->sources, loc.source) : NULL;
 }
 
+// .file and .loc, no sections: DICompileUnit::DebugDirectivesOnly, for which the C API has no name.
+static const LLVMDWARFEmissionKind directives_only = (LLVMDWARFEmissionKind)3;
+
 void tl_lower_debug_begin(tl_lower *l) {
   const tl_source *source = source_of(l, l->kernel->loc);
   if (!source) return;
@@ -37,7 +40,7 @@ void tl_lower_debug_begin(tl_lower *l) {
   LLVMDIBuilderRef builder = LLVMCreateDIBuilder(s->module);
   LLVMMetadataRef file = make_file(builder, l->diags->sources, source);
   LLVMDIBuilderCreateCompileUnit(builder, LLVMDWARFSourceLanguageC, file, "tl-llc", 6, 1, "", 0, 0, "", 0,
-                                 LLVMDWARFEmissionNone, 0, 0, 0, "", 0, "", 0);
+                                 directives_only, 0, 0, 0, "", 0, "", 0);
   LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(builder, file, NULL, 0, LLVMDIFlagZero);
   size_t len;
   const char *name = LLVMGetValueName2(l->function, &len);

@@ -40,6 +40,8 @@ TL_MUST_USE tl_status tl_backend_print_llvm(tl_backend *backend, tl_strbuf *out)
 TL_MUST_USE tl_status tl_backend_print_llvm_opt(tl_backend *backend, tl_strbuf *out);
 // Manifest, blank line, PTX.
 TL_MUST_USE tl_status tl_backend_emit_ptx(tl_backend *backend, tl_strbuf *out);
+// The same with the line of the spec (.file, .loc) of each instruction, which is the only difference.
+TL_MUST_USE tl_status tl_backend_emit_ptx_lines(tl_backend *backend, tl_strbuf *out);
 // The manifest. Borrowed from the backend.
 TL_MUST_USE tl_status tl_backend_manifest(tl_backend *backend, const tl_manifest **out);
 

@@ -52,6 +52,45 @@ static void widen_comparison(const tl_session *s, LLVMBuilderRef b, LLVMValueRef
   replace(i, LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), left, right, ""));
 }
 
+// ---- products and sums that may become one instruction
+
+static bool contracts(LLVMValueRef value) {
+  return LLVMIsAInstruction(value) && LLVMCanValueUseFastMathFlags(value) &&
+         (LLVMGetFastMathFlags(value) & LLVMFastMathAllowContract);
+}
+
+static bool is_product(LLVMValueRef value) {
+  return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMFMul && contracts(value);
+}
+
+static unsigned count_uses(LLVMValueRef value) {
+  unsigned n = 0;
+  for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) n++;
+  return n;
+}
+
+// The code generator fuses a product and a sum that permit it; the emulator would not. So it is done here, as the code
+// generator does: of two products the one with fewer uses, the first of equals.
+static void fuse(const tl_session *s, LLVMBuilderRef b, LLVMValueRef i) {
+  LLVMTypeRef type = LLVMTypeOf(i);
+  if ((type != s->f32 && type != s->f64) || !contracts(i)) return;
+  bool is_sub = LLVMGetInstructionOpcode(i) == LLVMFSub;
+  LLVMValueRef left = LLVMGetOperand(i, 0), right = LLVMGetOperand(i, 1);
+  bool takes_left = is_product(left);
+  if (takes_left && is_product(right) && count_uses(left) > count_uses(right)) takes_left = false;
+  if (!takes_left && !is_product(right)) return;
+  LLVMValueRef product = takes_left ? left : right, other = takes_left ? right : left;
+  LLVMValueRef args[] = {LLVMGetOperand(product, 0), LLVMGetOperand(product, 1), other};
+  if (is_sub && takes_left) args[2] = LLVMBuildFNeg(b, args[2], "");
+  if (is_sub && !takes_left) args[0] = LLVMBuildFNeg(b, args[0], "");
+  LLVMModuleRef module = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInstructionParent(i)));
+  LLVMValueRef fma = LLVMGetIntrinsicDeclaration(module, LLVMLookupIntrinsicID("llvm.fma", 8), &type, 1);
+  LLVMValueRef fused = LLVMBuildCall2(b, LLVMGlobalGetValueType(fma), fma, args, 3, "");
+  LLVMSetFastMathFlags(fused, LLVMGetFastMathFlags(i));
+  replace(i, fused);
+  if (!LLVMGetFirstUse(product)) LLVMInstructionEraseFromParent(product);
+}
+
 static void legalise_instruction(const tl_session *s, LLVMBuilderRef b, LLVMValueRef i, bool flushes) {
   LLVMPositionBuilderBefore(b, i);
   switch (LLVMGetInstructionOpcode(i)) {
@@ -64,6 +103,10 @@ static void legalise_instruction(const tl_session *s, LLVMBuilderRef b, LLVMValu
       return;
     case LLVMShl:
       if (tl_backend_shifts_to_sign(i)) LLVMSetNSW(i, 0);
+      return;
+    case LLVMFAdd:
+    case LLVMFSub:
+      fuse(s, b, i);
       return;
     default:
       return;

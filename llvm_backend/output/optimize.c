@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LLVM's middle end and code generator.
 #include <llvm-c/BitWriter.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
@@ -145,12 +146,21 @@ static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbu
   return tl_session_take_errors(session, "code generation");
 }
 
-tl_status tl_backend_emit_ptx(tl_backend *backend, tl_strbuf *out) {
+static tl_status emit_ptx(tl_backend *backend, bool has_lines, tl_strbuf *out) {
   TL_TRY(tl_backend_optimise(backend));
   tl_manifest_write(&backend->manifest, "// ", out);
   tl_strbuf_append_c(out, "\n");
   LLVMModuleRef module = LLVMCloneModule(backend->optimised);
+  if (!has_lines) LLVMStripModuleDebugInfo(module);
   tl_status status = emit_module(backend, module, out);
   if (!backend->session.is_abandoned) LLVMDisposeModule(module);
   return status;
+}
+
+tl_status tl_backend_emit_ptx(tl_backend *backend, tl_strbuf *out) {
+  return emit_ptx(backend, false, out);
+}
+
+tl_status tl_backend_emit_ptx_lines(tl_backend *backend, tl_strbuf *out) {
+  return emit_ptx(backend, true, out);
 }

@@ -65,10 +65,10 @@ static bool parse_dims(ptx_parser *p, tl_ptx_symbol *symbol) {
   return true;
 }
 
-typedef TL_VEC(tl_ptx_value) value_vec;
+typedef TL_VEC(tl_ptx_initial) value_vec;
 
-static bool parse_value(ptx_parser *p, const tl_ptx_symbol *of, tl_ptx_value *out) {
-  *out = (tl_ptx_value){0};
+static bool parse_value(ptx_parser *p, const tl_ptx_symbol *of, tl_ptx_initial *out) {
+  *out = (tl_ptx_initial){0};
   if (p->token.kind != TL_PTX_TOKEN_WORD || tl_str_is(p->token.text, "WARP_SZ"))
     return tl_ptx_constant(p, of->type, &out->bits);
   tl_loc loc = tl_ptx_here(p);
@@ -89,7 +89,7 @@ static bool parse_value(ptx_parser *p, const tl_ptx_symbol *of, tl_ptx_value *ou
 static bool parse_values(ptx_parser *p, const tl_ptx_symbol *of, int depth, value_vec *out) {
   if (depth > 8 || out->len > MAX_VALUES) return tl_ptx_fail(p, tl_ptx_here(p), "an initialiser that is too large");
   if (!tl_ptx_take_punct(p, '{')) {
-    tl_ptx_value value;
+    tl_ptx_initial value;
     if (!parse_value(p, of, &value)) return false;
     tl_vec_push(out, value);
     return true;
@@ -115,7 +115,7 @@ static bool parse_initialiser(ptx_parser *p, tl_ptx_symbol *symbol) {
   if (ok && values.len > symbol->elements)
     ok = tl_ptx_fail(p, loc, "%zu values for %llu elements", values.len, (unsigned long long)symbol->elements);
   if (ok) {
-    symbol->values = (tl_ptx_value *)(void *)tl_vec_to_arena(&values, p->arena);
+    symbol->values = (tl_ptx_initial *)(void *)tl_vec_to_arena(&values, p->arena);
     symbol->num_values = (uint32_t)values.len;
   }
   tl_vec_fini(&values);

@@ -43,7 +43,7 @@ bool tl_ptx_take_punct(ptx_parser *p, int punct) {
   return true;
 }
 
-bool tl_ptx_take_dot(ptx_parser *p, const char *text) {
+static bool take_dot(ptx_parser *p, const char *text) {
   if (!tl_ptx_is_dot(p, text)) return false;
   tl_ptx_next(p);
   return true;
@@ -136,8 +136,8 @@ static bool parse_parameters(ptx_parser *p, tl_ptx_symbol ***out, uint32_t *out_
   symbol_vec symbols = {0};
   bool ok = true;
   while (ok && !tl_ptx_take_punct(p, ')')) {
-    bool is_param = tl_ptx_take_dot(p, "param");
-    ok = is_param || tl_ptx_take_dot(p, "reg") || tl_ptx_fail(p, tl_ptx_here(p), ".param or .reg is expected here");
+    bool is_param = take_dot(p, "param");
+    ok = is_param || take_dot(p, "reg") || tl_ptx_fail(p, tl_ptx_here(p), ".param or .reg is expected here");
     tl_ptx_symbol *symbol = ok ? tl_ptx_parse_parameter(p, is_param ? TL_PTX_SPACE_PARAM : TL_PTX_SPACE_REG) : NULL;
     ok = symbol != NULL;
     if (ok) tl_vec_push(&symbols, symbol);

@@ -51,7 +51,6 @@ bool tl_ptx_is_punct(const ptx_parser *p, int punct);
 bool tl_ptx_is_dot(const ptx_parser *p, const char *text);
 // Takes it when it comes next.
 bool tl_ptx_take_punct(ptx_parser *p, int punct);
-bool tl_ptx_take_dot(ptx_parser *p, const char *text);
 // Reports when it does not come next.
 bool tl_ptx_expect(ptx_parser *p, int punct, const char *where);
 tl_loc tl_ptx_here(const ptx_parser *p);

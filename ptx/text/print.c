@@ -8,7 +8,7 @@ static const char *const space_names[] = {
     [TL_PTX_SPACE_REG] = "reg",       [TL_PTX_SPACE_PARAM] = "param",   [TL_PTX_SPACE_LOCAL] = "local",
     [TL_PTX_SPACE_SHARED] = "shared", [TL_PTX_SPACE_GLOBAL] = "global", [TL_PTX_SPACE_CONST] = "const"};
 
-static void print_value(tl_strbuf *out, const tl_ptx_symbol *of, const tl_ptx_value *value) {
+static void print_value(tl_strbuf *out, const tl_ptx_symbol *of, const tl_ptx_initial *value) {
   if (value->symbol) {
     tl_strbuf_appendf(out, value->is_generic ? "generic(%.*s)" : "%.*s", TL_STR_ARG(value->symbol->name));
     if (value->bits) tl_strbuf_appendf(out, "+%" PRId64, (int64_t)value->bits);

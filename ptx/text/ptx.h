@@ -23,11 +23,11 @@ typedef enum tl_ptx_space {
 
 // A value of an initialiser: a number, or the address of a variable plus a number.
 typedef struct tl_ptx_symbol tl_ptx_symbol;
-typedef struct tl_ptx_value {
+typedef struct tl_ptx_initial {
   const tl_ptx_symbol *symbol;  // NULL: a number
   bool is_generic;              // generic(symbol)
   uint64_t bits;                // of a number, by the variable's type
-} tl_ptx_value;
+} tl_ptx_initial;
 
 // A register, or a variable.
 struct tl_ptx_symbol {
@@ -43,7 +43,7 @@ struct tl_ptx_symbol {
   bool is_of_function;  // declared in one, or its parameter
   bool is_range;        // a declaration such as %r<100>, whose registers `elements` counts
   tl_loc loc;
-  tl_ptx_value *values;  // of an initialiser; NULL: none
+  tl_ptx_initial *values;  // of an initialiser; NULL: none
   uint32_t num_values;
   tl_ptx_symbol **slots;  // of a range: its registers that were named
 };

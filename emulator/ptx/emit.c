@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writing LLVM's text.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emulator/ptx/translator.h"
+
+void tl_ptx_unsupported(ptx_translator *t, tl_loc loc, const char *format, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  tl_diag_report(t->diags, TL_DIAG_PTX_UNSUPPORTED, loc, "%s", text);
+  t->failed = true;
+}
+
+static void append_v(tl_strbuf *out, const char *format, va_list args) {
+  char text[512];
+  int len = vsnprintf(text, sizeof text, format, args);
+  tl_strbuf_append(out, (tl_str){text, len < (int)sizeof text ? (size_t)len : sizeof text - 1});
+}
+
+static void append_place(ptx_translator *t) {
+  if (t->place) tl_strbuf_appendf(&t->body, ", !dbg !%u", t->place);
+  tl_strbuf_append_char(&t->body, '\n');
+}
+
+ptx_value tl_ptx_emit(ptx_translator *t, const char *format, ...) {
+  ptx_value value = tl_ptx_value("%%t%u", t->next_value++);
+  tl_strbuf_appendf(&t->body, "  %s = ", value.text);
+  va_list args;
+  va_start(args, format);
+  append_v(&t->body, format, args);
+  va_end(args);
+  append_place(t);
+  return value;
+}
+
+void tl_ptx_emit_void(ptx_translator *t, const char *format, ...) {
+  tl_strbuf_append_c(&t->body, "  ");
+  va_list args;
+  va_start(args, format);
+  append_v(&t->body, format, args);
+  va_end(args);
+  append_place(t);
+}
+
+ptx_value tl_ptx_value(const char *format, ...) {
+  ptx_value value;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(value.text, sizeof value.text, format, args);
+  va_end(args);
+  return value;
+}
+
+uint32_t tl_ptx_new_block(ptx_translator *t) {
+  return t->next_block++;
+}
+
+void tl_ptx_open_block(ptx_translator *t, uint32_t number) {
+  if (!t->ends) tl_ptx_emit_void(t, "br label %%b%u", number);
+  tl_strbuf_appendf(&t->body, "b%u:\n", number);
+  t->ends = false;
+}
+
+void tl_ptx_declare_function(ptx_translator *t, const char *name, const char *format, ...) {
+  for (size_t i = 0; i < t->declared.len; i++)
+    if (!strcmp(t->declared.items[i], name)) return;
+  tl_strbuf copy = {0};
+  tl_strbuf_append_c(&copy, name);
+  tl_vec_push(&t->declared, tl_strbuf_take(&copy));
+  tl_strbuf_append_c(&t->declarations, "declare ");
+  va_list args;
+  va_start(args, format);
+  append_v(&t->declarations, format, args);
+  va_end(args);
+  tl_strbuf_append_char(&t->declarations, '\n');
+}
+
+static const char *suffix_of(tl_ptx_type type) {
+  switch (type) {
+    case TL_PTX_F16:
+      return "f16";
+    case TL_PTX_BF16:
+      return "bf16";
+    case TL_PTX_F32:
+      return "f32";
+    case TL_PTX_F64:
+      return "f64";
+    default:
+      return tl_ptx_llvm_type(type);
+  }
+}
+
+ptx_value tl_ptx_intrinsic(ptx_translator *t, const char *name, tl_ptx_type type, const ptx_value *args, unsigned n) {
+  const char *llvm = tl_ptx_llvm_type(type);
+  char full[64];
+  snprintf(full, sizeof full, "llvm.%s.%s", name, suffix_of(type));
+  // Counting zeros and the absolute value take a flag: that zero, and the least number, have a result.
+  bool has_flag = !strcmp(name, "ctlz") || !strcmp(name, "abs");
+  tl_ptx_declare_function(t, full, "%s @%s(%s%s%s%s%s%s)", llvm, full, llvm, n > 1 ? ", " : "", n > 1 ? llvm : "",
+                          n > 2 ? ", " : "", n > 2 ? llvm : "", has_flag ? ", i1" : "");
+  tl_strbuf operands = {0};
+  for (unsigned i = 0; i < n; i++) tl_strbuf_appendf(&operands, "%s%s %s", i ? ", " : "", llvm, args[i].text);
+  if (has_flag) tl_strbuf_append_c(&operands, ", i1 false");
+  ptx_value result = tl_ptx_emit(t, "call %s @%s(%s)", llvm, full, tl_strbuf_c(&operands));
+  tl_strbuf_fini(&operands);
+  return result;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One function: its registers and variables, its blocks, the place of each instruction.
+#include <inttypes.h>
+#include <string.h>
+
+#include "emulator/ptx/translator.h"
+
+ptx_value tl_ptx_variable(const tl_ptx_symbol *symbol) {
+  return tl_ptx_value("%%v%u", symbol->id);
+}
+
+// ---- places
+
+static uint32_t place_of(ptx_translator *t, const tl_ptx_statement *s) {
+  uint32_t file = 0, line = s->line;
+  for (uint32_t i = 0; s->source_line && i < t->module->num_files; i++)
+    if (t->module->files[i].number == s->file) file = i + 1;
+  if (file) line = s->source_line;
+  if (t->places.len) {
+    const ptx_place *last = &tl_vec_last(&t->places);
+    if (last->function == t->function && last->file == file && last->line == line) return last->id;
+  }
+  tl_vec_push(&t->places, (ptx_place){t->function, file, line, t->next_metadata++});
+  return tl_vec_last(&t->places).id;
+}
+
+// ---- instructions
+
+static ptx_rule *rule_of(const tl_ptx_row *row) {
+  static ptx_rule *const rules[] = {
+#define TL_PTX_ROW(opcode, modifiers, operands, min_sm, min_ptx, rule, argument, section) tl_ptx_rule_##rule,
+#include "ptx/table/instructions.def"
+#undef TL_PTX_ROW
+  };
+  size_t count;
+  return rules[row - tl_ptx_rows(&count)];
+}
+
+static void translate_instruction(ptx_translator *t, const tl_ptx_statement *s) {
+  t->place = place_of(t, s);
+  if (!s->symbol) {
+    rule_of(s->row)(t, s);
+    return;
+  }
+  uint32_t inside = tl_ptx_new_block(t), behind = tl_ptx_new_block(t);
+  ptx_value guard = tl_ptx_emit(t, "load i1, ptr %%r%u", s->symbol->id);
+  tl_ptx_emit_void(t, "br i1 %s, label %%b%u, label %%b%u", guard.text, s->is_negated ? behind : inside,
+                   s->is_negated ? inside : behind);
+  t->ends = true;
+  tl_ptx_open_block(t, inside);
+  rule_of(s->row)(t, s);
+  tl_ptx_open_block(t, behind);
+}
+
+static void translate_statement(ptx_translator *t, const tl_ptx_statement *s, uint32_t index) {
+  t->statement = s;
+  if (s->kind == TL_PTX_LABEL_HERE) {
+    t->place = place_of(t, s);
+    tl_ptx_open_block(t, index);
+  } else if (s->kind == TL_PTX_INSTRUCTION) {
+    // Behind a jump without a label: code that nobody reaches.
+    if (t->ends) tl_ptx_open_block(t, tl_ptx_new_block(t));
+    translate_instruction(t, s);
+  }
+}
+
+// ---- variables
+
+static void declare_variable(ptx_translator *t, const tl_ptx_symbol *s) {
+  uint64_t bytes = s->elements * tl_ptx_type_bytes(s->type);
+  if (s->space == TL_PTX_SPACE_LOCAL || s->space == TL_PTX_SPACE_PARAM) {
+    if (s->is_array || s->elements > 1)
+      tl_strbuf_appendf(&t->entry, "  %s = alloca [%" PRIu64 " x i8], align %u\n", tl_ptx_variable(s).text, bytes,
+                        s->align);
+    else
+      tl_strbuf_appendf(&t->entry, "  %s = alloca i%u, align %u\n", tl_ptx_variable(s).text,
+                        8 * tl_ptx_type_bytes(s->type), s->align);
+  }
+}
+
+static void declare_registers(ptx_translator *t) {
+  for (uint32_t i = 0; i < t->function->num_registers; i++) {
+    unsigned bits = tl_ptx_type_bits(t->function->registers[i]->type);
+    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca i%u\n  store i%u 0, ptr %%r%u\n", i, bits, bits, i);
+  }
+  tl_strbuf_append_c(&t->entry, "  %cc = alloca i32\n  store i32 0, ptr %cc\n");
+  tl_strbuf_append_c(&t->entry,
+                     "  %windowbase = ptrtoint ptr addrspace(3) @ptx.window to i64\n"
+                     "  %window = and i64 %windowbase, -4294967296\n");
+}
+
+// The parameters of a kernel come by value, structs in memory of the thread.
+static void declare_kernel_parameters(ptx_translator *t, tl_strbuf *head) {
+  for (uint32_t i = 0; i < t->function->num_params; i++) {
+    const tl_ptx_symbol *p = t->function->params[i];
+    uint64_t bytes = p->elements * tl_ptx_type_bytes(p->type);
+    if (i) tl_strbuf_append_c(head, ", ");
+    if (p->is_array) {
+      tl_strbuf_appendf(head, "ptr byval([%" PRIu64 " x i8]) align %u %s", bytes, p->align, tl_ptx_variable(p).text);
+      continue;
+    }
+    unsigned bits = 8 * tl_ptx_type_bytes(p->type);
+    tl_strbuf_appendf(head, "i%u %%a%u", bits, i);
+    declare_variable(t, p);
+    tl_strbuf_appendf(&t->entry, "  store i%u %%a%u, ptr %s\n", bits, i, tl_ptx_variable(p).text);
+  }
+}
+
+static void declare_function_parameters(ptx_translator *t, tl_strbuf *head) {
+  const tl_ptx_function *f = t->function;
+  for (uint32_t i = 0; i < f->num_returns + f->num_params; i++) {
+    bool is_result = i < f->num_returns;
+    const tl_ptx_symbol *p = is_result ? f->returns[i] : f->params[i - f->num_returns];
+    if (i) tl_strbuf_append_c(head, ", ");
+    if (p->space == TL_PTX_SPACE_PARAM) {
+      tl_strbuf_appendf(head, "ptr %s", tl_ptx_variable(p).text);
+      continue;
+    }
+    unsigned bits = tl_ptx_type_bits(p->type);
+    tl_strbuf_appendf(head, "ptr %%a%u", i);
+    if (!is_result)
+      tl_strbuf_appendf(&t->entry, "  %%given%u = load i%u, ptr %%a%u\n  store i%u %%given%u, ptr %%r%u\n", i, bits, i,
+                        bits, i, p->id);
+  }
+}
+
+static void finish_function(ptx_translator *t, const tl_strbuf *head, bool is_kernel, uint32_t subprogram) {
+  const tl_ptx_function *f = t->function;
+  tl_strbuf_appendf(&t->functions, "define %svoid @\"%s%.*s\"(%s) ", is_kernel ? "" : "internal ",
+                    is_kernel ? "" : "f.", TL_STR_ARG(f->name), tl_strbuf_c(head));
+  if (f->maxnreg) tl_strbuf_appendf(&t->functions, "\"nvvm.maxnreg\"=\"%u\" ", f->maxnreg);
+  if (f->minnctapersm) tl_strbuf_appendf(&t->functions, "\"nvvm.minctasm\"=\"%u\" ", f->minnctapersm);
+  tl_strbuf_appendf(&t->functions, "!dbg !%u {\nentry:\n", subprogram);
+  tl_strbuf_append(&t->functions, tl_strbuf_view(&t->entry));
+  tl_strbuf_append(&t->functions, tl_strbuf_view(&t->body));
+  tl_strbuf_append_c(&t->functions, "}\n");
+}
+
+bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *function, bool is_kernel) {
+  tl_strbuf head = {0};
+  tl_strbuf_clear(&t->entry);
+  tl_strbuf_clear(&t->body);
+  t->function = function;
+  t->next_block = function->num_statements + 1;
+  t->ends = false;
+  t->place = 0;
+  t->sums = tl_ptx_find_sums(function);
+  uint32_t subprogram = t->next_metadata++;
+  tl_vec_push(&t->places, (ptx_place){function, UINT32_MAX, 0, subprogram});
+  declare_registers(t);
+  if (is_kernel)
+    declare_kernel_parameters(t, &head);
+  else
+    declare_function_parameters(t, &head);
+  for (uint32_t i = 0; i < function->num_statements; i++) {
+    const tl_ptx_statement *s = &function->statements[i];
+    if (s->kind == TL_PTX_DECLARATION)
+      declare_variable(t, s->symbol);
+    else
+      translate_statement(t, s, i);
+  }
+  if (t->ends) tl_ptx_open_block(t, tl_ptx_new_block(t));
+  tl_ptx_rule_RET(t, NULL);
+  finish_function(t, &head, is_kernel, subprogram);
+  tl_strbuf_fini(&head);
+  free(t->sums);
+  t->sums = NULL;
+  return !t->failed;
+}
