@@ -99,7 +99,8 @@ tl_status tl_session_message_status(const char *where, char *message) {
 }
 
 tl_status tl_session_machine(tl_session *session, int ptx_version) {
-  if (session->machine && session->machine_ptx == ptx_version) return TL_OK;
+  int level = session->opt_level;
+  if (session->machine && session->machine_ptx == ptx_version && session->machine_opt == level) return TL_OK;
   if (session->machine) LLVMDisposeTargetMachine(session->machine);
   session->machine = NULL;
   LLVMTargetRef llvm_target;
@@ -109,12 +110,12 @@ tl_status tl_session_machine(tl_session *session, int ptx_version) {
   char feature[16];
   // The PTX version is a subtarget feature; a function attribute would not do.
   snprintf(feature, sizeof feature, "+ptx%d", ptx_version);
-  session->machine =
-      LLVMCreateTargetMachine(llvm_target, TL_TRIPLE, session->target->name, feature,
-                              session->opt_level == 0 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelAggressive,
-                              LLVMRelocDefault, LLVMCodeModelDefault);
+  session->machine = LLVMCreateTargetMachine(llvm_target, TL_TRIPLE, session->target->name, feature,
+                                             level == 0 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelAggressive,
+                                             LLVMRelocDefault, LLVMCodeModelDefault);
   if (!session->machine) return tl_status_make(TL_STATUS_INTERNAL, "no target machine for %s", session->target->name);
   session->machine_ptx = ptx_version;
+  session->machine_opt = level;
   return TL_OK;
 }
 

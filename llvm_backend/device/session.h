@@ -21,11 +21,11 @@ typedef struct tl_session {
   LLVMContextRef context;        // Owned.
   LLVMModuleRef module;          // Owned. NULL until tl_session_begin_module.
   LLVMTargetMachineRef machine;  // Owned. NULL until tl_session_machine.
-  int machine_ptx;               // PTX version `machine` was made for
-  int opt_level;
-  const tl_target *target;  // Borrowed (static).
-  bool is_abandoned;        // LLVM gave up: its objects are neither used nor disposed of any more
-  tl_strbuf errors;         // errors that LLVM reported through its diagnostic handler
+  int machine_ptx, machine_opt;  // PTX version and effort that `machine` was made for
+  int opt_level;                 // 0 to 3
+  const tl_target *target;       // Borrowed (static).
+  bool is_abandoned;             // LLVM gave up: its objects are neither used nor disposed of any more
+  tl_strbuf errors;              // errors that LLVM reported through its diagnostic handler
   LLVMTypeRef void_type, i1, i4, i8, i16, i32, i64, f16, bf16, f32, f64;
   LLVMTypeRef generic_ptr, global_ptr, shared_ptr, cluster_ptr;
   LLVMTypeRef v2f16, v2bf16;

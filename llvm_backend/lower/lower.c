@@ -131,6 +131,7 @@ void tl_lower_block(tl_lower *l, const tl_block *block) {
     LLVMMetadataRef around = tl_lower_debug_op(l, op);
     table[op->code](l, op);
     tl_lower_debug_restore(l, around);
+    if (!tl_lower_failed(l)) tl_lower_watch_size(l, op);
   }
 }
 

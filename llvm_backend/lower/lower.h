@@ -101,8 +101,9 @@ typedef struct tl_lower {
   bool reported;     // diagnostics were reported
   bool persistent;
   bool fast_math;
-  bool marks_elements;  // tl_backend_options
-  int32_t threads;      // that statements are spread over: of the role
+  bool marks_elements;              // tl_backend_options
+  int32_t threads;                  // that statements are spread over: of the role
+  int64_t lowered_ops, measure_at;  // code_size.c
   LLVMValueRef function;
   LLVMValueRef shared_base;      // the block's dynamic shared memory
   LLVMBuilderRef builder;        // current place
@@ -152,6 +153,10 @@ LLVMTypeRef tl_lower_value_type(tl_lower *l, const tl_value *value);
 // Index as i32 (truncating) or i64 (extending).
 LLVMValueRef tl_lower_index_as(tl_lower *l, LLVMBuilderRef b, LLVMValueRef index, LLVMTypeRef type);
 void tl_lower_block(tl_lower *l, const tl_block *block);
+// Now and then, after an op was lowered: refuses a kernel that has become too much code (TL0645).
+void tl_lower_watch_size(tl_lower *l, const tl_op *op);
+// The same for the whole kernel; a large one lowers the session's effort, and says so.
+void tl_lower_finish_size(tl_lower *l);
 LLVMBasicBlockRef tl_lower_new_block(tl_lower *l);
 // Says how the loop behind `branch` is to be unrolled: 0 not, -1 completely, else by a factor.
 void tl_lower_set_unroll(tl_lower *l, LLVMValueRef branch, int64_t unroll);

@@ -179,6 +179,7 @@ void tl_lower_kernel(tl_lower *l) {
     LLVMBuildRetVoid(l->builder);
     tl_lower_debug_restore(l, outside);
     tl_lower_debug_end(l);
+    if (!tl_lower_failed(l)) tl_lower_finish_size(l);
   }
   LLVMDisposeBuilder(l->builder);
   LLVMDisposeBuilder(l->entry);

@@ -80,27 +80,37 @@ static void clear_checks(tl_module *module, tl_op *op, tl_attr_key key, int32_t 
 
 // ---- writing the branch
 
-// A copy under a condition leaves its token unused: the commit takes what was started. Takes the token out of it.
-static void drop_token(tl_pass_context *context, tl_value *token) {
-  while (token->uses) {
-    tl_op *commit = token->uses->owner;
-    int group = commit->code == TL_OP_RING_COMMIT ? TL_GROUP_RING_COMMIT_tokens : TL_GROUP_ASYNC_COMMIT_tokens;
-    uint32_t all = tl_op_group_len(commit, group), len = 0;
+typedef struct tail_splitter {
+  tl_pass_context *context;
+  tl_value_map dropped;  // tokens that came under a condition, to NULL
+} tail_splitter;
+
+// A copy under a condition leaves its token unused: the commit takes what was started. Takes such tokens out of all
+// commits inside, each of which may have many.
+static void drop_tokens(tl_pass_context *context, tl_block *block, const tl_value_map *dropped) {
+  for (tl_op *op = block->first; op; op = op->next) {
+    for (uint32_t r = 0; r < op->num_regions; r++) {
+      if (op->regions[r]) drop_tokens(context, op->regions[r], dropped);
+    }
+    if (op->code != TL_OP_RING_COMMIT && op->code != TL_OP_ASYNC_COMMIT) continue;
+    int group = op->code == TL_OP_RING_COMMIT ? TL_GROUP_RING_COMMIT_tokens : TL_GROUP_ASYNC_COMMIT_tokens;
+    uint32_t all = tl_op_group_len(op, group), len = 0;
     tl_value **kept = TL_NEW_ARRAY(&context->scratch, tl_value *, all);
     for (uint32_t i = 0; i < all; i++) {
-      tl_value *other = tl_op_group_at(commit, group, i);
-      if (other != token) kept[len++] = other;
+      tl_value *token = tl_op_group_at(op, group, i);
+      if (tl_value_map_get(dropped, token)) kept[len++] = token;
     }
-    tl_op_set_group(context->module, commit, group, kept, len);
+    if (len < all) tl_op_set_group(context->module, op, group, kept, len);
   }
 }
 
 // Wraps `op` in `if condition { clone } else { op }`; returns the clone.
-static tl_op *wrap(tl_pass_context *context, tl_op *op, tl_value *condition) {
+static tl_op *wrap(tail_splitter *self, tl_op *op, tl_value *condition) {
+  tl_pass_context *context = self->context;
   tl_module *module = context->module;
   bool has_token = op->num_results == 1 && tl_op_result(op, 0)->type->kind == TL_TYPE_TOKEN;
   uint32_t num_results = has_token ? 0 : op->num_results;
-  if (has_token) drop_token(context, tl_op_result(op, 0));
+  if (has_token) tl_value_map_set(&self->dropped, tl_op_result(op, 0), NULL);
   const tl_type **types = TL_NEW_ARRAY(&context->scratch, const tl_type *, num_results);
   for (uint32_t i = 0; i < num_results; i++) types[i] = tl_op_result(op, i)->type;
   tl_builder builder;
@@ -135,7 +145,8 @@ static void remark(tl_pass_context *context, const tl_op *op, const char *what) 
                  what);
 }
 
-static void split_boxes(tl_pass_context *context, tl_op *op) {
+static void split_boxes(tail_splitter *self, tl_op *op) {
+  tl_pass_context *context = self->context;
   if (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map)) return;  // the engine minds the bounds
   bool has_source = op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD;
   bool has_destination = op->code == TL_OP_COPY || op->code == TL_OP_TILE_STORE;
@@ -151,7 +162,7 @@ static void split_boxes(tl_pass_context *context, tl_op *op) {
   if (source_checks) require_box(&full, &source);
   if (destination_checks) require_box(&full, &destination);
   if (full.impossible) return;
-  tl_op *clone = full.value ? wrap(context, op, full.value) : op;
+  tl_op *clone = full.value ? wrap(self, op, full.value) : op;
   if (has_source) clear_checks(context->module, clone, TL_ATTR_SRC_CHECK, source.buffer_rank);
   if (has_destination) clear_checks(context->module, clone, TL_ATTR_DST_CHECK, destination.buffer_rank);
   if (op->code == TL_OP_COPY) {
@@ -258,14 +269,15 @@ static void write_elements(tl_module *module, const tl_block *block, const remai
   }
 }
 
-static void split_parallel(tl_pass_context *context, tl_op *op) {
+static void split_parallel(tail_splitter *self, tl_op *op) {
+  tl_pass_context *context = self->context;
   if (count_ops(op->regions[0]) > MAX_BODY_OPS) return;
   full_condition full = {0};
   tl_builder_before(&full.builder, context->module, op);
   full.builder.loc = op->loc;
   remaining_list list = {0};
   if (collect_elements(&full, op, op->regions[0], &list) && !full.impossible) {
-    tl_op *clone = full.value ? wrap(context, op, full.value) : op;
+    tl_op *clone = full.value ? wrap(self, op, full.value) : op;
     size_t next = 0;
     write_elements(context->module, clone->regions[0], &list, &next);
     // Without bounds a vector may be wider; what the pipeline already placed stays as it is.
@@ -275,16 +287,16 @@ static void split_parallel(tl_pass_context *context, tl_op *op) {
   tl_vec_fini(&list);
 }
 
-static void split_block(tl_pass_context *context, tl_block *block) {
+static void split_block(tail_splitter *self, tl_block *block) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
     if (op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD || op->code == TL_OP_TILE_STORE) {
-      split_boxes(context, op);
+      split_boxes(self, op);
     } else if (op->code == TL_OP_PARALLEL) {
-      split_parallel(context, op);
+      split_parallel(self, op);
     } else {
       for (uint32_t r = 0; r < op->num_regions; r++) {
-        if (op->regions[r]) split_block(context, op->regions[r]);
+        if (op->regions[r]) split_block(self, op->regions[r]);
       }
     }
   }
@@ -293,7 +305,10 @@ static void split_block(tl_pass_context *context, tl_block *block) {
 tl_status tl_pass_split_tails(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
     if (op->code != TL_OP_KERNEL) continue;
-    split_block(context, op->regions[0]);
+    tail_splitter self = {.context = context};
+    split_block(&self, op->regions[0]);
+    if (self.dropped.len > 0) drop_tokens(context, op->regions[0], &self.dropped);
+    tl_value_map_fini(&self.dropped);
     tl_canonicalize_pure(context, op->regions[0]);
   }
   return TL_OK;

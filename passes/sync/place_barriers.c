@@ -19,23 +19,21 @@
 #include "passes/sync/place_barriers_internal.h"
 #include "support/status.h"
 
-// Accesses, at most one of an op to an owner of memory; for rings only the root counts.
-typedef tl_effect_list access_set;
-
 // What threads may have done since the last barrier.
 typedef struct hazard_state {
-  access_set reads;
-  access_set writes;
-  access_set atomics;
-  access_set in_flight;   // written by async copies outside of rings that nobody waited for yet
-  access_set multiplied;  // read by asynchronous gemms that nobody waited for yet
-  access_set reading;     // read by async copies that nobody waited for yet: no barrier ends these
-  access_set waited;      // rings with a wait
-  access_set released;    // rings with a release
-  access_set unfenced;  // written, or rings with a wait, since the last proxy fence, if the asynchronous proxy reads it
+  tl_access_set reads;
+  tl_access_set writes;
+  tl_access_set atomics;
+  tl_access_set in_flight;   // written by async copies outside of rings that nobody waited for yet
+  tl_access_set multiplied;  // read by asynchronous gemms that nobody waited for yet
+  tl_access_set reading;     // read by async copies that nobody waited for yet: no barrier ends these
+  tl_access_set waited;      // rings with a wait
+  tl_access_set released;    // rings with a release
+  tl_access_set
+      unfenced;  // written, or rings with a wait, since the last proxy fence, if the asynchronous proxy reads it
 } hazard_state;
 
-enum { NUM_SETS = sizeof(hazard_state) / sizeof(access_set) };
+enum { NUM_SETS = sizeof(hazard_state) / sizeof(tl_access_set) };
 
 typedef struct placement {
   tl_pass_context *context;
@@ -45,62 +43,53 @@ typedef struct placement {
   TL_VEC(tl_value *) proxied;  // roots that the asynchronous proxy reads, and rings that they travel in
 } placement;
 
-static bool set_has(const access_set *set, const tl_value *root) {
-  for (size_t i = 0; i < set->len; i++) {
-    if (set->items[i].root == root) return true;
-  }
-  return false;
-}
-
-static bool set_add(access_set *set, const tl_effect *effect) {
-  for (size_t i = 0; i < set->len; i++) {
-    if (set->items[i].root == effect->root && set->items[i].op == effect->op) return false;
-  }
-  tl_vec_push(set, *effect);
-  return true;
-}
-
-static void set_add_ring(access_set *set, tl_value *ring) {
+static void set_add_ring(tl_access_set *set, tl_value *ring) {
   tl_effect effect = {.root = ring};
-  set_add(set, &effect);
+  tl_access_set_add(set, &effect);
 }
 
-// Whether some access of the set may touch what `effect` touches.
-static bool set_meets(const access_set *set, const tl_effect *effect) {
-  for (size_t i = 0; i < set->len; i++) {
-    if (set->items[i].root == effect->root && !tl_accesses_never_meet(&set->items[i], effect)) return true;
-  }
-  return false;
-}
-
-static access_set *sets_of(hazard_state *state) {
-  return (access_set *)state;
+static tl_access_set *sets_of(hazard_state *state) {
+  return (tl_access_set *)state;
 }
 
 static bool merge(hazard_state *into, hazard_state *from) {
   bool changed = false;
-  for (int s = 0; s < NUM_SETS; s++) {
-    for (size_t i = 0; i < sets_of(from)[s].len; i++) changed |= set_add(&sets_of(into)[s], &sets_of(from)[s].items[i]);
-  }
+  for (int s = 0; s < NUM_SETS; s++) changed |= tl_access_set_merge(&sets_of(into)[s], &sets_of(from)[s], 0);
   return changed;
 }
 
 static hazard_state copy_state(hazard_state *state) {
-  hazard_state copy = {0};
-  merge(&copy, state);
+  hazard_state copy;
+  for (int s = 0; s < NUM_SETS; s++) sets_of(&copy)[s] = tl_access_set_copy(&sets_of(state)[s]);
   return copy;
 }
 
+// Joins what two branches that began alike left behind into `a`; `b` is over. What both still have of the
+// beginning is not looked at again, so that a branch costs what it does and not what was before it.
+static void join_branches(hazard_state *a, hazard_state *b, const size_t *len_before, const uint32_t *cleared_before) {
+  for (int s = 0; s < NUM_SETS; s++) {
+    tl_access_set *left = &sets_of(a)[s], *right = &sets_of(b)[s];
+    if (left->cleared != cleared_before[s]) {
+      tl_access_set swapped = *left;
+      *left = *right;
+      *right = swapped;
+    }
+    bool share = left->cleared == cleared_before[s] && right->cleared == cleared_before[s];
+    tl_access_set_merge(left, right, share ? len_before[s] : 0);
+    tl_access_set_fini(right);
+  }
+}
+
 static void fini_state(hazard_state *state) {
-  for (int s = 0; s < NUM_SETS; s++) tl_vec_fini(&sets_of(state)[s]);
+  for (int s = 0; s < NUM_SETS; s++) tl_access_set_fini(&sets_of(state)[s]);
 }
 
 static void apply_barrier(hazard_state *state) {
-  tl_vec_clear(&state->reads);
-  tl_vec_clear(&state->writes);
-  tl_vec_clear(&state->atomics);
-  tl_vec_clear(&state->waited);
-  tl_vec_clear(&state->released);
+  tl_access_set_clear(&state->reads);
+  tl_access_set_clear(&state->writes);
+  tl_access_set_clear(&state->atomics);
+  tl_access_set_clear(&state->waited);
+  tl_access_set_clear(&state->released);
 }
 
 static tl_value *ring_of_slot(const tl_value *slot) {
@@ -117,13 +106,13 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
   if (effect->slot) {
     // Between ring_acquire and commit, or after ring_wait: the protocol orders slots. A read needs the barrier after
     // its wait.
-    return effect->kind == TL_EFFECT_READ && set_has(&state->waited, ring_of_slot(effect->slot));
+    return effect->kind == TL_EFFECT_READ && tl_access_set_has(&state->waited, ring_of_slot(effect->slot));
   }
-  if (set_meets(&state->writes, effect)) return true;
-  if (effect->kind != TL_EFFECT_READ && set_meets(&state->reads, effect)) return true;
-  if (effect->kind != TL_EFFECT_READ && set_meets(&state->reading, effect)) return true;
-  if (effect->kind != TL_EFFECT_READ && set_meets(&state->multiplied, effect)) return true;
-  return effect->kind != TL_EFFECT_ATOMIC && set_meets(&state->atomics, effect);
+  if (tl_access_set_meets(&state->writes, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && tl_access_set_meets(&state->reads, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && tl_access_set_meets(&state->reading, effect)) return true;
+  if (effect->kind != TL_EFFECT_READ && tl_access_set_meets(&state->multiplied, effect)) return true;
+  return effect->kind != TL_EFFECT_ATOMIC && tl_access_set_meets(&state->atomics, effect);
 }
 
 static bool is_proxied(const placement *self, const tl_value *root) {
@@ -135,7 +124,7 @@ static bool is_proxied(const placement *self, const tl_value *root) {
 
 // A generic write, or a wait for some in a ring, that only this thread has seen.
 static void note_generic(const placement *self, hazard_state *state, const tl_effect *effect) {
-  if (is_proxied(self, effect->root)) set_add(&state->unfenced, effect);
+  if (is_proxied(self, effect->root)) tl_access_set_add(&state->unfenced, effect);
 }
 
 static void note_effect(const placement *self, hazard_state *state, const tl_effect *effect) {
@@ -144,15 +133,15 @@ static void note_effect(const placement *self, hazard_state *state, const tl_eff
   switch (effect->kind) {
     case TL_EFFECT_READ:
       if (effect->is_async && effect->op->code == TL_OP_GEMM)
-        set_add(&state->multiplied, effect);
+        tl_access_set_add(&state->multiplied, effect);
       else
-        set_add(effect->is_async ? &state->reading : &state->reads, effect);
+        tl_access_set_add(effect->is_async ? &state->reading : &state->reads, effect);
       break;
     case TL_EFFECT_WRITE:
-      set_add(effect->is_async ? &state->in_flight : &state->writes, effect);
+      tl_access_set_add(effect->is_async ? &state->in_flight : &state->writes, effect);
       break;
     case TL_EFFECT_ATOMIC:
-      set_add(&state->atomics, effect);
+      tl_access_set_add(&state->atomics, effect);
       break;
   }
 }
@@ -183,7 +172,7 @@ static bool touches_flight(const hazard_state *state, const tl_value *root) {
 }
 
 static bool statement_needs_barrier(placement *self, const hazard_state *state, tl_op *op) {
-  if (op->code == TL_OP_RING_ACQUIRE) return set_has(&state->released, tl_op_operand(op, 0));
+  if (op->code == TL_OP_RING_ACQUIRE) return tl_access_set_has(&state->released, tl_op_operand(op, 0));
   tl_effect_list effects = {0};
   statement_effects(op, &effects);
   bool needs = false;
@@ -201,7 +190,7 @@ static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
   tl_builder_before(&builder, self->module, before);
   builder.loc = before->loc;
   tl_vec_push(&self->placed, tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0));
-  tl_vec_clear(&state->unfenced);
+  tl_access_set_clear(&state->unfenced);
 }
 
 static void note_statement(placement *self, hazard_state *state, tl_op *op) {
@@ -213,16 +202,16 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_GEMM_WAIT:
       // A wait that leaves gemms in flight is for those that read slots: rings release them.
       if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
-      for (size_t i = 0; i < state->multiplied.len; i++) set_add(&state->reads, &state->multiplied.items[i]);
-      tl_vec_clear(&state->multiplied);
+      for (size_t i = 0; i < state->multiplied.len; i++) tl_access_set_add(&state->reads, &state->multiplied.items[i]);
+      tl_access_set_clear(&state->multiplied);
       return;
     case TL_OP_FENCE_PROXY:
-      tl_vec_clear(&state->unfenced);
+      tl_access_set_clear(&state->unfenced);
       return;
     case TL_OP_RING_WAIT:
       // What the copies of this thread read is free for it; other threads may still wait for theirs.
       if (has_mbarriers(tl_op_operand(op, 0))) return;
-      for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
+      for (size_t i = 0; i < state->reading.len; i++) tl_access_set_add(&state->reads, &state->reading.items[i]);
       set_add_ring(&state->waited, tl_op_operand(op, 0));
       note_generic(self, state, &(tl_effect){.root = tl_op_operand(op, 0)});
       return;
@@ -233,14 +222,14 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_ASYNC_WAIT:
       // The groups have landed for the thread that waited; the others see them after a barrier.
       for (size_t i = 0; i < state->in_flight.len; i++) {
-        set_add(&state->writes, &state->in_flight.items[i]);
+        tl_access_set_add(&state->writes, &state->in_flight.items[i]);
         note_generic(self, state, &state->in_flight.items[i]);
       }
-      for (size_t i = 0; i < state->reading.len; i++) set_add(&state->reads, &state->reading.items[i]);
+      for (size_t i = 0; i < state->reading.len; i++) tl_access_set_add(&state->reads, &state->reading.items[i]);
       // The author may leave groups in flight: which, only the order of the run tells.
       if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
-      tl_vec_clear(&state->in_flight);
-      tl_vec_clear(&state->reading);
+      tl_access_set_clear(&state->in_flight);
+      tl_access_set_clear(&state->reading);
       return;
     case TL_OP_RING_ACQUIRE:
     case TL_OP_RING_COMMIT:
@@ -308,15 +297,16 @@ static void place_if(placement *self, tl_op *op, hazard_state *state, bool may_p
     }
     may_place = false;
   }
-  hazard_state after = {0};
-  for (uint32_t r = 0; r < op->num_regions; r++) {
-    hazard_state branch = copy_state(state);
-    place_block(self, op->regions[r], &branch, may_place);
-    merge(&after, &branch);
-    fini_state(&branch);
+  size_t lens[NUM_SETS];
+  uint32_t cleared[NUM_SETS];
+  for (int s = 0; s < NUM_SETS; s++) {
+    lens[s] = sets_of(state)[s].len;
+    cleared[s] = sets_of(state)[s].cleared;
   }
-  fini_state(state);
-  *state = after;
+  hazard_state other = copy_state(state);
+  place_block(self, op->regions[0], state, may_place);
+  place_block(self, op->regions[1], &other, may_place);
+  join_branches(state, &other, lens, cleared);
 }
 
 // Takes back the barriers placed since `mark`.
@@ -325,18 +315,14 @@ static void take_back(placement *self, size_t mark) {
   self->placed.len = mark;
 }
 
+static bool is_block_wide(const tl_effect *effect) {
+  const tl_type *type = effect->root->type;
+  return type->kind != TL_TYPE_BUFFER || type->scope != TL_SCOPE_GLOBAL;  // rings are no buffers
+}
+
 // Takes what happened in global memory out of `state`.
 static void forget_global(hazard_state *state) {
-  for (int s = 0; s < NUM_SETS; s++) {
-    access_set *set = &sets_of(state)[s];
-    size_t kept = 0;
-    for (size_t i = 0; i < set->len; i++) {
-      const tl_type *type = set->items[i].root->type;
-      bool is_global = type->kind == TL_TYPE_BUFFER && type->scope == TL_SCOPE_GLOBAL;  // rings are no buffers
-      if (!is_global) set->items[kept++] = set->items[i];
-    }
-    set->len = kept;
-  }
+  for (int s = 0; s < NUM_SETS; s++) tl_access_set_keep(&sets_of(state)[s], is_block_wide);
 }
 
 static bool holds_loop(const tl_op *op) {

@@ -380,7 +380,10 @@ static tl_range bounds_of(const tl_op *loop) {
 static void look_at(tl_op *op, void *user) {
   tl_barrier_verifier *self = user;
   int64_t depth = tl_op_int(op, TL_ATTR_DEPTH, 1);
-  if (op->code == TL_OP_ALLOC || op->code == TL_OP_TENSOR) tl_vec_push(&self->roots, op);
+  if (op->code == TL_OP_ALLOC || op->code == TL_OP_TENSOR) {
+    tl_vec_push(&self->roots, op);
+    tl_vec_push(&self->extents, tl_run_extent_of(op));
+  }
   if (depth > 1 && depth <= MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   // Phases repeat after two rounds.
   if (op->code == TL_OP_MBARRIER) {
@@ -467,6 +470,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.stages);
   tl_vec_fini(&self.roots);
   tl_vec_fini(&self.bounds);
+  tl_vec_fini(&self.extents);
   tl_run_env_fini(&self.env);
   return self.status;
 }

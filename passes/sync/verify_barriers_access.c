@@ -2,6 +2,9 @@
 // Accesses of verify-barriers: which memory a statement touches, and whether what was before may still be under way.
 #include "passes/sync/verify_barriers_internal.h"
 
+// Looking at so many records takes as long as a statement.
+enum { RECORDS_A_STATEMENT = 64 };
+
 static int64_t root_bytes(const tl_op *alloc) {
   const tl_type *type = alloc->results[0].type;
   const tl_attr *attr = tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT);
@@ -65,15 +68,15 @@ static void find_box(tl_barrier_verifier *self, tl_run_access *record, const tl_
   }
 }
 
+tl_run_extent tl_run_extent_of(const tl_op *root) {
+  if (root->code != TL_OP_ALLOC || !tl_op_has(root, TL_ATTR_OFFSET)) return (tl_run_extent){0};
+  int64_t start = tl_op_int(root, TL_ATTR_OFFSET, 0);
+  return (tl_run_extent){start, start + root_bytes(root)};
+}
+
 bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b) {
-  if (a == b) return true;
-  const tl_op *ra = self->roots.items[a];
-  const tl_op *rb = self->roots.items[b];
-  if (ra->code != TL_OP_ALLOC || rb->code != TL_OP_ALLOC) return false;
-  if (!tl_op_has(ra, TL_ATTR_OFFSET) || !tl_op_has(rb, TL_ATTR_OFFSET)) return false;
-  int64_t start_a = tl_op_int(ra, TL_ATTR_OFFSET, 0);
-  int64_t start_b = tl_op_int(rb, TL_ATTR_OFFSET, 0);
-  return start_a < start_b + root_bytes(rb) && start_b < start_a + root_bytes(ra);
+  const tl_run_extent *left = &self->extents.items[a], *right = &self->extents.items[b];
+  return a == b || (left->start < right->end && right->start < left->end);
 }
 
 // Whether two copies lie on common memory: the same copy of one tile, or tiles that plan-shared put over one another.
@@ -135,6 +138,7 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
                           .counts_phase = -1,
                           .op = run->statement};
   find_box(self, &record, run->statement, buffer);
+  self->budget -= (int64_t)(self->records.len / RECORDS_A_STATEMENT);
   for (size_t i = 0; i < run->first && !self->status; i++) {
     const tl_run_access *before = &self->records.items[i];
     if (conflicts(before->kind, kind) && is_unordered(before, &record) && overlaps(self, before, &record))

@@ -90,11 +90,17 @@ typedef struct tl_ring_state {
   TL_VEC(int64_t) commits;  // global numbers of this ring's commits
 } tl_ring_state;
 
+// Bytes of shared memory that a root takes, from `start` up to `end`; none when it has no place there.
+typedef struct tl_run_extent {
+  int64_t start, end;
+} tl_run_extent;
+
 typedef struct tl_barrier_verifier {
   tl_pass_context *context;
   tl_op *kernel;
   tl_run_env env;
-  TL_VEC(const tl_op *) roots;  // ALLOC and TENSOR ops; a buffer's number is its position
+  TL_VEC(const tl_op *) roots;    // ALLOC and TENSOR ops; a buffer's number is its position
+  TL_VEC(tl_run_extent) extents;  // of every root
   TL_VEC(tl_run_access) records;
   TL_VEC(tl_ring_state) rings;
   TL_VEC(tl_run_stage) stages;
@@ -127,6 +133,7 @@ bool tl_run_is_matrix(const tl_op *op);
 typedef void tl_run_access_fn(void *user, const tl_op *op, tl_run_kind kind, const tl_value *buffer);
 // Every access of the statement and of everything inside, in program order; those of block-private buffers too.
 void tl_run_each_access(tl_barrier_verifier *self, const tl_op *statement, tl_run_access_fn *fn, void *user);
+tl_run_extent tl_run_extent_of(const tl_op *root);
 // Whether two roots (by number) lie on common memory: one root, or tiles that plan-shared put over one another.
 bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b);
 

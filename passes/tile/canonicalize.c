@@ -227,6 +227,7 @@ tl_status tl_pass_canonicalize(tl_pass_context *context) {
       changed |= canonicalize_dead(body);
     }
     tl_canonicalize_check_unrolled(context, kernel);
+    tl_canonicalize_check_statements(context, kernel);
   }
   return TL_OK;
 }

@@ -199,6 +199,30 @@ static bool simplify_for(tl_pass_context *context, tl_op *op) {
   return true;
 }
 
+// Counts statements in `block` and below into `*count`; returns the first past the limit, or NULL.
+static tl_op *find_excess(const tl_block *block, int *count) {
+  for (tl_op *op = block->first; op; op = op->next) {
+    bool is_parallel = op->code == TL_OP_PARALLEL;
+    bool counts = is_parallel || (tl_op_info_of(op->code)->flags & (TL_OPFLAG_READ | TL_OPFLAG_WRITE));
+    if (counts && ++*count > TL_MAX_STATEMENTS) return op;
+    for (uint32_t r = 0; r < op->num_regions && !is_parallel; r++) {
+      tl_op *excess = op->regions[r] ? find_excess(op->regions[r], count) : NULL;
+      if (excess) return excess;
+    }
+  }
+  return NULL;
+}
+
+void tl_canonicalize_check_statements(tl_pass_context *context, tl_op *kernel) {
+  int count = 0;
+  const tl_op *excess = find_excess(kernel->regions[0], &count);
+  if (!excess) return;
+  tl_diag *diag = tl_diag_report(context->diags, TL_DIAG_STATEMENT_LIMIT, excess->loc,
+                                 "statement %d on the kernel's memory, the limit is %d", count, TL_MAX_STATEMENTS);
+  tl_diag_add_hint(context->diags, diag,
+                   "a loop, `unroll` of a part, or a `parallel` over more elements says the same");
+}
+
 // ---- branches as selects
 
 // Ops that may run although their branch is not taken: pure, and no division by what may be zero.

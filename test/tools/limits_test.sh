@@ -51,10 +51,10 @@ refused matmul 'TL0641' -D dtype=f32 -D block_M=1024 -D block_N=1024 -D block_K=
 # Many shared tiles are placed in reasonable time.
 {
   spec 4096 'shared:'
-  seq 3000 | sed 's/.*/  s&: f32[4]/'
+  seq 1024 | sed 's/.*/  s&: f32[4]/'
   echo 'body:'
-  seq 3000 | sed 's/.*/  - clear: s&/'
-  seq 3000 | sed 's/.*/  - copy: s& -> B[4 * (& % 1000)]/'
+  seq 1024 | sed 's/.*/  - clear: s&/'
+  seq 1024 | sed 's/.*/  - copy: s& -> B[4 * (& % 1000)]/'
 } >"$work/tiles.yaml"
 expect 0 timeout 60 "$llc" "$work/tiles.yaml" --emit=scheduled -o /dev/null
 
@@ -107,6 +107,31 @@ grep -q '^.version 8.1' "$work/a.ptx" || fail '546 tensors need PTX 8.1'
 expect 0 timeout 60 "$bin/tl-run" "$work/arguments545.yaml" -Wnone --check --device=emu
 refused arguments4095 'TL0662' -Wnone
 says 'the 4096 arguments, dynamic params and tensor maps take 32768 bytes, the limit is 32764'
+
+# Statements of a kernel, and what they become: refused at once, and what is allowed takes no square of the time (two
+# orders of magnitude are between the time limit here and what it takes).
+tiles() {  # tiles COUNT KEY: so many shared tiles with copies into and out of them, in a loop KEY
+  printf 'kernel: tiles\nargs: {A: "in f32[16, 65536]", B: "out f32[16, 65536]"}\nthreads: 128\nshared:\n'
+  seq "$1" | sed 's/.*/  s&: f32[4]/'
+  printf 'body:\n  - %s: k in 16\n    do:\n' "$2"
+  seq "$1" | sed 's/.*/      - copy: A[k, & * 4] -> s&/'
+  seq "$1" | sed 's/.*/      - copy: s& -> B[k, & * 4]/'
+}
+tiles 5000 for >"$work/tiles5000.yaml"
+refused tiles5000 'TL0644'
+says 'statement 2049 on the kernel.s memory, the limit is 2048'
+tiles 1024 for >"$work/tiles1024.yaml"
+expect 0 timeout 100 "$llc" "$work/tiles1024.yaml" -Wnone --remarks -o "$work/a.ptx"
+says 'LLVM makes the effort of -O0'
+tiles 400 pipelined >"$work/tiles400.yaml"
+expect 0 timeout 100 "$llc" "$work/tiles400.yaml" -Wnone -o "$work/a.ptx"
+large() {  # large COUNT: a loop of so many statements over 64 elements a thread
+  printf 'kernel: large\nargs: {X: "in f32[64, 32]", Y: "out f32[64, 32]"}\nthreads: 32\nbody:\n  - parallel: i, j in 64, 32\n    do:\n'
+  seq "$1" | sed 's/.*/      - Y[i, j] = exp(X[i, j] * &) + j/'
+}
+large 1100 >"$work/large1100.yaml"
+expect 1 timeout 100 "$llc" "$work/large1100.yaml" -Wnone -o "$work/a.ptx"
+says 'instructions, the limit is 65536 \[TL0645\]'
 
 # Loops, carried values and copies of a commit have no limit of their own.
 {
