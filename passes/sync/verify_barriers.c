@@ -5,7 +5,7 @@
 // one copy with a write among them, and no barrier between, are a race between two threads; so is an access to a copy
 // whose group was not waited for, or was waited for by its own thread only. It shares no code with the passes it
 // checks, and understands rings as well as what lower-rings and plan-shared make of them. mbarriers hand on what was
-// before their arrivals to whoever waits (verify_barriers_async.c).
+// before their arrivals to whoever waits (verify_barriers_async.c). Roles run by turns (verify_barriers_control.c).
 //
 // The work is bounded. A kernel that spends the budget of statements was not explored, and nothing follows from what
 // was: it is proven from the order of its statements alone (verify_barriers_order.c), after a change that makes it so
@@ -18,12 +18,8 @@
 enum {
   STATEMENT_BUDGET = 1600000,
   MAX_DEPTH = 16,  // stages of a ring
-  NUM_SEEDS = 6,
-  MAX_TILES = 3,         // of a persistent kernel: every pair of neighbours, and one that has both
-  WHOLE_LOOP_TRIPS = 48  // longer loops jump over a multiple of every ring's depth in their middle
+  NUM_SEEDS = 6
 };
-
-static void run_block(tl_barrier_verifier *self, const tl_block *block);
 
 // ---- reporting
 
@@ -91,7 +87,7 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
     why = "asynchronously, and no barrier follows the wait";
   } else if (before->is_engine) {
     why = "asynchronously, and nobody waited for it";
-  } else if ((after->is_engine || after->is_matrix) && (before->seen & TL_RUN_ELECTED)) {
+  } else if ((after->is_engine || after->is_matrix) && (before->seen & self->roles[self->role].elected)) {
     why = "before it, and no proxy fence stands between them";
   }
   tl_strbuf_appendf(&text, " %s %s", verbs[before->kind], why);
@@ -124,10 +120,10 @@ static int64_t ring_number(tl_barrier_verifier *self, const tl_value *ring) {
 }
 
 static void run_commit(tl_barrier_verifier *self, int64_t ring) {
-  int64_t number = self->num_commits++;
+  int64_t number = self->roles[self->role].num_commits++;
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (!record->is_async || record->group >= 0 || record->gemm) continue;
+    if (!record->is_async || record->group >= 0 || record->gemm || record->role != self->role) continue;
     record->group = number;
     record->ring = ring;
   }
@@ -138,7 +134,7 @@ static void run_commit(tl_barrier_verifier *self, int64_t ring) {
 static void land(tl_barrier_verifier *self, int64_t last, int64_t ring) {
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (!record->is_async || record->group < 0 || record->group > last) continue;
+    if (!record->is_async || record->role != self->role || record->group < 0 || record->group > last) continue;
     if (ring < 0 || record->ring == ring) record->has_landed = true;
   }
 }
@@ -179,83 +175,6 @@ static void run_buffer(tl_barrier_verifier *self, const tl_op *op) {
   *tl_run_env_at(&self->env, &op->results[0]) = value;
 }
 
-static void pass_values(tl_barrier_verifier *self, const tl_value *const *to, const tl_run_value *values,
-                        uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) *tl_run_env_at(&self->env, to[i]) = values[i];
-}
-
-static void run_if(tl_barrier_verifier *self, const tl_op *op) {
-  const tl_run_value *condition = tl_run_env_at(&self->env, tl_op_operand(op, 0));
-  bool taken = condition->number != 0;
-  self->has_drawn |= condition->drawn;
-  const tl_block *block = op->regions[taken ? 0 : 1];
-  run_block(self, block);
-  const tl_op *yield = tl_block_terminator(block);
-  for (uint32_t i = 0; yield && i < op->num_results && i < yield->num_operands; i++) {
-    *tl_run_env_at(&self->env, &op->results[i]) = *tl_run_env_at(&self->env, tl_op_operand(yield, i));
-  }
-}
-
-// Ends a tile of a persistent kernel: between tiles, as between blocks, nothing is ordered in global memory.
-static void end_tile(tl_barrier_verifier *self) {
-  size_t kept = 0;
-  for (size_t i = 0; i < self->records.len; i++) {
-    tl_run_access *record = &self->records.items[i];
-    bool is_global = record->kind != TL_RUN_WAITED && self->roots.items[record->root]->code == TL_OP_TENSOR;
-    if (!is_global)
-      self->records.items[kept++] = *record;
-    else
-      tl_vec_fini(&record->releases);
-  }
-  self->records.len = kept;
-}
-
-static void run_for(tl_barrier_verifier *self, const tl_op *op) {
-  int64_t lower = tl_run_env_number(&self->env, tl_op_operand(op, 0));
-  int64_t upper = tl_run_env_number(&self->env, tl_op_operand(op, 1));
-  int64_t step = tl_run_env_number(&self->env, tl_op_operand(op, 2));
-  for (uint32_t i = 0; i < 3; i++) self->has_drawn |= tl_run_env_at(&self->env, tl_op_operand(op, i))->drawn;
-  if (step == 0) step = 1;
-  int64_t trips = step > 0 ? (upper - lower + step - 1) / step : (lower - upper - step - 1) / -step;
-  if ((step > 0 && upper <= lower) || (step < 0 && upper >= lower)) trips = 0;
-  // Of a loop over tiles the first ones of the one block that is run.
-  bool is_tiles = tl_op_has(op, TL_ATTR_TILES);
-  if (is_tiles) {
-    trips = upper < MAX_TILES ? upper : MAX_TILES;
-    lower = 0;
-    step = 1;
-  }
-  const tl_block *body = op->regions[0];
-  TL_VEC(tl_run_value) carried = {0};
-  for (uint32_t i = 3; i < op->num_operands; i++)
-    tl_vec_push(&carried, *tl_run_env_at(&self->env, tl_op_operand(op, i)));
-  int64_t jump_at = trips > WHOLE_LOOP_TRIPS + 4 * self->period ? 2 * self->period + 8 : -1;
-  bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
-  if (ends_itself) {
-    // A few iterations show every pair of neighbours.
-    jump_at = -1;
-    if (trips > WHOLE_LOOP_TRIPS) trips = WHOLE_LOOP_TRIPS;
-  }
-  for (int64_t i = 0; i < trips && !self->status && self->budget > 0; i++) {
-    if (ends_itself) self->has_drawn |= carried.items[0].drawn;
-    if (ends_itself && carried.items[0].number == 0) break;
-    // The middle of a long loop repeats with the period of its rings.
-    if (i == jump_at) i += (trips - 2 * jump_at) / self->period * self->period;
-    tl_run_env_set(&self->env, body->args[0], lower + i * step, false);
-    pass_values(self, (const tl_value *const *)body->args + 1, carried.items, (uint32_t)carried.len);
-    run_block(self, body);
-    if (is_tiles) end_tile(self);
-    const tl_op *yield = tl_block_terminator(body);
-    for (uint32_t v = 0; yield && v < carried.len && v < yield->num_operands; v++) {
-      carried.items[v] = *tl_run_env_at(&self->env, tl_op_operand(yield, v));
-    }
-  }
-  for (uint32_t v = 0; v < op->num_results && v < carried.len; v++) {
-    *tl_run_env_at(&self->env, &op->results[v]) = carried.items[v];
-  }
-  tl_vec_fini(&carried);
-}
-
 void tl_run_unknown(tl_barrier_verifier *self, const tl_op *op) {
   if (self->status) return;
   self->status = tl_status_make(TL_STATUS_INTERNAL, "verify-barriers does not know what '%s' reads, writes and orders",
@@ -272,7 +191,7 @@ static void run_place(tl_barrier_verifier *self, const tl_op *op, int extents, i
   }
 }
 
-static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
+void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
   switch (op->code) {
     case TL_OP_BARRIER:
       run_barrier(self);
@@ -284,7 +203,7 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
       run_commit(self, -1);
       return;
     case TL_OP_ASYNC_WAIT:
-      land(self, self->num_commits - 1 - tl_op_int(op, TL_ATTR_PENDING, 0), -1);
+      land(self, self->roles[self->role].num_commits - 1 - tl_op_int(op, TL_ATTR_PENDING, 0), -1);
       return;
     case TL_OP_RING_WAIT:
       run_ring_wait(self, op);
@@ -302,12 +221,6 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
     case TL_OP_TENSOR_MAP:
     case TL_OP_MBARRIER:
       return;  // known before the run
-    case TL_OP_FOR:
-      run_for(self, op);
-      return;
-    case TL_OP_IF:
-      run_if(self, op);
-      return;
     case TL_OP_GRID:
       run_place(self, op, TL_GROUP_GRID_extents, (int64_t)self->env.seed);
       return;
@@ -327,25 +240,17 @@ static void run_statement(tl_barrier_verifier *self, const tl_op *op) {
     tl_run_scalar(&self->env, op);
 }
 
-static void run_block(tl_barrier_verifier *self, const tl_block *block) {
-  for (const tl_op *op = block->first; op && !self->status && self->budget-- > 0; op = op->next)
-    run_statement(self, op);
-}
-
 static void run_once(tl_barrier_verifier *self, uint64_t seed) {
   tl_run_env_clear(&self->env);
   self->env.seed = seed;
   tl_run_forget(self);
   tl_vec_clear(&self->stages);
-  self->num_bulk = 0;
   for (size_t i = 0; i < self->rings.len; i++) tl_vec_fini(&self->rings.items[i].commits);
   tl_vec_clear(&self->rings);
-  self->num_commits = 0;
-  self->num_gemms = 0;
   for (size_t i = 0; i < self->roots.len; i++) {
     *tl_run_env_at(&self->env, &self->roots.items[i]->results[0]) = (tl_run_value){.number = (int64_t)i, .known = true};
   }
-  run_block(self, self->kernel->regions[0]);
+  tl_run_kernel(self);
   if (!self->status && self->budget > 0) tl_run_end(self);
 }
 
@@ -361,6 +266,29 @@ static bool depends_on_fixed(const tl_run_env *env, const tl_value *value, int d
     if (depends_on_fixed(env, tl_op_operand(value->def, i), depth - 1)) return true;
   }
   return false;
+}
+
+// Whether two roles compute a value in the same way, each from the same values of the kernel.
+static bool is_same_computation(const tl_value *a, const tl_value *b, int depth) {
+  if (a == b) return true;
+  if (depth == 0 || !a->def != !b->def || a->index != b->index) return false;
+  const tl_op *from = a->def ? a->def : a->block->parent, *to = b->def ? b->def : b->block->parent;
+  if (from->code != to->code || !tl_op_same_attrs(from, to)) return false;
+  // Loops have the same bounds; what they carry is not looked into.
+  uint32_t count = from->code == TL_OP_FOR ? 3 : from->num_operands;
+  if (from->code != TL_OP_FOR && (from->num_operands != to->num_operands || from->num_regions > 0)) return false;
+  if (from->code == TL_OP_FOR && (a->def || a->index > 0)) return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (!is_same_computation(tl_op_operand(from, i), tl_op_operand(to, i), depth - 1)) return false;
+  return true;
+}
+
+// Where the trips of a loop with this bound stand among the fixed values; those of a new one start there.
+static size_t find_fixed(const tl_barrier_verifier *self, const tl_value *upper) {
+  enum { MAX_STEPS = 16 };
+  for (size_t i = 0; self->num_roles > 0 && i < self->env.fixed_keys.len; i++)
+    if (is_same_computation(self->env.fixed_keys.items[i], upper, MAX_STEPS)) return self->env.fixed_at.items[i];
+  return self->env.fixed_values.len;
 }
 
 // Upper bounds that a loop may have: pipeline starts copies of trips that it certainly makes without asking, and none
@@ -397,7 +325,10 @@ static void look_at(tl_op *op, void *user) {
   const tl_value *upper = tl_op_operand(op, 1);
   int64_t constant;
   if (tl_value_const_int(upper, &constant) || depends_on_fixed(&self->env, upper, 32)) return;
+  size_t at = find_fixed(self, upper);
   tl_vec_push(&self->env.fixed_keys, upper);
+  tl_vec_push(&self->env.fixed_at, at);
+  if (at < self->env.fixed_values.len) return;
   tl_vec_push(&self->env.fixed_values, 0);
   tl_vec_push(&self->bounds, tl_op_has(op, TL_ATTR_TILES) ? (tl_range){0, INT64_MAX} : bounds_of(op));
 }
@@ -414,7 +345,7 @@ static void run_seeds(tl_barrier_verifier *self) {
 // Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on, up to what it can make: all
 // combinations for up to two loops, else one loop at a time.
 static void explore(tl_barrier_verifier *self) {
-  size_t loops = self->env.fixed_keys.len;
+  size_t loops = self->env.fixed_values.len;
   int64_t *trips = self->env.fixed_values.items, most = self->max_depth + 2;
   tl_range *bounds = self->bounds.items;
   for (size_t i = 0; i < loops; i++) {
@@ -460,12 +391,17 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_barrier_verifier self = {.context = context, .kernel = kernel, .period = 1, .max_depth = 1};
   self.budget = context->explore_limit > 0 ? context->explore_limit : STATEMENT_BUDGET;
   tl_run_env_init(&self.env, kernel);
+  bool can_run = tl_run_find_roles(&self);
   tl_walk(kernel, look_at, &self);
-  explore(&self);
+  if (can_run)
+    explore(&self);
+  else
+    self.budget = 0;
   if (!self.status && self.budget <= 0 && !self.has_reported) prove_unexplored(&self);
   for (size_t i = 0; i < self.rings.len; i++) tl_vec_fini(&self.rings.items[i].commits);
   tl_vec_fini(&self.rings);
   tl_run_forget(&self);
+  tl_run_forget_roles(&self);
   tl_vec_fini(&self.records);
   tl_vec_fini(&self.stages);
   tl_vec_fini(&self.roots);

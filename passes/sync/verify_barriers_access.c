@@ -97,15 +97,16 @@ bool tl_run_is_matrix(const tl_op *op) {
 
 // Whether `before` may still be under way for who makes `after`: every thread, the matrix unit on behalf of every
 // thread, or the copy engine on behalf of the elected one. Those two do not see what threads did without a proxy fence.
-static bool is_unordered(const tl_run_access *before, const tl_run_access *after) {
-  uint8_t who = after->is_engine ? TL_RUN_ELECTED : TL_RUN_ALL;
+static bool is_unordered(const tl_barrier_verifier *self, const tl_run_access *before, const tl_run_access *after) {
+  const tl_run_role *role = &self->roles[self->role];
+  uint32_t who = after->is_engine ? role->elected : role->all;
   bool crosses = (after->is_engine || after->is_matrix) && !before->is_engine && !before->is_matrix;
   return ((crosses ? before->fenced : before->seen) & who) != who;
 }
 
 static bool is_repeated(const tl_run_access *before, const tl_run_access *after) {
-  return before->op == after->op && before->kind == after->kind && before->root == after->root &&
-         before->slot == after->slot && same_box(before, after);
+  return before->op == after->op && before->role == after->role && before->kind == after->kind &&
+         before->root == after->root && before->slot == after->slot && same_box(before, after);
 }
 
 typedef struct statement_run {
@@ -127,12 +128,13 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
   const tl_run_value *cell = tl_run_env_at(&self->env, value);
   if (!cell->known) return;
   tl_run_access record = {.kind = kind,
+                          .role = self->role,
                           .root = cell->number,
                           .slot = cell->slot,
                           .is_async = run->is_async && kind != TL_RUN_ATOMIC,
                           .is_engine = run->is_engine,
                           .is_matrix = kind == TL_RUN_READ && tl_run_is_matrix(op),
-                          .gemm = run->is_async && tl_run_is_matrix(op) ? self->num_gemms : 0,
+                          .gemm = run->is_async && tl_run_is_matrix(op) ? self->roles[self->role].num_gemms : 0,
                           .group = -1,
                           .ring = -1,
                           .counts_phase = -1,
@@ -141,12 +143,12 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
   self->budget -= (int64_t)(self->records.len / RECORDS_A_STATEMENT);
   for (size_t i = 0; i < run->first && !self->status; i++) {
     const tl_run_access *before = &self->records.items[i];
-    if (conflicts(before->kind, kind) && is_unordered(before, &record) && overlaps(self, before, &record))
+    if (conflicts(before->kind, kind) && is_unordered(self, before, &record) && overlaps(self, before, &record))
       tl_run_race(self, before, &record);
   }
   for (size_t i = 0; i < self->records.len && !run->is_async; i++) {
     tl_run_access *same = &self->records.items[i];
-    if (!is_repeated(same, &record) || (run->is_engine && !(same->seen & TL_RUN_ELECTED))) continue;
+    if (!is_repeated(same, &record) || (run->is_engine && !(same->seen & self->roles[self->role].elected))) continue;
     // What comes after this one comes after the earlier one too.
     tl_vec_fini(&same->releases);
     *same = record;
@@ -206,8 +208,9 @@ void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement) {
   statement_run run = {.self = self, .statement = statement, .first = self->records.len};
   run.is_engine = statement->code == TL_OP_COPY && tl_op_arg(statement, TL_GROUP_COPY_map) != NULL;
   run.is_async = !run.is_engine && tl_op_has(statement, TL_ATTR_ASYNC);
-  if (run.is_async && tl_run_is_matrix(statement)) self->num_gemms++;
-  if (tl_run_is_matrix(statement)) tl_run_meet(self, run.is_async ? self->num_gemms : 0);
+  int64_t *num_gemms = &self->roles[self->role].num_gemms;
+  if (run.is_async && tl_run_is_matrix(statement)) ++*num_gemms;
+  if (tl_run_is_matrix(statement)) tl_run_meet(self, run.is_async ? *num_gemms : 0);
   tl_run_each_access(self, statement, add_access, &run);
   if (run.is_engine) tl_run_engine_copy(self, statement);
 }

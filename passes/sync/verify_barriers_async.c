@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // mbarriers, proxy fences and bulk groups in verify-barriers.
 //
-// Threads run one order of statements, in which the elected thread and the others are told apart: an access is in the
-// past of both, one or none of them. An arrival hands on what is in the past of who arrives, and who waits for that
-// phase takes it over; copies by the engine come with the phase that counts them. A phase that was waited for at one
-// parity is the right one exactly when no phase ends before everyone has waited for the one before it (no lapping):
-// then one schedule stands for all, and a wait that does not end in it never does.
+// The threads of a role run one order of statements, in which the elected thread and the others are told apart: an
+// access is in the past of both, one or none of them. An arrival hands on what is in the past of who arrives, and who
+// waits for that phase takes it over; copies by the engine come with the phase that counts them. A phase that was
+// waited for at one parity is the right one exactly when no phase ends before everyone has waited for the one before it
+// (no lapping): then one schedule stands for all, and a wait that does not end in it never does.
 #include "passes/sync/verify_barriers_internal.h"
 #include "support/status.h"
 
 enum { WARP = 32, WARPGROUP = 128 };
 
 static int64_t threads_of(const tl_barrier_verifier *self) {
-  return tl_op_threads(self->kernel);
+  return tl_op_threads(self->roles[self->role].op);
 }
 
 static const char *mbarrier_name(const tl_op *made) {
@@ -88,25 +88,27 @@ static void release(tl_run_access *record, size_t stage, int64_t phase, bool fen
 }
 
 // What an arrival of `each` hands on of one access.
-static void hand_on(tl_run_access *record, int64_t each, size_t at, int64_t phase) {
-  bool elected = record->seen & TL_RUN_ELECTED, all = each == TL_EACH_THREAD || each == TL_EACH_WARP;
-  bool flies = record->is_engine || (record->is_async && !record->has_landed);
+static void hand_on(const tl_barrier_verifier *self, tl_run_access *record, int64_t each, size_t at, int64_t phase) {
+  const tl_run_role *role = &self->roles[self->role];
+  bool own = record->role == self->role, by_all = each == TL_EACH_THREAD || each == TL_EACH_WARP;
+  // Every thread hands on what it did itself, and what any of them has in its past; the elected one what it knows.
+  bool elected = record->seen & role->elected, any = record->seen & role->all;
   if (record->kind == TL_RUN_WAITED) {
-    // Every thread arrives after its own wait; the elected one after what it knows of the others'.
-    bool knows = all || elected || (each == TL_EACH_WARPGROUP && record->is_met);
+    bool knows = by_all ? own || any : elected || (own && each == TL_EACH_WARPGROUP && record->is_met);
     if (record->root == (int64_t)at && record->slot == phase - 1) record->has_landed |= knows;
     if (knows) release(record, at, phase, false);
     return;
   }
-  if (all) {
-    // Each thread hands on its own accesses, and what any of them has in its past.
-    if (!flies || record->seen) release(record, at, phase, record->is_fenced || record->fenced);
+  bool flies = record->is_engine || (record->is_async && !record->has_landed);
+  if (by_all) {
+    bool fenced = (own && record->is_fenced) || (record->fenced & role->all);
+    if ((own && !flies) || any) release(record, at, phase, fenced);
     return;
   }
   // A warpgroup's gemm has ended for the warpgroup as a whole.
-  bool knows = each == TL_EACH_ROLE ? elected : (record->seen & TL_RUN_ALL) == TL_RUN_ALL;
-  knows |= each == TL_EACH_WARPGROUP && record->is_matrix && !flies;
-  if (knows) release(record, at, phase, record->fenced & TL_RUN_ELECTED);
+  bool knows = each == TL_EACH_ROLE ? elected : (record->seen & role->all) == role->all;
+  knows |= own && each == TL_EACH_WARPGROUP && record->is_matrix && !flies;
+  if (knows) release(record, at, phase, record->fenced & role->elected);
 }
 
 static int64_t num_arrivals(const tl_barrier_verifier *self, int64_t each) {
@@ -129,7 +131,7 @@ static void run_arrive(tl_barrier_verifier *self, const tl_op *op) {
   const tl_value *bytes = tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes);
   int64_t each = tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD);
   tl_run_stage *stage = &self->stages.items[at];
-  for (size_t i = 0; i < self->records.len; i++) hand_on(&self->records.items[i], each, at, stage->phase);
+  for (size_t i = 0; i < self->records.len; i++) hand_on(self, &self->records.items[i], each, at, stage->phase);
   if (bytes) stage->bytes += tl_run_env_number(&self->env, bytes);
   stage->pending -= num_arrivals(self, each);
   if (stage->pending < 0) fail(self, op, stage, "more arrivals than it takes");
@@ -142,11 +144,27 @@ static void run_expect(tl_barrier_verifier *self, const tl_op *op) {
   maybe_end_phase(self, op, at);
 }
 
+bool tl_run_wait_ends(tl_barrier_verifier *self, const tl_op *op) {
+  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+  return (self->stages.items[at].phase & 1) != tl_run_env_number(&self->env, tl_op_operand(op, 2));
+}
+
+void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
+  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+  const tl_run_stage *stage = &self->stages.items[at];
+  tl_strbuf_appendf(out, "waits for stage %lld of '%s', phase %lld (", (long long)stage->number,
+                    mbarrier_name(stage->made), (long long)stage->phase);
+  tl_run_describe(self, op, out);
+  tl_strbuf_append_c(out, ")");
+}
+
 static void run_wait(tl_barrier_verifier *self, const tl_op *op) {
   size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
   tl_run_stage *stage = &self->stages.items[at];
-  uint8_t who = tl_op_int(op, TL_ATTR_EACH, 0) == TL_EACH_ROLE ? TL_RUN_ELECTED : TL_RUN_ALL;
-  if ((stage->phase & 1) == tl_run_env_number(&self->env, tl_op_operand(op, 2))) {
+  const tl_run_role *role = &self->roles[self->role];
+  bool by_one = tl_op_int(op, TL_ATTR_EACH, 0) == TL_EACH_ROLE;
+  uint32_t who = by_one ? role->elected : role->all;
+  if (!tl_run_wait_ends(self, op)) {
     fail(self, op, stage, "the wait for its end never ends");
     return;
   }
@@ -162,8 +180,9 @@ static void run_wait(tl_barrier_verifier *self, const tl_op *op) {
   }
   if (ended < 0) return;
   // Who waited knows it of itself; of all threads nobody knows it of the others.
-  tl_run_access waited = {.kind = TL_RUN_WAITED, .root = (int64_t)at, .slot = ended, .counts_phase = -1, .op = op};
-  if (who == TL_RUN_ELECTED) waited.seen = TL_RUN_ELECTED;
+  tl_run_access waited = {
+      .kind = TL_RUN_WAITED, .role = self->role, .root = (int64_t)at, .slot = ended, .counts_phase = -1, .op = op};
+  if (by_one) waited.seen = role->elected;
   tl_vec_push(&self->records, waited);
 }
 
@@ -173,7 +192,7 @@ static void run_fence(tl_barrier_verifier *self, const tl_op *op) {
   bool is_global = tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_GLOBAL;
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (record->kind == TL_RUN_WAITED || record->is_engine) continue;
+    if (record->kind == TL_RUN_WAITED || record->is_engine || record->role != self->role) continue;
     bool fits = (self->roots.items[record->root]->code == TL_OP_TENSOR) == is_global;
     if (fits && (!record->is_async || record->has_landed)) record->is_fenced = true;
   }
@@ -201,31 +220,32 @@ void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy) {
   maybe_end_phase(self, copy, at);
 }
 
-static bool is_store(const tl_run_access *record) {
-  return record->is_engine && record->counts_phase < 0;
+// Whether the role that runs has made the access by a store of the engine.
+static bool is_store(const tl_barrier_verifier *self, const tl_run_access *record) {
+  return record->role == self->role && record->is_engine && record->counts_phase < 0;
 }
 
 static void run_bulk_commit(tl_barrier_verifier *self) {
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (is_store(record) && record->group < 0) record->group = self->num_bulk;
+    if (is_store(self, record) && record->group < 0) record->group = self->roles[self->role].num_bulk;
   }
-  self->num_bulk++;
+  self->roles[self->role].num_bulk++;
 }
 
 static void run_bulk_wait(tl_barrier_verifier *self, const tl_op *op) {
-  int64_t last = self->num_bulk - 1 - tl_op_int(op, TL_ATTR_PENDING, 0);
+  int64_t last = self->roles[self->role].num_bulk - 1 - tl_op_int(op, TL_ATTR_PENDING, 0);
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (!is_store(record) || record->group < 0 || record->group > last) continue;
-    if (record->kind == TL_RUN_READ || !tl_op_has(op, TL_ATTR_READ)) record->seen |= TL_RUN_ELECTED;
+    if (!is_store(self, record) || record->group < 0 || record->group > last) continue;
+    if (record->kind == TL_RUN_READ || !tl_op_has(op, TL_ATTR_READ)) record->seen |= self->roles[self->role].elected;
   }
 }
 
 void tl_run_meet(tl_barrier_verifier *self, int64_t number) {
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (record->kind != TL_RUN_WAITED) continue;
+    if (record->kind != TL_RUN_WAITED || record->role != self->role) continue;
     if (number == 0) record->is_met = true;
     if (record->gemm == 0) record->gemm = number;
   }
@@ -233,10 +253,10 @@ void tl_run_meet(tl_barrier_verifier *self, int64_t number) {
 
 // The gemms up to the latest `pending` have ended, for the threads of their warpgroup, all of which issued them.
 static void run_gemm_wait(tl_barrier_verifier *self, const tl_op *op) {
-  int64_t last = self->num_gemms - tl_op_int(op, TL_ATTR_PENDING, 0);
+  int64_t last = self->roles[self->role].num_gemms - tl_op_int(op, TL_ATTR_PENDING, 0);
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
-    if (record->gemm <= 0 || record->gemm > last) continue;
+    if (record->role != self->role || record->gemm <= 0 || record->gemm > last) continue;
     if (record->kind == TL_RUN_WAITED)
       record->is_met = true;
     else
@@ -276,14 +296,13 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
 }
 
 bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *record) {
-  if (record->is_engine) {
-    if (record->seen) record->seen = TL_RUN_ALL;
-    return !record->seen;
-  }
-  record->seen = TL_RUN_ALL;
-  if (record->is_fenced) record->fenced = TL_RUN_ALL;
-  if (record->kind == TL_RUN_WAITED || record->is_matrix || !self->uses_proxy) return false;
-  return record->fenced != TL_RUN_ALL;
+  uint32_t all = self->roles[self->role].all, everyone = self->roles[0].all;
+  bool own = record->role == self->role && !record->is_engine;
+  if (own || (record->seen & all)) record->seen |= all;
+  if ((own && record->is_fenced) || (record->fenced & all)) record->fenced |= all;
+  if (record->seen != everyone) return true;
+  bool is_crossed = record->kind != TL_RUN_WAITED && !record->is_engine && !record->is_matrix && self->uses_proxy;
+  return is_crossed && record->fenced != everyone;
 }
 
 void tl_run_end(tl_barrier_verifier *self) {

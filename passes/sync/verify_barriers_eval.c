@@ -33,6 +33,7 @@ void tl_run_env_fini(tl_run_env *env) {
   free(env->keys);
   free(env->values);
   tl_vec_fini(&env->fixed_keys);
+  tl_vec_fini(&env->fixed_at);
   tl_vec_fini(&env->fixed_values);
 }
 
@@ -49,7 +50,7 @@ tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value) {
 void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number, bool drawn) {
   for (size_t i = 0; i < env->fixed_keys.len; i++) {
     if (env->fixed_keys.items[i] != value) continue;
-    number = env->fixed_values.items[i];
+    number = env->fixed_values.items[env->fixed_at.items[i]];
     drawn = false;
   }
   *tl_run_env_at(env, value) = (tl_run_value){.number = number, .known = true, .drawn = drawn};

@@ -24,6 +24,7 @@ typedef struct tl_run_env {
   size_t capacity;                      // a power of two
   uint64_t seed;                        // what unknown values (loads, dynamic params, block indices) are drawn from
   TL_VEC(const tl_value *) fixed_keys;  // values that the exploration sets: upper bounds of loops
+  TL_VEC(size_t) fixed_at;              // for each its place among the values: what roles compute alike has one
   TL_VEC(int64_t) fixed_values;
 } tl_run_env;
 
@@ -41,8 +42,7 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op);
 
 typedef enum tl_run_kind { TL_RUN_READ, TL_RUN_WRITE, TL_RUN_ATOMIC, TL_RUN_WAITED } tl_run_kind;
 
-// Who has something in its past: the elected thread, and every other thread.
-enum { TL_RUN_ELECTED = 1, TL_RUN_OTHERS = 2, TL_RUN_ALL = 3 };
+enum { TL_RUN_MAX_ROLES = 8 };
 
 // What an arrival handed on: whoever waits for this phase has the access in its past.
 typedef struct tl_run_release {
@@ -54,6 +54,7 @@ typedef struct tl_run_release {
 // An access that another thread, or another proxy, may not have seen yet.
 typedef struct tl_run_access {
   tl_run_kind kind;
+  int32_t role;        // whose access it is
   int64_t root, slot;  // of a WAITED: the stage of an mbarrier, and the phase
   bool is_async;       // of cp.async, or of a gemm in flight
   bool has_landed;     // of an async one: its own thread waited for it
@@ -64,8 +65,8 @@ typedef struct tl_run_access {
   int64_t gemm;        // number of the gemm in flight that reads, from 1; of a WAITED: of the first behind it; 0: none
   bool is_met;         // of a WAITED: a gemm behind it has ended, so every warp of the warpgroup was there
   bool is_fenced;      // a proxy fence of its own threads came after it
-  uint8_t seen;        // in whose past it is …
-  uint8_t fenced;      // … with a proxy fence of its own threads between
+  uint32_t seen;       // in whose past it is (bits of roles) …
+  uint32_t fenced;     // … with a proxy fence of its own threads between
   TL_VEC(tl_run_release) releases;
   size_t counts_on;  // of a copy by the engine into shared memory: the stage, and its phase
   int64_t counts_phase;
@@ -95,6 +96,28 @@ typedef struct tl_run_extent {
   int64_t start, end;
 } tl_run_extent;
 
+// A region that a role is in.
+typedef struct tl_run_frame {
+  const tl_block *block;
+  const tl_op *next;    // NULL: the block has ended
+  const tl_op *around;  // FOR, IF or ROLES; NULL: the kernel
+  // Of a FOR: iteration `trip` of `trips` runs (-1: none yet); at jump_at the middle is left out.
+  int64_t lower, step, trips, trip, jump_at;
+  TL_VEC(tl_run_value) carried;
+} tl_run_frame;
+
+// A role, or the kernel as far as all threads are together. Of each role the elected thread and all others are told
+// apart: a bit each.
+typedef struct tl_run_role {
+  const tl_op *op;  // ROLE or KERNEL
+  uint32_t elected, all;
+  TL_VEC(tl_run_frame) frames;
+  const tl_op *waits_at;  // for what has not come
+  int64_t num_commits;    // groups of cp.async that were closed
+  int64_t num_bulk;       // bulk groups that were closed
+  int64_t num_gemms;      // asynchronous gemms that were issued
+} tl_run_role;
+
 typedef struct tl_barrier_verifier {
   tl_pass_context *context;
   tl_op *kernel;
@@ -104,12 +127,12 @@ typedef struct tl_barrier_verifier {
   TL_VEC(tl_run_access) records;
   TL_VEC(tl_ring_state) rings;
   TL_VEC(tl_run_stage) stages;
-  int64_t num_commits;
-  int64_t num_bulk;   // bulk groups that were closed
-  int64_t num_gemms;  // asynchronous gemms that were issued
-  bool uses_proxy;    // some copy goes by the copy engine, or the matrix unit reads shared memory
-  int64_t period;     // product-free common multiple of all depths
-  bool has_drawn;     // a branch or a trip count came from the seed
+  tl_run_role roles[1 + TL_RUN_MAX_ROLES];  // 0: the kernel
+  int32_t num_roles;                        // without the kernel
+  int32_t role;                             // that runs
+  bool uses_proxy;                          // some copy goes by the copy engine, or the matrix unit reads shared memory
+  int64_t period;                           // product-free common multiple of all depths
+  bool has_drawn;                           // a branch or a trip count came from the seed
   int64_t max_depth;
   int64_t budget;           // statements left to run
   bool has_reported;        // a mistake of the author
@@ -123,6 +146,17 @@ const char *tl_run_root_name(const tl_op *root);
 // "copy of line 12"
 void tl_run_describe(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out);
 void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const tl_run_access *after);
+
+// Runs an op without regions, or with those of a parallel.
+void tl_run_statement(tl_barrier_verifier *self, const tl_op *op);
+
+// ---- verify_barriers_control.c
+
+// Finds the kernel's roles; false when they are too many.
+bool tl_run_find_roles(tl_barrier_verifier *self);
+// Runs the kernel from its beginning: loops, branches and roles.
+void tl_run_kernel(tl_barrier_verifier *self);
+void tl_run_forget_roles(tl_barrier_verifier *self);
 
 // ---- verify_barriers_access.c
 
@@ -151,7 +185,11 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
 void tl_run_meet(tl_barrier_verifier *self, int64_t number);
 // A copy by the engine, whose accesses were added: it counts on its mbarrier.
 void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);
-// At a block barrier: what goes on being of interest. False: forget it.
+// Whether an MBARRIER_WAIT ends now.
+bool tl_run_wait_ends(tl_barrier_verifier *self, const tl_op *op);
+// "waits for stage 1 of 'full', phase 0 (mbarrier_wait of line 12)"
+void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out);
+// At a barrier of the role that runs: what goes on being of interest. False: forget it.
 bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *access);
 // At the end of the kernel: what the engine still does with shared memory.
 void tl_run_end(tl_barrier_verifier *self);

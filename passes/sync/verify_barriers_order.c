@@ -239,7 +239,8 @@ static void walk_statement(order_proof *proof, const tl_op *op, uint16_t *state,
       return;
     case TL_OP_MBARRIER:
     case TL_OP_TENSOR_MAP:
-      proof->fails = true;  // the copy engine keeps another order
+    case TL_OP_ROLES:
+      proof->fails = true;  // the copy engine keeps another order, and so do roles
       return;
     default:
       walk_accesses(proof, op, state);
