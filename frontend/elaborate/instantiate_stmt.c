@@ -175,6 +175,8 @@ static void set_pipeline_options(tl_sema *sema, const tl_stmt *stmt, tl_op *op) 
       tl_op_set_int(sema->module, op, TL_ATTR_STAGES, stages);
     }
   }
+  int roles = tl_instantiate_enum_option(sema, stmt, "specialize", TL_IR_ENUM_SWITCH, TL_SWITCH_AUTO);
+  if (roles != TL_SWITCH_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_SPECIALIZE, roles);
 }
 
 static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {

@@ -323,9 +323,17 @@ static void look_at_writer(tl_op *op, void *user) {
   writers->all &= fits;
 }
 
+// Whether the loop around asks for warps that only copy, which TMA's are for.
+static bool is_specialized(const tl_op *copy) {
+  const tl_op *loop = tl_op_enclosing(copy, TL_OP_FOR);
+  while (loop && !tl_op_has(loop, TL_ATTR_PIPELINED)) loop = tl_op_enclosing(loop, TL_OP_FOR);
+  return loop && tl_op_int(loop, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) == TL_SWITCH_ON;
+}
+
 bool tl_is_tma_wanted(tl_pass_context *context, const tl_op *copy) {
   int64_t via = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
   if (tl_op_has(copy, TL_ATTR_ASYNC)) return false;
+  if (via == TL_VIA_AUTO && is_specialized(copy) && !is_store(copy)) return true;
   return via == TL_VIA_TMA || (via == TL_VIA_AUTO && !tl_tma_choice_obstacle(context, copy));
 }
 

@@ -116,11 +116,24 @@ static const bool *find_engine_groups(tl_pass_context *context, const tl_depende
   return by_engine;
 }
 
+// What a role of its own was asked for, and TMA does not bring.
+static void remark_not_by_engine(tl_pass_context *context, const tl_dependence *dependence, const bool *by_engine) {
+  if (tl_op_int(dependence->loop, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) != TL_SWITCH_ON) return;
+  for (size_t p = 0; p < dependence->producers.len; p++) {
+    const tl_producer *producer = &dependence->producers.items[p];
+    if (producer->blocked || by_engine[producer->group]) continue;
+    tl_diag_report(context->diags, TL_DIAG_REMARK_ROLES, producer->op->loc,
+                   "the warps that compute bring '%s' themselves: it does not come by TMA",
+                   tl_buffer_name(producer->tile));
+  }
+}
+
 static void leave_in_order(tl_pass_context *context, tl_op *loop, const char *why) {
   tl_pipeline_refuse_overlap(context, loop, why);
   tl_op_remove_attr(loop, TL_ATTR_PIPELINED);
   tl_op_remove_attr(loop, TL_ATTR_STAGES);
   tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
+  tl_op_remove_attr(loop, TL_ATTR_SPECIALIZE);
 }
 
 static void make_rings(tl_pass_context *context, tl_dependence *dependence, int64_t stages) {
@@ -133,6 +146,7 @@ static void make_rings(tl_pass_context *context, tl_dependence *dependence, int6
     reason.obstacle = "`overlap` is 0";
   }
   remark_overlapped(context, dependence, &plan);
+  remark_not_by_engine(context, dependence, plan.by_engine);
   tl_op *fresh = tl_pipeline_emit(context, dependence, &plan);
   if (in_order || plan.lag || !tl_pipeline_rotate(context, fresh)) {
     tl_op_remove_attr(fresh, TL_ATTR_OVERLAP);

@@ -114,6 +114,8 @@ static void declare(emitter *self) {
     tl_op_set_str(self->module, ring, TL_ATTR_NAME, tl_strbuf_view(&name));
     tl_op_set_int(self->module, ring, TL_ATTR_DEPTH, self->plan->stages);
     if (self->plan->by_engine[g]) tl_op_set_int(self->module, ring, TL_ATTR_SIGNAL, TL_SIGNAL_BARRIERS);
+    const tl_attr *roles = tl_op_attr(self->loop, TL_ATTR_SPECIALIZE);
+    if (roles && self->plan->by_engine[g]) tl_op_set_attr(self->module, ring, roles);
     tl_strbuf_fini(&name);
     self->rings[g] = tl_op_result(ring, 0);
     tl_dependence_slice(self->dependence, (int)g, &self->slices[g]);
@@ -311,7 +313,7 @@ static void erase_hoisted(const emitter *self, tl_block *block) {
 }
 
 static bool is_pipeline_attr(tl_attr_key key) {
-  return key == TL_ATTR_PIPELINED || key == TL_ATTR_STAGES;
+  return key == TL_ATTR_PIPELINED || key == TL_ATTR_STAGES || key == TL_ATTR_SPECIALIZE;
 }
 
 // The new loop over k = 0 … trips - 1 with the old loop's carried values.

@@ -281,6 +281,11 @@ static void lower_block(ring_lowering *self, tl_block *block) {
         op = lower_if(self, op);
         next = op->next;
         break;
+      case TL_OP_ROLES:
+      case TL_OP_ROLE:
+        // A side is in one role.
+        lower_block(self, op->regions[0]);
+        break;
       case TL_OP_RING_ACQUIRE:
       case TL_OP_RING_WAIT:
         lower_slot(self, op);

@@ -380,6 +380,38 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
   fini_state(&before);
 }
 
+// Two roles that touch one memory, one of them writing, meet at a ring or not at all.
+static void check_roles(placement *self, tl_op *a, tl_op *b) {
+  tl_effect_list ours = {0}, theirs = {0};
+  tl_effects_inside(a, &ours);
+  tl_effects_inside(b, &theirs);
+  for (size_t i = 0; i < ours.len; i++) {
+    for (size_t j = 0; j < theirs.len && !self->status; j++) {
+      const tl_effect *one = &ours.items[i], *other = &theirs.items[j];
+      bool conflict = one->root == other->root && (one->kind != TL_EFFECT_READ || other->kind != TL_EFFECT_READ);
+      if (!conflict || (one->slot && other->slot) || (one->kind == TL_EFFECT_ATOMIC && other->kind == TL_EFFECT_ATOMIC))
+        continue;
+      self->status =
+          tl_status_make(TL_STATUS_INTERNAL, "place-barriers: roles '%s' and '%s' share a tile without a ring",
+                         tl_op_str(a, TL_ATTR_NAME), tl_op_str(b, TL_ATTR_NAME));
+    }
+  }
+  tl_vec_fini(&ours);
+  tl_vec_fini(&theirs);
+}
+
+// Roles run beside each other: a barrier of one orders its own statements. Nothing follows them.
+static void place_roles(placement *self, tl_op *op, hazard_state *state) {
+  for (tl_op *role = op->regions[0]->first; role && !self->status; role = role->next) {
+    if (role->code != TL_OP_ROLE) continue;
+    hazard_state own = copy_state(state);
+    place_block(self, role->regions[0], &own, true);
+    fini_state(&own);
+    for (tl_op *other = role->next; other; other = other->next)
+      if (other->code == TL_OP_ROLE) check_roles(self, role, other);
+  }
+}
+
 static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place) {
   for (tl_op *op = block->first; op && !self->status; op = op->next) {
     switch (op->code) {
@@ -388,6 +420,9 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
         break;
       case TL_OP_FOR:
         place_for(self, op, state, may_place);
+        break;
+      case TL_OP_ROLES:
+        place_roles(self, op, state);
         break;
       default:
         if (may_place && statement_needs_barrier(self, state, op)) insert_barrier(self, state, op);

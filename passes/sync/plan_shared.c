@@ -13,6 +13,10 @@
 //
 // mbarriers live as long as the kernel and share with nothing.
 //
+// Of a kernel with roles the statements of the first one count. A tile that another role lets the copy engine fill may
+// be written from the kernel's beginning on; its last fill has come when the last wait for one has ended. Whatever else
+// another role touches lives as long as the kernel.
+//
 // Leaves OFFSET on every shared alloc and SHARED_BYTES on the kernel; the target's limit is an error that lists the
 // tiles.
 #include "ir/index/affine.h"
@@ -38,6 +42,12 @@ typedef struct shared_tile {
   bool is_filled;  // by the copy engine
 } shared_tile;
 
+// A tile that another role fills, and what tells that it has.
+typedef struct role_fill {
+  shared_tile *tile;
+  const tl_value *barrier;
+} role_fill;
+
 typedef struct shared_plan {
   tl_pass_context *context;
   tl_op *kernel;
@@ -46,6 +56,7 @@ typedef struct shared_plan {
   TL_VEC(shared_tile) tiles;   // order of declaration
   TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
   TL_VEC(int32_t) barriers;    // positions in the kernel's body
+  TL_VEC(role_fill) fills;
   int64_t total;
 } shared_plan;
 
@@ -115,14 +126,55 @@ static void extend(shared_tile *tile, int32_t position) {
 }
 
 // The loop over the tiles of a persistent kernel.
-static tl_op *find_tile_loop(const tl_op *kernel) {
-  for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+static tl_op *find_tile_loop(const tl_block *body) {
+  for (tl_op *op = body->first; op; op = op->next) {
     if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_TILES)) return op;
   }
   return NULL;
 }
 
 typedef TL_VEC(shared_tile *) tile_list;
+
+static const tl_op *find_roles(const tl_op *kernel) {
+  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next)
+    if (op->code == TL_OP_ROLES) return op;
+  return NULL;
+}
+
+// What the other roles touch.
+static void look_at_roles(shared_plan *plan) {
+  const tl_op *roles = find_roles(plan->kernel);
+  tl_effect_list effects = {0};
+  tl_vec_clear(&plan->fills);
+  for (tl_op *role = roles ? roles->regions[0]->first->next : NULL; role; role = role->next)
+    tl_effects_inside(role, &effects);
+  for (size_t i = 0; i < effects.len; i++) {
+    const tl_effect *effect = &effects.items[i];
+    shared_tile *tile = find_tile(plan, effect->root);
+    if (!tile) continue;
+    const tl_value *barrier = effect->op->code == TL_OP_COPY && effect->kind == TL_EFFECT_WRITE
+                                  ? tl_op_arg(effect->op, TL_GROUP_COPY_barrier)
+                                  : NULL;
+    extend(tile, 0);
+    if (!barrier) extend(tile, INT32_MAX);
+    role_fill fill = {tile, barrier};
+    if (barrier) tl_vec_push(&plan->fills, fill);
+  }
+  tl_vec_fini(&effects);
+}
+
+typedef struct wait_search {
+  shared_plan *plan;
+  int32_t position;
+} wait_search;
+
+static void look_at_wait(tl_op *op, void *user) {
+  const wait_search *search = user;
+  if (op->code != TL_OP_MBARRIER_WAIT) return;
+  for (size_t i = 0; i < search->plan->fills.len; i++)
+    if (search->plan->fills.items[i].barrier == tl_op_operand(op, 0))
+      extend(search->plan->fills.items[i].tile, search->position);
+}
 
 // Lives, and where barriers stand. A gemm in flight keeps its operands until the wait for all of them. A copy in flight
 // keeps its tile until the next wait of the body; one by hand until the next that waits for all groups, else to the
@@ -137,11 +189,13 @@ static void find_live_ranges(shared_plan *plan) {
     plan->tiles.items[i].last = INT32_MAX;
   }
   tl_vec_clear(&plan->barriers);
+  look_at_roles(plan);
   tile_list in_flight = {0}, by_hand = {0}, multiplied = {0};
   tl_effect_list effects = {0};
   int32_t position = 0;
   for (tl_op *op = plan->body->first; op; op = op->next, position++) {
     if (op->code == TL_OP_BARRIER) tl_vec_push(&plan->barriers, position);
+    if (plan->fills.len > 0) tl_walk(op, look_at_wait, &(wait_search){plan, position});
     if (op->code == TL_OP_ASYNC_WAIT) {
       for (size_t i = 0; i < in_flight.len; i++) extend(in_flight.items[i], position);
       for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
@@ -336,11 +390,11 @@ static void finish(shared_plan *plan) {
 }
 
 static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
-  tl_op *loop = find_tile_loop(kernel);
-  shared_plan plan = {.context = context,
-                      .kernel = kernel,
-                      .body = loop ? loop->regions[0] : kernel->regions[0],
-                      .is_loop = loop != NULL};
+  const tl_op *roles = find_roles(kernel);
+  tl_block *body = roles ? roles->regions[0]->first->regions[0] : kernel->regions[0];
+  tl_op *loop = find_tile_loop(body);
+  shared_plan plan = {
+      .context = context, .kernel = kernel, .body = loop ? loop->regions[0] : body, .is_loop = loop != NULL};
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
     if (op->code == TL_OP_MBARRIER) tl_vec_push(&plan.tiles, measure_mbarrier(op));
     if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
@@ -360,6 +414,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&plan.tiles);
   tl_vec_fini(&plan.by_offset);
   tl_vec_fini(&plan.barriers);
+  tl_vec_fini(&plan.fills);
 }
 
 tl_status tl_pass_plan_shared(tl_pass_context *context) {

@@ -245,6 +245,10 @@ static void visit_mbarrier(finder *f, tl_op *op) {
     case TL_MUTANT_WRONG_BYTES:
       lessen_bytes(f, op);
       break;
+    case TL_MUTANT_WRONG_ARRIVALS:
+      if (op->code == TL_OP_MBARRIER && is_wanted(f, op, ""))
+        tl_op_set_int(f->module, op, TL_ATTR_ARRIVALS, tl_op_int(op, TL_ATTR_ARRIVALS, 1) + 1);
+      break;
     case TL_MUTANT_EARLY_RELEASE:
       release_early(f, op);
       break;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Shared by the parts of assign-roles.
+#ifndef TL_PASSES_ASSIGN_ROLES_H
+#define TL_PASSES_ASSIGN_ROLES_H
+
+#include "passes/analysis/dependence.h"
+#include "passes/manager/passes.h"
+
+// Statements of a kernel and what they need. Sets: the order is that of marking.
+typedef struct tl_role_slice {
+  tl_op_list ops;             // control included
+  TL_VEC(tl_value *) values;  // results and carried values of that control which are needed
+} tl_role_slice;
+
+// Adds a statement of a role with all that it needs; what stands in front of the roles all have. Returns why the role
+// could not compute that, or NULL; the slice then holds what was found until there.
+const char *tl_role_slice_add(tl_role_slice *slice, tl_op *op);
+// Copies what the slice holds of `from` to the end of `to`.
+void tl_role_slice_clone(tl_module *module, const tl_role_slice *slice, const tl_block *from, tl_block *to);
+void tl_role_slice_fini(tl_role_slice *slice);
+
+#endif
