@@ -113,7 +113,6 @@ typedef struct statement_run {
   tl_barrier_verifier *self;
   const tl_op *statement;
   bool is_async, is_engine;
-  size_t first;  // where the statement's own records begin
 } statement_run;
 
 // Checks an access of the statement against everything before it, and keeps it.
@@ -129,6 +128,7 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
   if (!cell->known) return;
   tl_run_access record = {.kind = kind,
                           .role = self->role,
+                          .made = self->num_made,
                           .root = cell->number,
                           .slot = cell->slot,
                           .is_async = run->is_async && kind != TL_RUN_ATOMIC,
@@ -141,8 +141,9 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
                           .op = run->statement};
   find_box(self, &record, run->statement, buffer);
   self->budget -= (int64_t)(self->records.len / RECORDS_A_STATEMENT);
-  for (size_t i = 0; i < run->first && !self->status; i++) {
+  for (size_t i = 0; i < self->records.len && !self->status; i++) {
     const tl_run_access *before = &self->records.items[i];
+    if (before->made == record.made) continue;  // of the statement itself
     if (conflicts(before->kind, kind) && is_unordered(self, before, &record) && overlaps(self, before, &record))
       tl_run_race(self, before, &record);
   }
@@ -205,12 +206,13 @@ void tl_run_each_access(tl_barrier_verifier *self, const tl_op *op, tl_run_acces
 }
 
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement) {
-  statement_run run = {.self = self, .statement = statement, .first = self->records.len};
+  statement_run run = {.self = self, .statement = statement};
   run.is_engine = statement->code == TL_OP_COPY && tl_op_arg(statement, TL_GROUP_COPY_map) != NULL;
   run.is_async = !run.is_engine && tl_op_has(statement, TL_ATTR_ASYNC);
   int64_t *num_gemms = &self->roles[self->role].num_gemms;
   if (run.is_async && tl_run_is_matrix(statement)) ++*num_gemms;
   if (tl_run_is_matrix(statement)) tl_run_meet(self, run.is_async ? *num_gemms : 0);
+  self->num_made++;
   tl_run_each_access(self, statement, add_access, &run);
   if (run.is_engine) tl_run_engine_copy(self, statement);
 }

@@ -55,6 +55,7 @@ typedef struct tl_run_release {
 typedef struct tl_run_access {
   tl_run_kind kind;
   int32_t role;        // whose access it is
+  int64_t made;        // number of the statement that made it, in the order of the run
   int64_t root, slot;  // of a WAITED: the stage of an mbarrier, and the phase
   bool is_async;       // of cp.async, or of a gemm in flight
   bool has_landed;     // of an async one: its own thread waited for it
@@ -130,6 +131,7 @@ typedef struct tl_barrier_verifier {
   tl_run_role roles[1 + TL_RUN_MAX_ROLES];  // 0: the kernel
   int32_t num_roles;                        // without the kernel
   int32_t role;                             // that runs
+  int64_t num_made;                         // statements that made accesses
   bool uses_proxy;                          // some copy goes by the copy engine, or the matrix unit reads shared memory
   int64_t period;                           // product-free common multiple of all depths
   bool has_drawn;                           // a branch or a trip count came from the seed
