@@ -210,23 +210,44 @@ static LLVMValueRef box_pointer(tl_lower *l, const tma_copy *copy, const int64_t
   return at ? pointer_at(l, buffer->base, tl_session_i32(l->session, at)) : buffer->base;
 }
 
-static void push_policy(tl_lower *l, const tl_op *op, LLVMValueRef *args, unsigned *n) {
+static int64_t policy_of(const tl_op *op) {
   int64_t evict = tl_op_int(op, TL_ATTR_EVICT, TL_EVICT_NORMAL);
-  int64_t policy = evict == TL_EVICT_FIRST ? TL_POLICY_EVICT_FIRST : evict == TL_EVICT_LAST ? TL_POLICY_EVICT_LAST : 0;
-  args[(*n)++] = tl_session_i64(l->session, policy);
-  args[(*n)++] = tl_session_bool(l->session, policy != 0);
+  return evict == TL_EVICT_FIRST ? TL_POLICY_EVICT_FIRST : evict == TL_EVICT_LAST ? TL_POLICY_EVICT_LAST : 0;
 }
 
-static void move_box(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier, const int64_t *start) {
-  LLVMValueRef args[MAX_RANK + 5], map = tl_lower_get(l, tl_op_arg(copy->op, TL_GROUP_COPY_map), 0);
+// The window of the block's own shared memory lies in that of its cluster (PTX ISA, "State Spaces: Shared"), which is
+// all that loads could name before PTX 8.6. By an integer: a cast would go by way of the generic space.
+static LLVMValueRef in_cluster(tl_lower *l, LLVMValueRef shared) {
+  LLVMValueRef address = LLVMBuildPtrToInt(l->builder, shared, l->session->i64, "");
+  return LLVMBuildIntToPtr(l->builder, address, l->session->cluster_ptr, "");
+}
+
+static void load_box(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier, const int64_t *start) {
+  LLVMValueRef args[MAX_RANK + 8];
+  int64_t policy = policy_of(copy->op);
+  unsigned n = 0;
+  args[n++] = in_cluster(l, box_pointer(l, copy, start));
+  args[n++] = barrier;
+  args[n++] = tl_lower_get(l, tl_op_arg(copy->op, TL_GROUP_COPY_map), 0);
+  push_coordinates(l, copy, start, args, &n);
+  args[n++] = LLVMConstInt(l->session->i16, 0, false);  // the blocks of a multicast
+  args[n++] = tl_session_i64(l->session, policy);
+  args[n++] = tl_session_bool(l->session, false);  // no multicast
+  args[n++] = tl_session_bool(l->session, policy != 0);
+  args[n++] = tl_session_i32(l->session, 0);  // no pair of blocks
+  call(l, (tl_device_op_id)(TL_DEVOP_TMA_LOAD_1D + copy->rank - 1), args, n);
+}
+
+static void store_box(tl_lower *l, const tma_copy *copy, const int64_t *start) {
+  LLVMValueRef args[MAX_RANK + 4];
+  int64_t policy = policy_of(copy->op);
   unsigned n = 0;
   args[n++] = box_pointer(l, copy, start);
-  if (barrier) args[n++] = barrier;
-  args[n++] = map;
+  args[n++] = tl_lower_get(l, tl_op_arg(copy->op, TL_GROUP_COPY_map), 0);
   push_coordinates(l, copy, start, args, &n);
-  push_policy(l, copy->op, args, &n);
-  tl_device_op_id id = copy->is_store ? TL_DEVOP_TMA_STORE_1D : TL_DEVOP_TMA_LOAD_CTA_1D;
-  call(l, (tl_device_op_id)(id + copy->rank - 1), args, n);
+  args[n++] = tl_session_i64(l->session, policy);
+  args[n++] = tl_session_bool(l->session, policy != 0);
+  call(l, (tl_device_op_id)(TL_DEVOP_TMA_STORE_1D + copy->rank - 1), args, n);
 }
 
 static void move_boxes(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier) {
@@ -234,7 +255,10 @@ static void move_boxes(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier) 
   int64_t start[TL_MAX_DIMS] = {0};
   int32_t t = 0;
   while (t >= 0 && !tl_lower_failed(l)) {
-    move_box(l, copy, barrier, start);
+    if (barrier)
+      load_box(l, copy, barrier, start);
+    else
+      store_box(l, copy, start);
     for (t = copy->extents->v.ints.len - 1; t >= 0; t--) {
       start[t] += box_along(copy, t);
       if (start[t] < extents[t]) break;
