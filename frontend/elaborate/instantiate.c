@@ -94,11 +94,26 @@ void tl_instantiate_not_yet(tl_sema *sema, tl_loc loc, const char *what) {
   tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, loc, "%s is not supported yet", what);
 }
 
+static void report_auto(const tl_kernel_spec *kernel, tl_bindings bindings, tl_diags *diags) {
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const tl_param *param = &kernel->params[i];
+    const tl_binding *binding = NULL;
+    for (uint32_t b = 0; b < bindings.len; b++)
+      if (tl_str_equal(bindings.items[b].name, param->name)) binding = &bindings.items[b];
+    if (param->kind == TL_PARAM_DYNAMIC || !tl_param_is_auto(param, binding)) continue;
+    tl_diag *diag = tl_diag_report(diags, TL_DIAG_PARAM_AUTO, binding ? binding->loc : param->loc,
+                                   "the compiler cannot choose `%.*s`", TL_STR_ARG(param->name));
+    tl_diag_add_hint(diags, diag, "give it a value here or with -D %.*s=…", TL_STR_ARG(param->name));
+  }
+}
+
 tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target,
                           const tl_sources *sources, tl_diags *diags) {
+  size_t errors_before = diags->num_errors;
+  report_auto(kernel, bindings, diags);
+  if (diags->num_errors != errors_before) return NULL;
   tl_arena scratch;
   tl_arena_init(&scratch);
-  size_t errors_before = diags->num_errors;
   tl_env env;
   bool *poisoned;
   tl_sema_env_create(&scratch, kernel, bindings, false, diags, &env, &poisoned);

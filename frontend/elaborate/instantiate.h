@@ -27,8 +27,11 @@ typedef struct tl_const {
   bool is_rounded;  // INT: from rounding a float, so that among floats it is `f`, whose zero has a sign
 } tl_const;
 
+// Whether the compiler is to choose the param: it is `auto`, here or by its binding (NULL: none).
+bool tl_param_is_auto(const tl_param *param, const tl_binding *binding);
+
 // Params and lets of a kernel with values: what check, bench and the reference see. DYNAMIC entries have no value
-// unless a binding gives one (a case does).
+// unless a binding gives one (a case does); `auto` params have none.
 typedef struct tl_env_entry {
   tl_str name;
   tl_const value;
@@ -51,7 +54,7 @@ const tl_env_entry *tl_env_find(const tl_env *env, tl_str name);
 bool tl_env_eval(const tl_env *env, const tl_expr *expr, tl_diags *diags, tl_const *out);
 
 // The tile-level module of one kernel (a chain has none: chain.h). NULL when there were errors. `bindings` may not bind
-// dynamic params here.
+// dynamic params here, and must bind those that are `auto` (harness/device/choose_params.h does).
 tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target,
                           const tl_sources *sources, tl_diags *diags);
 

@@ -258,12 +258,21 @@ static bool is_redefined(env_builder *b, tl_str name, tl_loc loc) {
   return true;
 }
 
+bool tl_param_is_auto(const tl_param *param, const tl_binding *binding) {
+  if (!binding) return param->kind == TL_PARAM_AUTO;
+  return binding->value->kind == TL_EXPR_NAME && tl_str_is(binding->value->text, "auto");
+}
+
 static void add_param(env_builder *b, const tl_param *param) {
   if (is_redefined(b, param->name, param->loc)) return;
   const tl_binding *binding = find_binding(b, param->name);
   folder f = folder_of(b);
   tl_const value = {.kind = TL_CONST_DYNAMIC};
   fold_status status = FOLDED;
+  if (param->kind != TL_PARAM_DYNAMIC && tl_param_is_auto(param, binding)) {
+    add_entry(b, param->name, value, false, true);
+    return;
+  }
   if (param->kind == TL_PARAM_DYNAMIC && !(binding && b->bind_dynamic)) {
     if (binding) {
       tl_diag *diag = tl_diag_report(b->diags, TL_DIAG_BINDING_DYNAMIC, binding->loc,
@@ -275,11 +284,6 @@ static void add_param(env_builder *b, const tl_param *param) {
   }
   if (binding) {
     status = fold(&f, binding->value, &value);
-  } else if (param->kind == TL_PARAM_AUTO) {
-    tl_diag *diag = tl_diag_report(b->diags, TL_DIAG_PARAM_AUTO, param->loc, "the compiler cannot choose `%.*s` yet",
-                                   TL_STR_ARG(param->name));
-    tl_diag_add_hint(b->diags, diag, "give it a value here or with -D %.*s=…", TL_STR_ARG(param->name));
-    status = FOLD_FAILED;
   } else {
     status = fold(&f, param->value, &value);
   }

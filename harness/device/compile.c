@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/device/choose_params.h"
 #include "ir/text/text.h"
 #include "support/status.h"
 
@@ -49,7 +50,11 @@ static bool stops_early(const tl_pass_options *passes) {
 static tl_status compile_kernel(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
                                 tl_compiled *out) {
   out->sources = sources;
-  out->tile = tl_instantiate(request->kernel, request->bindings, out->target, sources, diags);
+  tl_arena arena;
+  tl_arena_init(&arena);
+  tl_bindings bindings = tl_choose_params(&arena, request->kernel, request->bindings, out->target, sources, diags);
+  out->tile = tl_instantiate(request->kernel, bindings, out->target, sources, diags);
+  tl_arena_fini(&arena);
   if (!out->tile || tl_diags_has_errors(diags)) return failed(diags, "instantiation");
   TL_TRY(tl_passes_run(out->tile, out->target, &request->passes, diags));
   if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");

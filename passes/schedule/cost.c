@@ -111,7 +111,7 @@ double tl_cost_gemm_clocks(const tl_op *gemm) {
   return inst ? rows * columns * k / tl_instruction_rate(inst) : 0;
 }
 
-static int64_t planned(const tl_op *kernel, const char *name, int64_t fallback) {
+int64_t tl_cost_planned(const tl_op *kernel, const char *name, int64_t fallback) {
   const tl_attr *plan = tl_op_attr(kernel, TL_ATTR_PLAN);
   for (int32_t i = 0; plan && i < plan->v.dict.len; i++)
     if (tl_str_is(tl_str_from(plan->v.dict.entries[i].name), name)) return plan->v.dict.entries[i].i;
@@ -119,7 +119,7 @@ static int64_t planned(const tl_op *kernel, const char *name, int64_t fallback) 
 }
 
 int64_t tl_cost_blocks_at_once(const tl_op *kernel) {
-  int64_t fit = planned(kernel, "resident", 1), blocks = 1, extent;
+  int64_t fit = tl_cost_planned(kernel, "resident", 1), blocks = 1, extent;
   const tl_op *grid = kernel->regions[0]->first;
   while (grid && grid->code != TL_OP_GRID) grid = grid->next;
   for (uint32_t i = 0; grid && i < grid->num_operands && blocks < INT32_MAX; i++)

@@ -53,6 +53,10 @@ enum { TL_COST_COPY_LATENCY = 1340 };
 // Blocks of the scheduled kernel (with PLAN) that a multiprocessor holds at a time: as many as fit, fewer where the
 // grid is known to be small.
 int64_t tl_cost_blocks_at_once(const tl_op *kernel);
+// A number of the kernel's PLAN; `fallback` where it has none of that name.
+int64_t tl_cost_planned(const tl_op *kernel, const char *name, int64_t fallback);
+// Clocks of a whole scheduled kernel (after choose-schedule), dynamic sizes taken as 4096; INFINITY when it cannot run.
+double tl_cost_kernel(const tl_target *target, const tl_op *kernel);
 // Multiprocessors of the GPUs that the model is measured on (H100 and H200).
 enum { TL_COST_MULTIPROCESSORS = 132 };
 

@@ -183,6 +183,21 @@ for target in sm_80 sm_90a; do
   grep -q 'setp[.a-z]*ftz.bf16' "$work/out" && fail "setp.ftz.bf16 for $target"
 done
 
+# `auto` params: large products by the tile that two warpgroups share, small ones by one that gives every multiprocessor work.
+autos='-D block_M=auto -D block_N=auto -D block_K=auto -D stages=auto -D threads=auto'
+for size in 4096 8192; do
+  # shellcheck disable=SC2086
+  expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a --remarks $autos -D M=$size -D N=$size -D K=$size -o -
+  says 'remark: block_M = 128, block_N = 256, block_K = 64, stages = 4: '
+  grep -q '"block_threads": 256' "$work/out" || fail 'threads of two warpgroups'
+done
+# shellcheck disable=SC2086
+expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a --remarks $autos -D M=1024 -D N=1024 -D K=1024 -o -
+says 'remark: block_M = 64, block_N = 128, '
+sed 's/^grid:/requires:\n  - block_M > 1024\ngrid:/' "$source_dir/kernels/matmul.yaml" >"$work/never.yaml"
+expect 1 "$llc" "$work/never.yaml" -D block_M=auto -o -
+says 'the compiler cannot choose .block_M. \[TL0258\]'
+
 # The entry asks for the threads that the manifest gives the launcher.
 for threads in 32 128 256 1024; do
   expect 0 "$llc" "$source_dir/kernels/softmax.yaml" -D threads_per_row=$threads -o -

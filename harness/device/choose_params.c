@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every combination of candidates is instantiated and scheduled (not lowered), and costed as a whole kernel.
+#include "harness/device/choose_params.h"
+
+#include <math.h>
+
+#include "passes/manager/passes.h"
+#include "passes/schedule/cost.h"
+
+enum { MAX_TRIALS = 1024 };  // the first ones, where there are more combinations
+
+typedef struct candidates {
+  const tl_param *param;
+  tl_expr *const *values;  // Borrowed.
+  uint32_t len;
+} candidates;
+
+typedef struct chooser {
+  tl_arena *arena;
+  const tl_kernel_spec *kernel;
+  const tl_target *target;
+  const tl_sources *sources;
+  const tl_diags *diags;
+  tl_binding *bindings;  // those of `autos` come first
+  uint32_t num_bindings;
+  candidates *autos;
+  uint32_t num_autos;
+} chooser;
+
+static const tl_binding *find_binding(tl_bindings bindings, tl_str name) {
+  for (uint32_t i = 0; i < bindings.len; i++)
+    if (tl_str_equal(bindings.items[i].name, name)) return &bindings.items[i];
+  return NULL;
+}
+
+static bool is_auto(const tl_param *param, tl_bindings bindings) {
+  return param->kind != TL_PARAM_DYNAMIC && tl_param_is_auto(param, find_binding(bindings, param->name));
+}
+
+// ---- candidates
+
+static bool counts_stages(const tl_stmt_list *list, tl_str name) {
+  for (uint32_t i = 0; i < list->len; i++) {
+    const tl_stmt *stmt = list->items[i];
+    for (uint32_t o = 0; o < stmt->num_options; o++) {
+      const tl_option *option = &stmt->options[o];
+      bool is_it = tl_str_is(option->name, "stages") && option->value && option->value->kind == TL_EXPR_NAME;
+      if (is_it && tl_str_equal(option->value->text, name)) return true;
+    }
+    if (counts_stages(&stmt->body, name) || counts_stages(&stmt->else_body, name)) return true;
+  }
+  return false;
+}
+
+static tl_expr *number(tl_arena *arena, int64_t value, tl_loc loc) {
+  tl_expr *expr = TL_NEW(arena, tl_expr);
+  *expr = (tl_expr){.kind = TL_EXPR_INT, .int_value = value, .loc = loc, .height = 1};
+  return expr;
+}
+
+static candidates candidates_of(const chooser *self, const tl_param *param) {
+  static const int64_t tiles[] = {32, 64, 128, 256}, stages[] = {2, 3, 4};
+  const tl_tune *tune = &self->kernel->tune;
+  for (uint32_t i = 0; i < tune->num_params; i++) {
+    const tl_tune_param *listed = &tune->params[i];
+    if (tl_str_equal(listed->name, param->name)) return (candidates){param, listed->values, listed->num_values};
+  }
+  bool is_stages = counts_stages(&self->kernel->body, param->name);
+  uint32_t len = is_stages ? sizeof stages / sizeof stages[0] : sizeof tiles / sizeof tiles[0];
+  tl_expr **values = TL_NEW_ARRAY(self->arena, tl_expr *, len);
+  for (uint32_t i = 0; i < len; i++) values[i] = number(self->arena, is_stages ? stages[i] : tiles[i], param->loc);
+  return (candidates){param, values, len};
+}
+
+// ---- trials
+
+// The combination `trial`, whose last param counts fastest; false past the end.
+static bool bind_trial(chooser *self, uint32_t trial) {
+  for (uint32_t i = self->num_autos; i-- > 0;) {
+    const candidates *of = &self->autos[i];
+    self->bindings[i].value = of->values[trial % of->len];
+    trial /= of->len;
+  }
+  return trial == 0;
+}
+
+static double cost_of(const chooser *self) {
+  tl_diags diags;
+  tl_diags_init_like(&diags, self->diags);
+  double cost = INFINITY;
+  tl_bindings bindings = {self->bindings, self->num_bindings};
+  tl_module *module = tl_instantiate(self->kernel, bindings, self->target, self->sources, &diags);
+  tl_pass_options options = {.stop_after = "choose-schedule", .pass_limit = -1};
+  bool is_scheduled = module && !tl_diags_has_errors(&diags) &&
+                      tl_passes_run(module, self->target, &options, &diags) == TL_OK && !tl_diags_has_errors(&diags);
+  for (const tl_op *op = is_scheduled ? module->body->first : NULL; op; op = op->next)
+    if (op->code == TL_OP_KERNEL) cost = tl_cost_kernel(self->target, op);
+  if (module) tl_module_destroy(module);
+  tl_diags_fini(&diags);
+  return cost;
+}
+
+static void remark(const chooser *self, tl_diags *diags, double cost) {
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  for (uint32_t i = 0; i < self->num_autos; i++)
+    tl_strbuf_appendf(&text, "%s%.*s = %lld", i ? ", " : "", TL_STR_ARG(self->bindings[i].name),
+                      (long long)self->bindings[i].value->int_value);
+  tl_diag_report(diags, TL_DIAG_REMARK_SCHEDULE, self->kernel->loc, "%s: %.3g clocks by the cost model, the fewest",
+                 tl_strbuf_c(&text), cost);
+  tl_strbuf_fini(&text);
+}
+
+static void collect(chooser *self, tl_bindings bindings) {
+  self->autos = TL_NEW_ARRAY(self->arena, candidates, self->kernel->num_params + 1);
+  self->bindings = TL_NEW_ARRAY(self->arena, tl_binding, self->kernel->num_params + bindings.len + 1);
+  for (uint32_t i = 0; i < self->kernel->num_params; i++) {
+    const tl_param *param = &self->kernel->params[i];
+    if (!is_auto(param, bindings)) continue;
+    self->autos[self->num_autos++] = candidates_of(self, param);
+    self->bindings[self->num_bindings++] = (tl_binding){.name = param->name, .loc = param->loc};
+  }
+  for (uint32_t i = 0; i < bindings.len; i++) {
+    bool is_chosen = false;
+    for (uint32_t a = 0; a < self->num_autos; a++)
+      is_chosen |= tl_str_equal(self->autos[a].param->name, bindings.items[i].name);
+    if (!is_chosen) self->bindings[self->num_bindings++] = bindings.items[i];
+  }
+}
+
+tl_bindings tl_choose_params(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings bindings,
+                             const tl_target *target, const tl_sources *sources, tl_diags *diags) {
+  chooser self = {.arena = arena, .kernel = kernel, .target = target, .sources = sources, .diags = diags};
+  collect(&self, bindings);
+  if (self.num_autos == 0) return bindings;
+  double least = INFINITY;
+  uint32_t best = 0;
+  for (uint32_t trial = 0; trial < MAX_TRIALS && bind_trial(&self, trial); trial++) {
+    double cost = cost_of(&self);
+    if (cost >= least) continue;
+    least = cost;
+    best = trial;
+  }
+  if (isinf(least)) return bindings;
+  bind_trial(&self, best);
+  remark(&self, diags, least);
+  return (tl_bindings){self.bindings, self.num_bindings};
+}

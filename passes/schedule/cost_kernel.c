@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a whole scheduled kernel costs: its loops by the tensor cores, shared memory, L2 and the latency of copies, what
+// every block does once, and how the blocks fill the multiprocessors. Ranks tiles of one kernel against each other.
+#include "passes/schedule/cost.h"
+
+#include <math.h>
+
+#include "passes/analysis/memory_access.h"
+
+// Bytes a clock that a multiprocessor gets from L2 while all of them read. Measured on an H200: a product by tiles of
+// 128 by 128 by 64, two blocks a multiprocessor, takes 1.045 times as long as by 128 by 256 (docs/performance.md).
+static const double l2_rate = 60.0;
+static const double shared_rate = 128.0;  // bytes a clock
+static const double lanes = 128.0;        // scalar operations a clock
+// A loop's copies are not all as fast as the slowest is assumed to be: so much of the latency is seen with every stage
+// less.
+static const double jitter = 0.05;
+
+enum {
+  ASSUMED_SIZE = 4096,    // of a dynamic dim
+  BLOCK_CLOCKS = 1000,    // of a block's start and end
+  ITERATION_CLOCKS = 50,  // of waits and the loop's own instructions
+  WARPGROUP_THREADS = 128,
+  MAX_HEIGHT = 64,  // of an index expression
+  SPILL_FACTOR = 8
+};
+
+// What a piece of a kernel asks of each part of a multiprocessor, in clocks for one block.
+typedef struct demand {
+  double tensor, shared, scalar, l2;
+} demand;
+
+typedef struct kernel_cost {
+  double blocks_at_once;
+  bool is_alone;   // one warpgroup on a multiprocessor
+  double loops;    // clocks of all blocks that are there at once
+  double exposed;  // of what a block does once
+} kernel_cost;
+
+// ---- sizes
+
+static int64_t value_of(const tl_value *value, int height) {
+  const tl_op *op = value->def;
+  int64_t constant;
+  if (tl_value_const_int(value, &constant)) return constant;
+  if (!op || height > MAX_HEIGHT) return 0;  // an index: of a loop's first iteration, of the first block
+  if (op->code == TL_OP_DYN_PARAM) return ASSUMED_SIZE;
+  if (op->num_operands != 2) return ASSUMED_SIZE;
+  int64_t a = value_of(tl_op_operand(op, 0), height + 1), b = value_of(tl_op_operand(op, 1), height + 1), out = 0;
+  switch (op->code) {
+    case TL_OP_ADD:
+      return __builtin_add_overflow(a, b, &out) ? INT32_MAX : out;
+    case TL_OP_SUB:
+      return __builtin_sub_overflow(a, b, &out) ? INT32_MAX : out;
+    case TL_OP_MUL:
+      return __builtin_mul_overflow(a, b, &out) ? INT32_MAX : out;
+    case TL_OP_FLOORDIV:
+      return b > 0 ? a / b : a;
+    case TL_OP_MOD:
+      return b > 0 ? a % b : 0;
+    case TL_OP_MIN:
+      return a < b ? a : b;
+    case TL_OP_MAX:
+      return a > b ? a : b;
+    default:
+      return ASSUMED_SIZE;
+  }
+}
+
+static double trips_of(const tl_op *loop) {
+  double lower = (double)value_of(tl_op_arg(loop, TL_GROUP_FOR_lower), 0),
+         upper = (double)value_of(tl_op_arg(loop, TL_GROUP_FOR_upper), 0),
+         step = (double)value_of(tl_op_arg(loop, TL_GROUP_FOR_step), 0);
+  double trips = step != 0 ? ceil((upper - lower) / step) : 0;
+  return trips > 0 ? trips : 0;
+}
+
+static double num_blocks(const tl_op *kernel) {
+  double blocks = 1;
+  const tl_op *grid = kernel->regions[0]->first;
+  while (grid && grid->code != TL_OP_GRID) grid = grid->next;
+  for (uint32_t i = 0; grid && i < grid->num_operands; i++) blocks *= (double)value_of(tl_op_operand(grid, i), 0);
+  return blocks > 1 ? blocks : 1;
+}
+
+// ---- demands
+
+static double copy_bytes(const tl_op *copy) {
+  const tl_attr *extents = tl_op_attr(copy, TL_ATTR_EXTENTS);
+  double bytes = tl_dtype_bits(tl_op_arg(copy, TL_GROUP_COPY_src)->type->dtype) / 8.0;
+  for (int32_t i = 0; extents && i < extents->v.ints.len; i++) bytes *= (double)extents->v.ints.items[i];
+  return bytes;
+}
+
+static bool is_global(const tl_value *buffer) {
+  return buffer->type->kind == TL_TYPE_BUFFER && buffer->type->scope == TL_SCOPE_GLOBAL;
+}
+
+// Bytes that the operands of a gemm are read in, for all warps: of wgmma every block of 64 rows reads all columns, and
+// its own rows once an instruction.
+static double gemm_bytes(const tl_op *gemm) {
+  const tl_instruction *inst = tl_op_instruction(gemm);
+  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, NULL);
+  const tl_value *a = tl_op_arg(gemm, TL_GROUP_GEMM_a);
+  const tl_type *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc)->type;
+  if (!inst || !warps) return 0;
+  double rows = (double)acc->dims[acc->rank - 2], columns = (double)acc->dims[acc->rank - 1];
+  double k = (double)a->type->dims[tl_op_has(gemm, TL_ATTR_TRANS_A) ? 0 : 1], bytes = tl_dtype_bits(inst->a) / 8.0;
+  if (inst->family == TL_FAMILY_WGMMA) {
+    double a_rows = inst->a_in_registers ? 0 : rows * columns / inst->n;
+    return (a_rows + columns * rows / TL_WGMMA_ROWS) * k * bytes;
+  }
+  return (rows * (double)warps[1] + columns * (double)warps[0]) * k * bytes;
+}
+
+static double operations_in(const tl_op *op) {
+  double count = 0;
+  for (uint32_t r = 0; r < op->num_regions; r++)
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) count += 1 + operations_in(inner);
+  return count;
+}
+
+static double elements_of(const tl_op *parallel) {
+  const tl_attr *extents = tl_op_attr(parallel, TL_ATTR_EXTENTS);
+  double elements = 1;
+  for (int32_t i = 0; extents && i < extents->v.ints.len; i++) elements *= (double)extents->v.ints.items[i];
+  return elements;
+}
+
+static void add_demand(const tl_op *op, double times, demand *out) {
+  if (op->code == TL_OP_GEMM) {
+    double tensor = tl_cost_gemm_clocks(op), shared = gemm_bytes(op) / shared_rate;
+    const tl_instruction *inst = tl_op_instruction(op);
+    // Warps that load operands themselves wait for the first ones of every step (cost.c).
+    bool loads_itself = !inst || !tl_instruction_is_async(inst);
+    out->tensor += times * (loads_itself ? fmax(tensor, shared) + 0.25 * fmin(tensor, shared) : tensor);
+    out->shared += times * shared;
+  } else if (op->code == TL_OP_COPY) {
+    bool far = is_global(tl_op_arg(op, TL_GROUP_COPY_src)) || is_global(tl_op_arg(op, TL_GROUP_COPY_dst));
+    *(far ? &out->l2 : &out->shared) += times * copy_bytes(op) / (far ? l2_rate : shared_rate);
+  } else if (op->code == TL_OP_PARALLEL) {
+    out->scalar += times * elements_of(op) * operations_in(op) / lanes;
+    return;
+  }
+  double inside = op->code == TL_OP_FOR ? times * trips_of(op) : times;
+  for (uint32_t r = 0; r < op->num_regions; r++)
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) add_demand(inner, inside, out);
+}
+
+// Clocks of one iteration of a pipelined loop for all blocks that are there at once. A stage is filled while those
+// before it are read, in this block and, in turn, in the others.
+static double iteration_clocks(const kernel_cost *cost, const tl_op *loop) {
+  demand of = {0};
+  for (const tl_op *op = loop->regions[0]->first; op; op = op->next) add_demand(op, 1, &of);
+  double stages = (double)tl_op_int(loop, TL_ATTR_STAGES, 2), others = cost->blocks_at_once - 1;
+  double latency = TL_COST_COPY_LATENCY + of.l2 / 2;
+  if (cost->is_alone) of.tensor = of.scalar += of.tensor;  // nobody multiplies while the only warpgroup computes
+  double work = fmax(fmax(of.tensor, of.scalar), fmax(of.shared, of.l2));
+  double fill = stages > 1 ? (latency - others * work) / (stages - 1) : latency + work;
+  return fmax(work * cost->blocks_at_once, fill) + jitter * latency / stages + ITERATION_CLOCKS;
+}
+
+static void add_block(kernel_cost *cost, const tl_block *block, double times) {
+  for (const tl_op *op = block->first; op; op = op->next) {
+    demand once = {0};
+    if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) {
+      cost->loops += times * trips_of(op) * iteration_clocks(cost, op);
+      cost->exposed += times * TL_COST_COPY_LATENCY;
+    } else if (op->code == TL_OP_FOR || op->code == TL_OP_IF) {
+      double inside = op->code == TL_OP_FOR ? times * trips_of(op) : times;
+      for (uint32_t r = 0; r < op->num_regions; r++) add_block(cost, op->regions[r], inside);
+    } else {
+      add_demand(op, times, &once);
+      cost->exposed += once.tensor + once.shared + once.scalar + once.l2;
+    }
+  }
+}
+
+double tl_cost_kernel(const tl_target *target, const tl_op *kernel) {
+  int64_t shared = tl_cost_planned(kernel, "shared", 0), registers = tl_cost_planned(kernel, "registers", 0);
+  if (shared > target->shared_max_bytes) return INFINITY;
+  double at_once = (double)tl_cost_blocks_at_once(kernel);
+  kernel_cost cost = {.blocks_at_once = at_once, .exposed = BLOCK_CLOCKS};
+  cost.is_alone = at_once * (double)tl_op_threads(kernel) <= WARPGROUP_THREADS;
+  add_block(&cost, kernel->regions[0], 1);
+  // What a block does once is hidden behind the others that are there.
+  double clocks = cost.loops + cost.exposed / at_once;
+  double waves = ceil(num_blocks(kernel) / (TL_COST_MULTIPROCESSORS * at_once));
+  return waves * clocks * (registers >= TL_MAX_REGISTERS_PER_THREAD ? SPILL_FACTOR : 1);
+}
