@@ -143,10 +143,12 @@ void tl_lower_op_BULK_WAIT(tl_lower *l, tl_op *op) {
 
 // ---- copies
 
-// The parameter was bound with the function.
+// The parameter was bound with the function. The first copy would fetch it, which takes as long as any other memory.
 void tl_lower_op_TENSOR_MAP(tl_lower *l, tl_op *op) {
-  (void)l;
-  (void)op;
+  LLVMValueRef map = tl_lower_get(l, tl_op_result(op, 0), 0);
+  tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  call(l, TL_DEVOP_TENSORMAP_PREFETCH, &map, 1);
+  tl_lower_guard_end(l, &guard);
 }
 
 typedef struct tma_copy {
