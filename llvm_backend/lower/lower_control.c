@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "llvm_backend/lower/lower.h"
+#include "llvm_backend/lower/lower_pairs.h"
 
 tl_guard tl_lower_guard_begin(tl_lower *l, LLVMValueRef condition) {
   tl_guard guard = {0};
@@ -109,26 +110,52 @@ typedef struct tl_loop {
   int32_t num_phis;
 } tl_loop;
 
+// Items of a carried value that go round in one register: two 16-bit floats of a tile, so that what takes them in pairs
+// (a matrix instruction's operand) finds them so.
+static int32_t phi_items(const tl_type *type) {
+  bool is_half = type->kind == TL_TYPE_TILE && tl_dtype_is_float(type->dtype) && tl_dtype_bits(type->dtype) == 16;
+  return is_half && value_len(type) % 2 == 0 ? 2 : 1;
+}
+
+static LLVMValueRef phi_value(tl_lower *l, const tl_value *from, const tl_value *to, int32_t i) {
+  LLVMValueRef first = item_as(l, from, to, i);
+  return phi_items(to->type) == 2 ? tl_lower_pair(l, first, item_as(l, from, to, i + 1)) : first;
+}
+
 static void add_phis(tl_lower *l, tl_op *op, tl_loop *loop, LLVMBasicBlockRef entry) {
   uint32_t num_inits = tl_op_group_len(op, TL_GROUP_FOR_inits);
   const tl_block *body = op->regions[0];
-  for (uint32_t i = 0; i < num_inits; i++) loop->num_phis += value_len(body->args[i + 1]->type);
+  for (uint32_t i = 0; i < num_inits; i++)
+    loop->num_phis += value_len(body->args[i + 1]->type) / phi_items(body->args[i + 1]->type);
   loop->phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, loop->num_phis + 1);
   LLVMValueRef *next = loop->phis;
   for (uint32_t i = 0; i < num_inits; i++) {
-    tl_value *arg = body->args[i + 1], *init = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
-    int32_t len = value_len(arg->type);
-    for (int32_t r = 0; r < len; r++) {
+    const tl_value *arg = body->args[i + 1], *init = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
+    for (int32_t r = 0; r < value_len(arg->type); r += phi_items(arg->type)) {
       // Conversions of the initial value belong before the loop.
       LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(entry));
-      LLVMValueRef start = item_as(l, init, arg, r);
+      LLVMValueRef start = phi_value(l, init, arg, r);
       LLVMPositionBuilderAtEnd(l->builder, loop->head);
-      next[r] = LLVMBuildPhi(l->builder, item_type(l, arg), "");
-      LLVMAddIncoming(next[r], &start, &entry, 1);
+      *next = LLVMBuildPhi(l->builder, LLVMTypeOf(start), "");
+      LLVMAddIncoming(*next++, &start, &entry, 1);
     }
-    tl_lower_set(l, arg, next, len);
-    next += len;
   }
+}
+
+// The items of what the loop's phis, from `phis` on, carry as `value`. Returns the phis behind them.
+static LLVMValueRef *set_carried(tl_lower *l, const tl_value *value, LLVMValueRef *phis) {
+  int32_t len = value_len(value->type), each = phi_items(value->type);
+  LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+  for (int32_t r = 0; r < len; r += each, phis++) {
+    if (each == 2)
+      tl_lower_split_pair(l, *phis, items + r);
+    else
+      items[r] = *phis;
+    if (value->type->kind == TL_TYPE_INDEX)
+      items[r] = tl_lower_index_as(l, l->builder, items[r], tl_lower_value_type(l, value));
+  }
+  tl_lower_set(l, value, items, len);
+  return phis;
 }
 
 static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step) {
@@ -137,8 +164,8 @@ static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step)
   LLVMValueRef *phi = loop->phis;
   for (uint32_t i = 0; i < op->num_results; i++) {
     tl_value *arg = op->regions[0]->args[i + 1];
-    for (int32_t r = 0; r < value_len(arg->type); r++) {
-      LLVMValueRef value = item_as(l, tl_op_operand(yield, i), arg, r);
+    for (int32_t r = 0; r < value_len(arg->type); r += phi_items(arg->type)) {
+      LLVMValueRef value = phi_value(l, tl_op_operand(yield, i), arg, r);
       LLVMAddIncoming(*phi++, &value, &latch, 1);
     }
   }
@@ -187,6 +214,8 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   LLVMAddIncoming(loop.induction, &start, &entry, 1);
   add_phis(l, op, &loop, entry);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);
+  LLVMValueRef *carried = loop.phis;
+  for (uint32_t i = 0; i < op->num_results; i++) carried = set_carried(l, op->regions[0]->args[i + 1], carried);
   LLVMValueRef more = another_iteration(l, op, &loop, steps.lo > 0, end);
   LLVMBuildCondBr(l->builder, more, loop.body, loop.after);
   LLVMPositionBuilderAtEnd(l->builder, loop.body);
@@ -195,17 +224,8 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   if (tl_lower_failed(l)) return;
   close_loop(l, op, &loop, step);
   LLVMPositionBuilderAtEnd(l->builder, loop.after);
-  LLVMValueRef *phi = loop.phis;
-  for (uint32_t i = 0; i < op->num_results; i++) {
-    int32_t len = value_len(op->results[i].type);
-    LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
-    for (int32_t r = 0; r < len; r++) {
-      items[r] = *phi++;
-      if (op->results[i].type->kind == TL_TYPE_INDEX)
-        items[r] = tl_lower_index_as(l, l->builder, items[r], tl_lower_value_type(l, &op->results[i]));
-    }
-    tl_lower_set(l, &op->results[i], items, len);
-  }
+  carried = loop.phis;
+  for (uint32_t i = 0; i < op->num_results; i++) carried = set_carried(l, &op->results[i], carried);
 }
 
 // Ends a branch of an `if`: its yielded items, in the types of the results.

@@ -273,7 +273,8 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   if (best < 0) tl_pipeline_refuse_overlap(context, loop, why ? why : "no product needs another one of its iteration");
   tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
   const char *none;
-  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0) tl_rotate_emit(context, &rotation);
+  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0)
+    tl_split_masks(context, tl_rotate_emit(context, &rotation));
   tl_vec_fini(&rotation.carried);
   tl_loop_graph_fini(&graph);
   return best != IN_ORDER;

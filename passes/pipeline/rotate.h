@@ -15,7 +15,10 @@ typedef struct tl_rotation {
   TL_VEC(tl_value *) carried;
 } tl_rotation;
 
-// Rewrites the loop, which counts from 0 by 1 where iterations overlap, and erases it.
-void tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation);
+// Rewrites the loop, which counts from 0 by 1 where iterations overlap, and erases it. Returns the loop of the steps.
+tl_op *tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation);
+
+// Gives iterations that need no masks a loop of their own, in front.
+void tl_split_masks(tl_pass_context *context, tl_op *loop);
 
 #endif

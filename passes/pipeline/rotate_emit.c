@@ -249,7 +249,7 @@ static tl_value **emit_last(emitter *self, tl_builder *builder, const tl_op *ste
 }
 
 // The loop as it is, in the order of a step.
-static void emit_in_place(emitter *self, tl_builder *builder) {
+static tl_op *emit_in_place(emitter *self, tl_builder *builder) {
   tl_op *loop = self->loop;
   const tl_block *old = loop->regions[0];
   uint32_t count = loop->num_results;
@@ -281,6 +281,7 @@ static void emit_in_place(emitter *self, tl_builder *builder) {
     tl_value_replace_uses(tl_op_result(loop, i), tl_op_result(fresh, i));
   }
   tl_op_erase(loop);
+  return fresh;
 }
 
 // The condition that there is an iteration; NULL where that is known.
@@ -304,12 +305,12 @@ static tl_op *emit_guard(emitter *self, tl_builder *builder) {
   return guard;
 }
 
-static void emit_rotated(emitter *self, tl_builder *builder) {
+static tl_op *emit_rotated(emitter *self, tl_builder *builder) {
   tl_op *loop = self->loop;
   tl_op *guard = emit_guard(self, builder);
   if (guard) tl_builder_at_end(builder, self->module, guard->regions[0]);
   tl_value **inits = emit_first(self, builder);
-  const tl_op *steps = emit_steps(self, builder, inits);
+  tl_op *steps = emit_steps(self, builder, inits);
   tl_value **results = emit_last(self, builder, steps);
   builder->loc = loop->loc;
   if (guard) tl_build_yield(builder, results, loop->num_results);
@@ -319,9 +320,10 @@ static void emit_rotated(emitter *self, tl_builder *builder) {
     tl_value_replace_uses(result, with);
   }
   tl_op_erase(loop);
+  return steps;
 }
 
-void tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation) {
+tl_op *tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation) {
   tl_op *loop = rotation->graph->loop;
   emitter self = {.context = context, .module = context->module, .rotation = rotation, .loop = loop};
   self.flights = TL_NEW_ARRAY(&context->scratch, tl_value *, rotation->graph->nodes.len);
@@ -329,9 +331,7 @@ void tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation) {
   tl_builder builder;
   tl_builder_before(&builder, self.module, loop);
   builder.loc = loop->loc;
-  if (rotation->overlaps)
-    emit_rotated(&self, &builder);
-  else
-    emit_in_place(&self, &builder);
+  tl_op *steps = rotation->overlaps ? emit_rotated(&self, &builder) : emit_in_place(&self, &builder);
   tl_vec_fini(&self.tokens);
+  return steps;
 }

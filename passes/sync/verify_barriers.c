@@ -256,14 +256,19 @@ static void run_once(tl_barrier_verifier *self, uint64_t seed) {
 
 // ---- exploration
 
-// Whether the value's computation uses one of the fixed values.
-static bool depends_on_fixed(const tl_run_env *env, const tl_value *value, int depth) {
-  for (size_t i = 0; i < env->fixed_keys.len; i++) {
-    if (env->fixed_keys.items[i] == value) return true;
-  }
+// Whether the value's computation uses `what`.
+static bool depends_on(const tl_value *value, const tl_value *what, int depth) {
+  if (value == what) return true;
   if (value->def == NULL || depth == 0) return false;
   for (uint32_t i = 0; i < value->def->num_operands; i++) {
-    if (depends_on_fixed(env, tl_op_operand(value->def, i), depth - 1)) return true;
+    if (depends_on(tl_op_operand(value->def, i), what, depth - 1)) return true;
+  }
+  return false;
+}
+
+static bool depends_on_fixed(const tl_run_env *env, const tl_value *value) {
+  for (size_t i = 0; i < env->fixed_keys.len; i++) {
+    if (depends_on(value, env->fixed_keys.items[i], 32)) return true;
   }
   return false;
 }
@@ -324,13 +329,61 @@ static void look_at(tl_op *op, void *user) {
   if (op->code != TL_OP_FOR || tl_op_enclosing(op, TL_OP_PARALLEL)) return;
   const tl_value *upper = tl_op_operand(op, 1);
   int64_t constant;
-  if (tl_value_const_int(upper, &constant) || depends_on_fixed(&self->env, upper, 32)) return;
-  size_t at = find_fixed(self, upper);
-  tl_vec_push(&self->env.fixed_keys, upper);
-  tl_vec_push(&self->env.fixed_at, at);
-  if (at < self->env.fixed_values.len) return;
-  tl_vec_push(&self->env.fixed_values, 0);
-  tl_vec_push(&self->bounds, tl_op_has(op, TL_ATTR_TILES) ? (tl_range){0, INT64_MAX} : bounds_of(op));
+  if (!tl_value_const_int(upper, &constant)) tl_vec_push(&self->loops, op);
+}
+
+// Whether the value follows from one place of the grid alone, which `out` gets.
+static bool follows_from_grid(tl_value *value, tl_value **out, int depth) {
+  if (value->def == NULL || depth == 0) return false;
+  if (value->def->code == TL_OP_GRID) {
+    if (*out && *out != value) return false;
+    *out = value;
+    return true;
+  }
+  if (!(tl_op_info_of(value->def->code)->flags & TL_OPFLAG_PURE)) return false;
+  for (uint32_t i = 0; i < value->def->num_operands; i++) {
+    if (!follows_from_grid(tl_op_operand(value->def, i), out, depth - 1)) return false;
+  }
+  return true;
+}
+
+// What the exploration sets for a loop's upper bound: the place in the grid that it follows from, what it adds a
+// constant to, or the bound itself. Other bounds may follow from the same.
+static const tl_value *key_of(const tl_op *loop, tl_run_bound *out) {
+  tl_value *upper = tl_op_operand(loop, 1), *place = NULL;
+  tl_affine sum = tl_affine_of(upper);
+  *out = (tl_run_bound){{0, INT64_MAX}, 0};
+  if (follows_from_grid(upper, &place, 32) && place) {
+    out->range = tl_value_range(place);
+    return place;
+  }
+  if (!tl_op_has(loop, TL_ATTR_TILES)) out->range = bounds_of(loop);
+  if (!sum.valid || sum.num_terms != 1 || sum.terms[0].coefficient != 1) return upper;
+  out->added = sum.constant;
+  return sum.terms[0].symbol;
+}
+
+// First the keys from which others follow, as where a part of a loop ends does from where all of it does.
+static void fix_bounds(tl_barrier_verifier *self) {
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < self->loops.len; i++) {
+      const tl_op *loop = self->loops.items[i];
+      tl_run_bound bound, none;
+      const tl_value *key = key_of(loop, &bound);
+      bool follows = depends_on_fixed(&self->env, key);
+      for (size_t j = 0; j < self->loops.len && pass == 0; j++) {
+        const tl_value *other = key_of(self->loops.items[j], &none);
+        follows |= other != key && depends_on(key, other, 32);
+      }
+      if (follows) continue;
+      size_t at = find_fixed(self, key);
+      tl_vec_push(&self->env.fixed_keys, key);
+      tl_vec_push(&self->env.fixed_at, at);
+      if (at < self->env.fixed_values.len) continue;
+      tl_vec_push(&self->env.fixed_values, 0);
+      tl_vec_push(&self->bounds, bound);
+    }
+  }
 }
 
 // Other seeds take other branches, where the first one came to some that it decides.
@@ -342,17 +395,21 @@ static void run_seeds(tl_barrier_verifier *self) {
   }
 }
 
-// Trip counts 0 … S + 2 of every dynamic loop, or from what it certainly makes on, up to what it can make: all
+static void set_bound(tl_barrier_verifier *self, size_t loop, int64_t bound) {
+  self->env.fixed_values.items[loop] = bound - self->bounds.items[loop].added;
+}
+
+// Upper bounds 0 … S + 2 of every dynamic loop, or from what it certainly has on, up to what it can have: all
 // combinations for up to two loops, else one loop at a time.
 static void explore(tl_barrier_verifier *self) {
   size_t loops = self->env.fixed_values.len;
-  int64_t *trips = self->env.fixed_values.items, most = self->max_depth + 2;
-  tl_range *bounds = self->bounds.items;
+  int64_t most = self->max_depth + 2;
+  tl_run_bound *bounds = self->bounds.items;
   for (size_t i = 0; i < loops; i++) {
-    if (bounds[i].lo + 2 > most) most = bounds[i].lo + 2;
+    if (bounds[i].range.lo + 2 > most) most = bounds[i].range.lo + 2;
   }
   for (size_t i = 0; i < loops; i++) {
-    if (bounds[i].hi > most) bounds[i].hi = most;
+    if (bounds[i].range.hi > most) bounds[i].range.hi = most;
   }
   if (loops == 0) {
     run_seeds(self);
@@ -360,15 +417,18 @@ static void explore(tl_barrier_verifier *self) {
   }
   for (size_t focus = 0; focus < loops; focus++) {
     for (size_t i = 0; i < loops; i++) {
-      trips[i] = bounds[i].lo > self->max_depth ? bounds[i].lo : self->max_depth;
-      if (trips[i] > bounds[i].hi) trips[i] = bounds[i].hi;
+      int64_t usual = bounds[i].range.lo > self->max_depth ? bounds[i].range.lo : self->max_depth;
+      set_bound(self, i, usual > bounds[i].range.hi ? bounds[i].range.hi : usual);
     }
-    for (trips[focus] = bounds[focus].lo; trips[focus] <= bounds[focus].hi; trips[focus]++) run_seeds(self);
+    for (int64_t own = bounds[focus].range.lo; own <= bounds[focus].range.hi; own++) {
+      set_bound(self, focus, own);
+      run_seeds(self);
+    }
   }
-  for (int64_t a = bounds[0].lo; loops == 2 && a <= bounds[0].hi; a++) {
-    for (int64_t b = bounds[1].lo; b <= bounds[1].hi; b++) {
-      trips[0] = a;
-      trips[1] = b;
+  for (int64_t a = bounds[0].range.lo; loops == 2 && a <= bounds[0].range.hi; a++) {
+    for (int64_t b = bounds[1].range.lo; b <= bounds[1].range.hi; b++) {
+      set_bound(self, 0, a);
+      set_bound(self, 1, b);
       run_seeds(self);
     }
   }
@@ -393,6 +453,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_run_env_init(&self.env, kernel);
   bool can_run = tl_run_find_roles(&self);
   tl_walk(kernel, look_at, &self);
+  fix_bounds(&self);
   if (can_run)
     explore(&self);
   else
@@ -407,6 +468,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.roots);
   tl_vec_fini(&self.bounds);
   tl_vec_fini(&self.extents);
+  tl_vec_fini(&self.loops);
   tl_run_env_fini(&self.env);
   return self.status;
 }

@@ -119,6 +119,12 @@ typedef struct tl_run_role {
   int64_t num_gemms;      // asynchronous gemms that were issued
 } tl_run_role;
 
+// Of a loop: the upper bounds that it may have, and how much the fixed value is less.
+typedef struct tl_run_bound {
+  tl_range range;
+  int64_t added;
+} tl_run_bound;
+
 typedef struct tl_barrier_verifier {
   tl_pass_context *context;
   tl_op *kernel;
@@ -136,9 +142,10 @@ typedef struct tl_barrier_verifier {
   int64_t period;                           // product-free common multiple of all depths
   bool has_drawn;                           // a branch or a trip count came from the seed
   int64_t max_depth;
-  int64_t budget;           // statements left to run
-  bool has_reported;        // a mistake of the author
-  TL_VEC(tl_range) bounds;  // of the loops whose upper bounds are fixed: what those may be
+  int64_t budget;               // statements left to run
+  bool has_reported;            // a mistake of the author
+  TL_VEC(const tl_op *) loops;  // whose upper bounds are no constants
+  TL_VEC(tl_run_bound) bounds;  // of what the exploration fixed
   tl_status status;
 } tl_barrier_verifier;
 
