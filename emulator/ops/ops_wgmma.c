@@ -484,15 +484,15 @@ static uint32_t exchange(warpgroup *group, tl_wgmma_register type, uint32_t thre
 static bool wait_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   warpgroup *group = group_of(warp, meeting);
   const tl_wgmma_wait *wait = &((const detail *)meeting->site->detail)->wait;
-  uint32_t own = warp->index % GROUP_WARPS, total = (uint32_t)tl_wgmma_wait_registers(wait), exchanged = 0;
+  uint32_t own = warp->index % GROUP_WARPS, total = (uint32_t)tl_wgmma_wait_results(wait), exchanged = 0;
   await(group, warp, (uint32_t)wait->pending, &(held_registers){wait, meeting});
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) {
     uint32_t *registers = meeting->result[lane];
-    memcpy(registers, meeting->args[lane], total * sizeof *registers);
-    for (int r = 0; r < wait->num_runs; registers += wait->runs[r++].count)
-      if (wait->runs[r].type != TL_WGMMA_OPERAND_B32)
-        exchanged +=
-            exchange(group, wait->runs[r].type, own * TL_EMU_WARP + lane, registers, (uint32_t)wait->runs[r].count);
+    if (total) memcpy(registers, meeting->args[lane], total * sizeof *registers);
+    for (int r = 0; r < wait->num_runs && wait->runs[r].type != TL_WGMMA_OPERAND_B32;
+         registers += wait->runs[r++].count)
+      exchanged +=
+          exchange(group, wait->runs[r].type, own * TL_EMU_WARP + lane, registers, (uint32_t)wait->runs[r].count);
   }
   // Values can be read and written again. (Landing early there is nothing to see; nothing in flight says the same.)
   if (exchanged || (tl_emu_self->launch->landing == TL_LANDING_EARLY && !wait->pending)) group->needs_fence[own] = true;

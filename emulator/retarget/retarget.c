@@ -193,7 +193,8 @@ static bool is_bound(LLVMValueRef function, const char *name) {
   LLVMTypeRef type = LLVMGlobalGetValueType(function), result = LLVMGetReturnType(type);
   tl_wgmma_op_fini(&op);
   bool is_struct = LLVMGetTypeKind(result) == LLVMStructTypeKind;
-  return LLVMCountParamTypes(type) == params && (is_struct ? LLVMCountStructElementTypes(result) : 1) == results;
+  unsigned has = is_struct ? LLVMCountStructElementTypes(result) : LLVMGetTypeKind(result) != LLVMVoidTypeKind;
+  return LLVMCountParamTypes(type) == params && has == results;
 }
 
 static tl_status check_ops_bound(retarget *r) {

@@ -55,6 +55,7 @@ static const char *wgmma_wait_problem(const tl_wgmma_wait *wait) {
   for (int i = 0; i < wait->num_runs; i++) {
     if (wait->runs[i].count < 1) return "a run has at least one register";
     if (i > 0 && wait->runs[i].type == wait->runs[i - 1].type) return "two runs of one type are one";
+    if (i > 0 && wait->runs[i - 1].type == TL_WGMMA_OPERAND_B32) return "operands come behind sums";
   }
   if (tl_wgmma_wait_registers(wait) > TL_WGMMA_MAX_PINNED) return "a wait pins at most 240 registers";
   return NULL;
@@ -81,6 +82,11 @@ int tl_wgmma_wait_registers(const tl_wgmma_wait *wait) {
   int total = 0;
   for (int i = 0; i < wait->num_runs && total <= TL_WGMMA_MAX_PINNED; i++) total += wait->runs[i].count;
   return total;
+}
+
+int tl_wgmma_wait_results(const tl_wgmma_wait *wait) {
+  const tl_wgmma_run *last = &wait->runs[wait->num_runs - 1];
+  return tl_wgmma_wait_registers(wait) - (last->type == TL_WGMMA_OPERAND_B32 ? last->count : 0);
 }
 
 // ---- names
@@ -253,11 +259,13 @@ static void make_form(const tl_wgmma_form *form, tl_wgmma_op *op) {
 }
 
 static void make_wait(const tl_wgmma_wait *wait, tl_wgmma_op *op) {
-  for (int i = 0; i < wait->num_runs; i++) {
+  int results = tl_wgmma_wait_results(wait);
+  for (int i = 0; i < wait->num_runs && wait->runs[i].type != TL_WGMMA_OPERAND_B32; i++) {
     append_letters(&op->signature, registers[wait->runs[i].type].letter, wait->runs[i].count);
     append_outputs(&op->constraints, wait->runs[i].type, wait->runs[i].count);
   }
-  append_tied(&op->constraints, tl_wgmma_wait_registers(wait));
+  append_tied(&op->constraints, results);
+  for (int i = results; i < tl_wgmma_wait_registers(wait); i++) append_constraint(&op->constraints, "r");
   tl_strbuf_append_char(&op->signature, '(');
   for (int i = 0; i < wait->num_runs; i++)
     append_letters(&op->signature, registers[wait->runs[i].type].letter, wait->runs[i].count);

@@ -9,8 +9,9 @@
 //       descriptor or 4 × i32); B (i64 descriptor); i1 scale-d: false ignores the old D. D is n / 2 floats or i32, or n
 //       / 4 i32 with two f16 each.
 //   tl.wgmma.wait.n1.64xf32.16xf16.4xb32
-//       wgmma.wait_group 1. Takes and returns the registers of accumulators (f32; s32; f16: i32 with two each) and
-//       operands (b32: i32) that must not be touched before: nothing that uses a result can move in front of the wait.
+//       wgmma.wait_group 1. Takes and returns the registers of accumulators (f32; s32; f16: i32 with two each), so that
+//       nothing that uses one can move in front of the wait, and takes, last, those of operands (b32: i32), which must
+//       not be reused before.
 //
 // No LLVM types: the emulator parses the same names.
 #ifndef TL_LLVM_BACKEND_WGMMA_H
@@ -80,8 +81,9 @@ int tl_wgmma_k(const tl_wgmma_form *form);
 int tl_wgmma_min_ptx(const tl_wgmma_form *form);
 // Registers of D in a thread.
 int tl_wgmma_sum_registers(const tl_wgmma_form *form);
-// Registers that a wait takes and returns.
+// Registers that a wait takes, and those of them that it returns, which come first.
 int tl_wgmma_wait_registers(const tl_wgmma_wait *wait);
+int tl_wgmma_wait_results(const tl_wgmma_wait *wait);
 
 // The names. Parsing gives false for anything but exactly the name that the other function writes for a valid form.
 void tl_wgmma_form_name(const tl_wgmma_form *form, tl_strbuf *out);

@@ -265,9 +265,8 @@ void tl_lower_debug_info(tl_lower *l, tl_arena *arena, tl_debug_info *out);
 
 // ---- entry points of families
 void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op);
-// Registers of a flight, and their type: those of wgmma's D, in which two f16 share one.
+// Registers of a flight: those of wgmma's D, in which two f16 share one.
 int32_t tl_lower_flight_len(const tl_type *flight);
-LLVMTypeRef tl_lower_flight_type(const tl_lower *l, const tl_type *flight);
 void tl_lower_fma_gemm(tl_lower *l, tl_op *op);
 // A COPY with a map: the elected thread hands its boxes to the copy engine.
 void tl_lower_tma_copy(tl_lower *l, tl_op *op);

@@ -69,16 +69,10 @@ static int32_t value_len(const tl_type *type) {
   return 0;
 }
 
-static LLVMTypeRef item_type(tl_lower *l, const tl_value *value) {
-  if (value->type->kind == TL_TYPE_FLIGHT) return tl_lower_flight_type(l, value->type);
-  return value->type->kind == TL_TYPE_INDEX ? tl_lower_value_type(l, value)
-                                            : tl_session_type(l->session, value->type->dtype);
-}
-
 // Item `i` of `from` in the LLVM type that `to` has.
 static LLVMValueRef item_as(tl_lower *l, const tl_value *from, const tl_value *to, int32_t i) {
   LLVMValueRef item = tl_lower_get(l, from, i);
-  return to->type->kind == TL_TYPE_INDEX ? tl_lower_index_as(l, l->builder, item, item_type(l, to)) : item;
+  return to->type->kind == TL_TYPE_INDEX ? tl_lower_index_as(l, l->builder, item, tl_lower_value_type(l, to)) : item;
 }
 
 static LLVMMetadataRef unroll_entry(tl_lower *l, const char *name, int64_t count) {

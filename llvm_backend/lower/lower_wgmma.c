@@ -204,59 +204,80 @@ static void issue(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, int32
 
 // ---- waits
 
-// Registers that a wait hands on: sums, which may be used from then on, and operands.
+// Registers of a wait: sums, which may be used from then on, and operands, which stay until then.
 typedef struct held_registers {
-  TL_VEC(LLVMValueRef) registers;
-  TL_VEC(tl_wgmma_run) runs;
+  TL_VEC(LLVMValueRef) sums;
+  TL_VEC(tl_wgmma_run) runs;  // of the sums
+  TL_VEC(LLVMValueRef) pins;
 } held_registers;
 
-static void add_run(held_registers *held, tl_wgmma_register type, LLVMValueRef const *registers, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) tl_vec_push(&held->registers, registers[i]);
+static void add_sums(held_registers *held, tl_wgmma_register type, LLVMValueRef const *sums, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) tl_vec_push(&held->sums, sums[i]);
   tl_wgmma_run run = {(int)count, type};
-  if (count) tl_vec_push(&held->runs, run);
+  bool extends = held->runs.len > 0 && tl_vec_last(&held->runs).type == type;
+  if (extends)
+    tl_vec_last(&held->runs).count += run.count;
+  else if (count)
+    tl_vec_push(&held->runs, run);
 }
 
-// One wait, whose registers these are.
-static void wait_for(tl_lower *l, const tl_wgmma_wait *wait, LLVMValueRef *registers) {
-  unsigned count = (unsigned)tl_wgmma_wait_registers(wait);
-  LLVMValueRef result = tl_session_call_wgmma_wait(l->session, l->builder, wait, registers, count);
-  for (unsigned i = 0; i < count; i++) registers[i] = LLVMBuildExtractValue(l->builder, result, i, "");
+// One wait, with `sums` and, behind them, `pins` of the given number.
+static void wait_for(tl_lower *l, tl_wgmma_wait *wait, LLVMValueRef *sums, LLVMValueRef const *pins, int num_pins) {
+  LLVMValueRef args[TL_WGMMA_MAX_PINNED];
+  int count = wait->num_runs ? tl_wgmma_wait_registers(wait) : 0;
+  for (int i = 0; i < count; i++) args[i] = sums[i];
+  for (int i = 0; i < num_pins; i++) args[count + i] = pins[i];
+  if (num_pins) wait->runs[wait->num_runs++] = (tl_wgmma_run){num_pins, TL_WGMMA_OPERAND_B32};
+  LLVMValueRef result = tl_session_call_wgmma_wait(l->session, l->builder, wait, args, (unsigned)(count + num_pins));
+  for (int i = 0; i < count; i++)
+    sums[i] = count == 1 ? result : LLVMBuildExtractValue(l->builder, result, (unsigned)i, "");
+  wait->num_runs = 0;
 }
 
-// Waits until at most `pending` groups are in flight. One instruction holds so many registers: more take another one,
-// which finds the groups ended.
-static void land(tl_lower *l, held_registers *held, int64_t pending) {
-  tl_wgmma_wait wait = {.pending = (int)pending};
-  LLVMValueRef *first = held->registers.items;
-  int room = TL_WGMMA_MAX_PINNED;
-  for (size_t i = 0; i < held->runs.len;) {
-    tl_wgmma_run *run = &held->runs.items[i];
-    bool extends = wait.num_runs > 0 && wait.runs[wait.num_runs - 1].type == run->type;
-    if (room == 0 || (!extends && wait.num_runs == TL_WGMMA_MAX_RUNS)) {
-      wait_for(l, &wait, first);
-      first += tl_wgmma_wait_registers(&wait);
-      wait.num_runs = 0;
-      room = TL_WGMMA_MAX_PINNED;
-      continue;
-    }
+// The runs from *next on of which `room` registers hold the most.
+static void take_runs(held_registers *held, size_t *next, int room, tl_wgmma_wait *wait) {
+  while (*next < held->runs.len && room > 0 && wait->num_runs < TL_WGMMA_MAX_RUNS) {
+    tl_wgmma_run *run = &held->runs.items[*next];
     int taken = run->count < room ? run->count : room;
-    if (!extends) wait.runs[wait.num_runs++] = (tl_wgmma_run){0, run->type};
-    wait.runs[wait.num_runs - 1].count += taken;
+    wait->runs[wait->num_runs++] = (tl_wgmma_run){taken, run->type};
     room -= taken;
     run->count -= taken;
-    if (run->count == 0) i++;
+    if (run->count == 0) ++*next;
   }
-  if (wait.num_runs > 0) {
-    wait_for(l, &wait, first);
+}
+
+// Waits until at most `pending` groups are in flight. One instruction holds so many registers: where there are more,
+// the operands come with a first one, which ends the groups, and the sums with others, which find them ended.
+static void land(tl_lower *l, held_registers *held, int64_t pending) {
+  tl_wgmma_wait wait = {.pending = (int)pending};
+  size_t total = held->sums.len + held->pins.len, next = 0;
+  LLVMValueRef *sums = held->sums.items;
+  if (total == 0) {
+    LLVMValueRef left = tl_session_i64(l->session, pending);
+    tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_WAIT_GROUP, &left, 1);
     return;
   }
-  LLVMValueRef left = tl_session_i64(l->session, pending);
-  tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_WAIT_GROUP, &left, 1);
+  if (total <= TL_WGMMA_MAX_PINNED && held->runs.len < TL_WGMMA_MAX_RUNS) {
+    take_runs(held, &next, TL_WGMMA_MAX_PINNED, &wait);
+    wait_for(l, &wait, sums, held->pins.items, (int)held->pins.len);
+    return;
+  }
+  for (size_t i = 0; i < held->pins.len; i += TL_WGMMA_MAX_PINNED) {
+    size_t count = held->pins.len - i < TL_WGMMA_MAX_PINNED ? held->pins.len - i : TL_WGMMA_MAX_PINNED;
+    wait_for(l, &wait, NULL, held->pins.items + i, (int)count);
+  }
+  while (next < held->runs.len) {
+    take_runs(held, &next, TL_WGMMA_MAX_PINNED, &wait);
+    int count = tl_wgmma_wait_registers(&wait);
+    wait_for(l, &wait, sums, NULL, 0);
+    sums += count;
+  }
 }
 
 static void fini_held(held_registers *held) {
-  tl_vec_fini(&held->registers);
+  tl_vec_fini(&held->sums);
   tl_vec_fini(&held->runs);
+  tl_vec_fini(&held->pins);
 }
 
 // The same, waited for at once. `acc` holds the elements of all blocks.
@@ -268,12 +289,11 @@ static void run_group(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, i
   acc += (size_t)from * (size_t)gemm->tiles_n * (size_t)(gemm->inst->n / 2);
   pack_sums(l, gemm->form.sum, acc, elements, sums);
   issue(l, gemm, from, to, k_from, k_to, clears, sums);
-  // Operands first: the first wait ends the gemm, and holds them until then.
   held_registers held = {0};
-  add_run(&held, TL_WGMMA_OPERAND_B32, gemm->pins.items, (uint32_t)gemm->pins.len);
-  add_run(&held, gemm->form.sum, sums, count);
+  for (size_t i = 0; i < gemm->pins.len; i++) tl_vec_push(&held.pins, gemm->pins.items[i]);
+  add_sums(&held, gemm->form.sum, sums, count);
   land(l, &held, 0);
-  unpack_sums(l, gemm->form.sum, held.registers.items + gemm->pins.len, elements, acc);
+  unpack_sums(l, gemm->form.sum, held.sums.items, elements, acc);
   tl_vec_clear(&gemm->pins);
   fini_held(&held);
 }
@@ -342,7 +362,7 @@ int32_t tl_lower_flight_len(const tl_type *flight) {
   return flight->dtype == TL_DTYPE_F16 ? elements / 2 : elements;
 }
 
-LLVMTypeRef tl_lower_flight_type(const tl_lower *l, const tl_type *flight) {
+static LLVMTypeRef flight_type(const tl_lower *l, const tl_type *flight) {
   return flight->dtype == TL_DTYPE_F32 ? l->session->f32 : l->session->i32;
 }
 
@@ -368,7 +388,7 @@ static void pin_tile(tl_lower *l, held_registers *held, const tl_value *tile) {
   LLVMValueRef *items = copy_items(l, tile);
   for (int32_t i = 0; i + pack <= len; i += pack) {
     LLVMValueRef word = tl_lower_pack_operand(l, items + i, pack);
-    add_run(held, TL_WGMMA_OPERAND_B32, &word, 1);
+    tl_vec_push(&held->pins, word);
   }
 }
 
@@ -376,17 +396,17 @@ void tl_lower_op_GEMM_WAIT(tl_lower *l, tl_op *op) {
   held_registers held = {0};
   for (uint32_t i = 0; i < tl_op_group_len(op, TL_GROUP_GEMM_WAIT_pins); i++)
     pin_tile(l, &held, tl_op_group_at(op, TL_GROUP_GEMM_WAIT_pins, i));
-  size_t first = held.registers.len;
+  size_t first = 0;
   for (uint32_t v = 0; v < op->num_results; v++) {
     const tl_value *flight = tl_op_group_at(op, TL_GROUP_GEMM_WAIT_values, v);
-    add_run(&held, sum_of(flight->type->dtype), copy_items(l, flight), (uint32_t)tl_lower_flight_len(flight->type));
+    add_sums(&held, sum_of(flight->type->dtype), copy_items(l, flight), (uint32_t)tl_lower_flight_len(flight->type));
   }
   land(l, &held, tl_op_int(op, TL_ATTR_PENDING, 0));
   for (uint32_t v = 0; v < op->num_results; v++) {
     const tl_type *type = tl_op_result(op, v)->type;
     int32_t elements = tl_layout_num_registers(type->layout);
     LLVMValueRef *acc = TL_NEW_ARRAY(&l->arena, LLVMValueRef, elements + 1);
-    unpack_sums(l, sum_of(type->dtype), held.registers.items + first, elements, acc);
+    unpack_sums(l, sum_of(type->dtype), held.sums.items + first, elements, acc);
     tl_lower_set(l, tl_op_result(op, v), acc, elements);
     first += (size_t)tl_lower_flight_len(tl_op_group_at(op, TL_GROUP_GEMM_WAIT_values, v)->type);
   }
@@ -412,7 +432,7 @@ void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
     const tl_type *flight = tl_op_result(op, 0)->type;
     LLVMValueRef *sums = copy_items(l, tl_op_arg(op, TL_GROUP_GEMM_acc));
     int32_t len = tl_lower_flight_len(flight);
-    for (int32_t i = 0; i < len && clears; i++) sums[i] = LLVMGetUndef(tl_lower_flight_type(l, flight));
+    for (int32_t i = 0; i < len && clears; i++) sums[i] = LLVMGetUndef(flight_type(l, flight));
     issue(l, gemm, 0, gemm->tiles_m, 0, gemm->k, clears, sums);
     tl_lower_set(l, tl_op_result(op, 0), sums, len);
     tl_vec_fini(&gemm->pins);

@@ -194,7 +194,7 @@ static double try_division(tl_rotation *self, int gemm, const char **why) {
   tl_loop_graph *graph = self->graph;
   self->overlaps = gemm != NO_GEMM;
   *why = "the next iteration needs all of it";
-  if (!tl_loop_graph_divide(graph, gemm) || !tl_loop_graph_order(graph, self->order)) return -1;
+  if (!tl_loop_graph_divide(graph, gemm) || !tl_loop_graph_order(graph, false, self->order)) return -1;
   *why = "part of it cannot be handed to the next iteration";
   if (!find_carried(self)) return -1;
   *why = "its tiles would take too many registers";
@@ -260,6 +260,7 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   tl_loop_graph_build(loop, &graph);
   tl_rotation rotation = {.graph = &graph};
   rotation.order = TL_NEW_ARRAY(&context->scratch, int, graph.nodes.len + 1);
+  rotation.first_order = TL_NEW_ARRAY(&context->scratch, int, graph.nodes.len + 1);
   int gemms = count_gemms(&graph), best = IN_ORDER;
   bool demanded = tl_op_int(loop, TL_ATTR_OVERLAP, 0) == 1;
   const char *why = graph.obstacle;
@@ -273,7 +274,8 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   if (best < 0) tl_pipeline_refuse_overlap(context, loop, why ? why : "no product needs another one of its iteration");
   tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
   const char *none;
-  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0)
+  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0 &&
+      tl_loop_graph_order(&graph, true, rotation.first_order))
     tl_split_masks(context, tl_rotate_emit(context, &rotation));
   tl_vec_fini(&rotation.carried);
   tl_loop_graph_fini(&graph);

@@ -11,7 +11,8 @@
 typedef struct tl_rotation {
   tl_loop_graph *graph;
   int *order;
-  bool overlaps;  // some node is in stage 1; else statements only change their order
+  int *first_order;  // of the first iteration's stage 0, which finds all slots free
+  bool overlaps;     // some node is in stage 1; else statements only change their order
   TL_VEC(tl_value *) carried;
 } tl_rotation;
 

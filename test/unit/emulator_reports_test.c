@@ -30,8 +30,8 @@
   " %x = call " SUMS                                                                          \
   " @tl.wgmma.m64n8k16.f32.f16.f16.rs(float 0.0, float 0.0, float 0.0, float 0.0, i32 %tid, " \
   "i32 1, i32 2, i32 3, i64 " DESCRIPTOR ", i1 true)\n"
-#define HELD(operands)                                                                                          \
-  " %y = call {float, float, float, float, i32, i32, i32, i32} @tl.wgmma.wait.n0.4xf32.4xb32(float %w0, float " \
+#define HELD(operands)                                                                      \
+  " %y = call {float, float, float, float} @tl.wgmma.wait.n0.4xf32.4xb32(float %w0, float " \
   "%w1, float %w2, float %w3, i32 " operands ")\n"
 #define WAITED(name, result)                                                                              \
   " %" result " = call " SUMS " @tl.wgmma.wait.n0.4xf32(float %" name "0, float %" name "1, float %" name \
@@ -132,7 +132,7 @@ START_TEST(reports) {
       "declare {float, float, float, float} @tl.wgmma.m64n8k16.f32.f16.f16.rs(float, float, float, float, i32, i32, "
       "i32, "
       "i32, i64, i1)\n"
-      "declare {float, float, float, float, i32, i32, i32, i32} @tl.wgmma.wait.n0.4xf32.4xb32(float, float, float, "
+      "declare {float, float, float, float} @tl.wgmma.wait.n0.4xf32.4xb32(float, float, float, "
       "float, "
       "i32, i32, i32, i32)\n"
       "declare i32 @vprintf(ptr, ptr)\n"
