@@ -101,6 +101,26 @@ void tl_ptx_rule_WGMMA(ptx_translator *t, const tl_ptx_statement *s) {
   tl_strbuf_fini(&name);
 }
 
+// Registers that wgmma takes as A, nearest in front of the wait first and on from the function's end: those in flight
+// are among them. What they hold is what the operations took.
+static uint32_t find_operands(const ptx_translator *t, const tl_ptx_statement *wait, uint32_t *out) {
+  const tl_ptx_function *f = t->function;
+  uint32_t n = 0, at = (uint32_t)(wait - f->statements);
+  uint8_t *is_taken = tl_xcalloc(f->num_registers + 1, 1);
+  for (uint32_t back = 1; back < f->num_statements; back++) {
+    const tl_ptx_statement *s = &f->statements[(at + f->num_statements - back) % f->num_statements];
+    if (s->kind != TL_PTX_INSTRUCTION || !s->row || strcmp(s->row->rule, "WGMMA") != 0) continue;
+    const tl_ptx_operand *a = &s->operands[1];
+    for (uint32_t i = 0; a->kind == TL_PTX_VECTOR && i < a->num_items && n < TL_WGMMA_MAX_PINNED; i++) {
+      if (a->items[i].kind != TL_PTX_REGISTER || is_taken[a->items[i].symbol->id]) continue;
+      is_taken[a->items[i].symbol->id] = 1;
+      out[n++] = a->items[i].symbol->id;
+    }
+  }
+  free(is_taken);
+  return n;
+}
+
 // One wait of registers of one kind, `n` of them.
 static void wait(ptx_translator *t, uint64_t pending, tl_wgmma_register kind, const uint32_t *registers, uint32_t n) {
   tl_wgmma_wait form = {.pending = pending > 7 ? 7 : (int)pending, .num_runs = 1, .runs = {{(int)n, kind}}};
@@ -118,7 +138,7 @@ static void wait(ptx_translator *t, uint64_t pending, tl_wgmma_register kind, co
     args->items[args->n++] = tl_ptx_read_as(t, &operand, type_of(op.row.signature[0]));
   }
   tl_ptx_call_signature(t, op.row.name, op.row.signature, args, results);
-  for (uint32_t i = 0; !t->failed && i < n; i++) {
+  for (uint32_t i = 0; !t->failed && i < n && kind != TL_WGMMA_OPERAND_B32; i++) {
     tl_ptx_operand operand = {.kind = TL_PTX_REGISTER, .symbol = t->function->registers[registers[i]]};
     tl_ptx_write_as(t, &operand, type_of(op.row.signature[0]), results->items[i]);
   }
@@ -131,6 +151,8 @@ void tl_ptx_rule_WGMMA_WAIT(ptx_translator *t, const tl_ptx_statement *s) {
   uint32_t registers[TL_WGMMA_MAX_PINNED], n = 0;
   uint64_t pending = s->operands[0].value;
   bool any = false;
+  uint32_t operands = t->sums ? find_operands(t, s, registers) : 0;
+  if (operands) wait(t, pending, TL_WGMMA_OPERAND_B32, registers, operands);
   for (int kind = TL_WGMMA_SUM_F32; t->sums && kind <= TL_WGMMA_SUM_S32; kind++) {
     for (uint32_t i = 0; i < t->function->num_registers; i++) {
       if (t->sums[i] == kind + 1) registers[n++] = i;

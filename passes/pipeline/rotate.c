@@ -159,6 +159,13 @@ static int32_t register_limit(const tl_op *loop) {
   return (int32_t)(each < MAX_REGISTERS ? each : MAX_REGISTERS) - TL_COST_BASE_REGISTERS;
 }
 
+// Of 240 registers a thread 32 are enough for all but tiles (H200, attention); of fewer less is left.
+static int32_t room_for_operands(const tl_rotation *rotation) {
+  enum { USUAL = 240, OTHERS = 32 };
+  int32_t limit = register_limit(rotation->graph->loop) + TL_COST_BASE_REGISTERS;
+  return (limit < USUAL ? limit : USUAL) - OTHERS - count_registers(rotation);
+}
+
 // ---- choice
 
 static bool is_used_by(const tl_loop_graph *graph, int from, int to, bool *seen) {
@@ -275,8 +282,10 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
   const char *none;
   if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0 &&
-      tl_loop_graph_order(&graph, true, rotation.first_order))
+      tl_loop_graph_order(&graph, true, rotation.first_order)) {
+    if (rotation.overlaps) tl_promote_operands(context, &graph, room_for_operands(&rotation));
     tl_split_masks(context, tl_rotate_emit(context, &rotation));
+  }
   tl_vec_fini(&rotation.carried);
   tl_loop_graph_fini(&graph);
   return best != IN_ORDER;

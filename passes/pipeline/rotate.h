@@ -19,6 +19,9 @@ typedef struct tl_rotation {
 // Rewrites the loop, which counts from 0 by 1 where iterations overlap, and erases it. Returns the loop of the steps.
 tl_op *tl_rotate_emit(tl_pass_context *context, const tl_rotation *rotation);
 
+// Loads operands A that the loop does not change into registers in front of it, as far as `room` registers of a thread
+// hold them. Returns how many they take.
+int32_t tl_promote_operands(tl_pass_context *context, const tl_loop_graph *graph, int32_t room);
 // Gives iterations that need no masks a loop of their own, in front.
 void tl_split_masks(tl_pass_context *context, tl_op *loop);
 
