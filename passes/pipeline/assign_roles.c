@@ -31,8 +31,10 @@ typedef struct role_assignment {
   TL_VEC(tl_value *) rings;  // that the load role fills
 } role_assignment;
 
-static bool wants_roles(const tl_op *ring) {
-  return ring->code == TL_OP_RING && tl_op_int(ring, TL_ATTR_SPECIALIZE, TL_SWITCH_OFF) == TL_SWITCH_ON;
+// Of a ring of mbarriers: whether roles are asked for, left open or refused.
+static int64_t wish_of(const tl_op *ring) {
+  bool by_engine = ring->code == TL_OP_RING && tl_op_int(ring, TL_ATTR_SIGNAL, TL_SIGNAL_GROUPS) == TL_SIGNAL_BARRIERS;
+  return by_engine ? tl_op_int(ring, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) : TL_SWITCH_OFF;
 }
 
 // ---- the fills of a ring
@@ -103,6 +105,9 @@ static role_plan plan_roles(const role_assignment *self) {
   int64_t math = tl_op_threads(self->kernel), blocks = tl_op_int(self->kernel, TL_ATTR_MIN_BLOCKS, 1);
   int64_t all = math + WARPGROUP_THREADS;
   role_plan plan = {.load_warps = 1};
+  // setmaxnreg comes with wgmma (PTX ISA: sm_90a).
+  const tl_target *target = self->context->target;
+  if (!target || !(target->features & TL_FEATURE_WGMMA)) return plan;
   if (math % WARPGROUP_THREADS != 0 || math < 2 * WARPGROUP_THREADS || all > MAX_THREADS || blocks > 1) return plan;
   int64_t begin = 65536 / all / REGISTER_UNIT * REGISTER_UNIT, pool = begin * all, least = pool;
   for (int64_t load = 40; load >= 24; load -= REGISTER_UNIT) {
@@ -232,22 +237,34 @@ static void cut(role_assignment *self, tl_op *roles) {
 
 static void find_wanted(tl_op *op, void *user) {
   bool *found = user;
-  *found |= wants_roles(op);
+  *found |= wish_of(op) != TL_SWITCH_OFF;
+}
+
+static void find_demanded(tl_op *op, void *user) {
+  bool *found = user;
+  *found |= wish_of(op) == TL_SWITCH_ON;
 }
 
 static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
   role_assignment self = {.context = context, .module = context->module, .kernel = kernel};
-  bool waits = false, wanted = false;
+  bool waits = false, wanted = false, is_demanded = false;
   tl_walk(kernel, find_wanted, &wanted);
+  tl_walk(kernel, find_demanded, &is_demanded);
   if (!wanted) return;
   tl_walk(kernel, find_wait, &waits);
   const char *obstacle = waits ? "the kernel waits for other blocks" : NULL;
   if (tl_op_threads(kernel) + WARP_THREADS > MAX_THREADS) obstacle = "the block has no room for another warp";
+  const char *does_not_pay = tl_roles_choice_obstacle(kernel, plan_roles(&self).math_registers);
+  if (does_not_pay && !is_demanded) {
+    tl_diag_report(context->diags, TL_DIAG_REMARK_ROLES, kernel->loc, "no warps of their own bring tiles by TMA: %s",
+                   does_not_pay);
+    return;
+  }
   tl_op *roles = begin_roles(&self);
   for (tl_op *op = kernel->regions[0]->first; op != roles; op = op->next) {
-    if (!wants_roles(op)) continue;
-    add_ring(&self, op, obstacle);
-    tl_op_remove_attr(op, TL_ATTR_SPECIALIZE);
+    int64_t wish = wish_of(op);
+    if (wish == TL_SWITCH_ON || (wish == TL_SWITCH_AUTO && !does_not_pay)) add_ring(&self, op, obstacle);
+    if (op->code == TL_OP_RING) tl_op_remove_attr(op, TL_ATTR_SPECIALIZE);
   }
   if (self.rings.len > 0)
     cut(&self, roles);

@@ -19,4 +19,8 @@ const char *tl_role_slice_add(tl_role_slice *slice, tl_op *op);
 void tl_role_slice_clone(tl_module *module, const tl_role_slice *slice, const tl_block *from, tl_block *to);
 void tl_role_slice_fini(tl_role_slice *slice);
 
+// Why roles do not pay in a kernel whose author leaves it open, or NULL. `math_registers`: what each thread that
+// computes would have; 0: registers are not shared out.
+const char *tl_roles_choice_obstacle(tl_op *kernel, int64_t math_registers);
+
 #endif
