@@ -35,6 +35,10 @@ static const char usage[] =
     "  --findings=FILE        what the checks found as JSON; - is standard output, which then holds nothing else\n"
     "  --timeout=S            of each compile, inputs, reference and emulated launch, in seconds (default 60)\n"
     "  --max-memory=SIZE      of a run, such as 8G (default: three quarters of the machine's)\n"
+    "  --arg NAME=KIND        of a PTX without a manifest, in the order of the kernel's parameters: 'in f32[1024]',\n"
+    "                         'out …', 'inout …' for a pointer, 'i32 1024' for a value; all checks are on\n"
+    "  --grid=X[,Y[,Z]] --block=X[,Y[,Z]] --cluster=X[,Y[,Z]] --shared=BYTES\n"
+    "                         of its launch\n"
     "  --bench                time every case of the bench section on the GPU\n"
     "  --tune                 try the configurations of the tune section: compile, check, and time them on a GPU\n"
     "  --budget=N             with --tune: try at most N (default: the spec's budget, else all)\n"
@@ -146,7 +150,8 @@ static void parse_option(tl_run_tool *t, int option) {
       t->dump_dir = optarg;
       break;
     default:
-      if (!tl_run_bench_option(t, option, optarg) && !tl_run_tune_option(t, option, optarg))
+      if (!tl_run_bench_option(t, option, optarg) && !tl_run_tune_option(t, option, optarg) &&
+          !tl_run_foreign_option(t, option, optarg))
         tl_cli_common_option(&t->cli, option, optarg);
       break;
   }
@@ -156,6 +161,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
                                           TL_RUN_BENCH_OPTIONS,
                                           TL_RUN_TUNE_OPTIONS,
+                                          TL_RUN_FOREIGN_OPTIONS,
                                           {"check", no_argument, NULL, OPT_CHECK},
                                           {"case", required_argument, NULL, OPT_CASE},
                                           {"device", required_argument, NULL, OPT_DEVICE},
@@ -195,7 +201,8 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   tl_run_bench_check_options(t);
   tl_run_tune_check_options(t);
   t->emu.seed = (uint32_t)t->seed;
-  if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted ? TL_EMU_CHECK_ALL : 0;
+  bool is_foreign = t->foreign.grid[0] || t->foreign.args.len;
+  if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted || is_foreign ? TL_EMU_CHECK_ALL : 0;
   t->emu.findings = &t->findings;
 }
 
@@ -337,8 +344,8 @@ static tl_status run(tl_run_tool *t) {
   }
   if (is_ptx && access(t->cli.input, R_OK) != 0)
     return tl_status_make(TL_STATUS_IO, "cannot open '%s': %s", t->cli.input, strerror(errno));
-  // A bare PTX file never runs in the emulator, and nothing is timed there.
-  bool needs_gpu = (is_ptx || t->bench.wanted) && t->device_kind == TL_RUN_AUTO;
+  // Nothing is timed in the emulator.
+  bool needs_gpu = t->bench.wanted && t->device_kind == TL_RUN_AUTO;
   TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
   tl_run_device_set_via(t->device, t->via);
   if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
@@ -385,6 +392,7 @@ int main(int argc, char **argv) {
   tl_vec_fini(&t.cases);
   tl_vec_fini(&t.in);
   tl_vec_fini(&t.out);
+  tl_vec_fini(&t.foreign.args);
   tl_vec_fini(&t.inputs);
   tl_emu_findings_fini(&t.findings);
   free(t.directory);

@@ -30,6 +30,13 @@ typedef struct tl_run_tune_options {
   uint32_t budget;  // 0: the spec's
 } tl_run_tune_options;
 
+// How PTX without a manifest is launched.
+typedef struct tl_run_foreign_options {
+  TL_VEC(tl_run_pair) args;                // in the order of the kernel's parameters
+  uint32_t grid[3], block[3], cluster[3];  // 0: not given
+  long long shared;                        // dynamic, bytes
+} tl_run_foreign_options;
+
 typedef struct tl_run_tool {
   tl_cli cli;
   bool check, both_landings;
@@ -49,6 +56,7 @@ typedef struct tl_run_tool {
   const char *dump_dir;
   tl_run_bench_options bench;
   tl_run_tune_options tune;
+  tl_run_foreign_options foreign;
   char *directory;     // Owned. Of the spec; NULL: the working directory.
   char **more_inputs;  // with --check: specs behind the first. Borrowed from the command line.
   int num_more_inputs;
@@ -68,7 +76,12 @@ enum {
   TL_RUN_OPT_ROUNDS,
   TL_RUN_OPT_NO_CHECK,
   TL_RUN_OPT_TUNE,
-  TL_RUN_OPT_BUDGET
+  TL_RUN_OPT_BUDGET,
+  TL_RUN_OPT_ARG,
+  TL_RUN_OPT_GRID,
+  TL_RUN_OPT_BLOCK,
+  TL_RUN_OPT_CLUSTER,
+  TL_RUN_OPT_SHARED
 };
 // Rows for the table of long options.
 #define TL_RUN_BENCH_OPTIONS                                                                                          \
@@ -98,6 +111,16 @@ bool tl_run_tune_option(tl_run_tool *t, int option, const char *argument);
 void tl_run_tune_check_options(tl_run_tool *t);
 // Tunes the kernels of the spec.
 TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
+
+#define TL_RUN_FOREIGN_OPTIONS                                                                                  \
+  {"arg", required_argument, NULL, TL_RUN_OPT_ARG}, {"grid", required_argument, NULL, TL_RUN_OPT_GRID},         \
+      {"block", required_argument, NULL, TL_RUN_OPT_BLOCK}, {"cluster", required_argument, NULL, TL_RUN_OPT_CLUSTER}, { \
+    "shared", required_argument, NULL, TL_RUN_OPT_SHARED                                                        \
+  }
+// As those of --bench.
+bool tl_run_foreign_option(tl_run_tool *t, int option, const char *argument);
+// The manifest of a launch of PTX that has none, as the options say; values of scalars become --in. JSON.
+TL_MUST_USE tl_status tl_run_foreign_manifest(tl_run_tool *t, tl_str ptx, tl_strbuf *out);
 
 // What the run does next, under the limit of --timeout; NULL: nothing that it limits. Takes a tl_run_tool.
 void tl_run_tool_step(void *tool, const char *what);

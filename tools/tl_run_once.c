@@ -289,18 +289,29 @@ static tl_status run_ptx(tl_run_tool *t, tl_run_kernel *kernel, shape_source *sh
   return status;
 }
 
+static bool is_foreign(const tl_run_tool *t) {
+  return t->foreign.grid[0] || t->foreign.args.len;
+}
+
 tl_status tl_run_tool_ptx(tl_run_tool *t) {
-  tl_strbuf ptx;
-  tl_strbuf_init(&ptx);
+  tl_strbuf text = {0}, manifest = {0};
   tl_run_kernel *kernel = NULL;
   shape_source shapes = {0};
   tl_status status = tl_cli_bindings(&t->cli);
+  if (!status) status = tl_file_read(t->cli.input, TL_FILE_MAX_TEXT_BYTES, &text);
+  if (!status && is_foreign(t)) status = tl_run_foreign_manifest(t, tl_strbuf_view(&text), &manifest);
   if (!status) status = tl_run_tool_inputs(t);
-  if (!status) status = tl_file_read(t->cli.input, TL_FILE_MAX_TEXT_BYTES, &ptx);
-  if (!status) status = tl_run_kernel_load_ptx(t->device, tl_strbuf_view(&ptx), t->cli.kernel_name, &kernel);
+  const char *slash = strrchr(t->cli.input, '/');
+  tl_run_ptx ptx = {.text = tl_strbuf_view(&text),
+                    .name = slash ? slash + 1 : t->cli.input,
+                    .kernel = t->cli.kernel_name,
+                    .manifest = tl_strbuf_view(&manifest)};
+  memcpy(ptx.block, t->foreign.block, sizeof ptx.block);
+  if (!status) status = tl_run_kernel_load_ptx(t->device, &ptx, &kernel);
   if (!status) status = run_ptx(t, kernel, &shapes);
   tl_run_kernel_destroy(kernel);
   tl_vec_fini(&shapes.found);
-  tl_strbuf_fini(&ptx);
+  tl_strbuf_fini(&text);
+  tl_strbuf_fini(&manifest);
   return status;
 }

@@ -288,6 +288,19 @@ static void rewrite_op_call(retarget *r, LLVMValueRef call, LLVMValueRef callee,
   LLVMInstructionEraseFromParent(call);
 }
 
+// PTX ISA, min, max: -0 is less than +0, of which llvm.minnum and llvm.maxnum say nothing and the host takes either.
+static void order_zeros(retarget *r, LLVMValueRef call, const char *name) {
+  static const char prefixes[][13] = {"llvm.minnum.", "llvm.maxnum."};
+  static const char *const ordered[] = {"llvm.minimumnum", "llvm.maximumnum"};
+  for (int i = 0; i < 2; i++) {
+    if (strncmp(name, prefixes[i], 12) != 0) continue;
+    LLVMTypeRef type = LLVMTypeOf(call);
+    LLVMValueRef function =
+        LLVMGetIntrinsicDeclaration(r->module, LLVMLookupIntrinsicID(ordered[i], strlen(ordered[i])), &type, 1);
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, function);
+  }
+}
+
 static tl_status rewrite_call(retarget *r, LLVMValueRef function, LLVMValueRef call) {
   LLVMSetInstructionCallConv(call, LLVMCCallConv);
   unsigned memory = LLVMGetEnumAttributeKindForName("memory", strlen("memory"));
@@ -298,7 +311,10 @@ static tl_status rewrite_call(retarget *r, LLVMValueRef function, LLVMValueRef c
   if (!LLVMIsDeclaration(callee)) return TL_OK;
   size_t len;
   const char *name = LLVMGetValueName2(callee, &len);
-  if (is_device_op(name)) rewrite_op_call(r, call, callee, name);
+  if (is_device_op(name))
+    rewrite_op_call(r, call, callee, name);
+  else
+    order_zeros(r, call, name);
   return TL_OK;
 }
 

@@ -54,9 +54,16 @@ TL_MUST_USE tl_status tl_run_device_read(tl_run_device *device, const tl_run_buf
 // Loads a compiled kernel or chain, which is used until this returns. A chain runs as a kernel of its arguments.
 TL_MUST_USE tl_status tl_run_kernel_load(tl_run_device *device, const tl_compiled *compiled,
                                          tl_run_kernel **out_kernel);
-// Loads PTX text with its manifest; UNSUPPORTED in the emulator, which runs what the compiler makes before PTX.
-TL_MUST_USE tl_status tl_run_kernel_load_ptx(tl_run_device *device, tl_str ptx, const char *name,
-                                             tl_run_kernel **out_kernel);
+// PTX text and how it is run.
+typedef struct tl_run_ptx {
+  tl_str text;
+  const char *name;    // of the file, in messages
+  const char *kernel;  // NULL: the only one
+  tl_str manifest;     // JSON, of a text that has none in its head; empty: the head's
+  uint32_t block[3];   // threads; 0: the manifest's in one dimension. More dimensions run in the emulator only
+} tl_run_ptx;
+// Loads PTX text.
+TL_MUST_USE tl_status tl_run_kernel_load_ptx(tl_run_device *device, const tl_run_ptx *ptx, tl_run_kernel **out_kernel);
 void tl_run_kernel_destroy(tl_run_kernel *kernel);
 const tl_manifest_kernel *tl_run_kernel_manifest(const tl_run_kernel *kernel);
 // The largest registers a thread and local memory of its kernels, as the driver says; 0 in the emulator.

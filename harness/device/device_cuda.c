@@ -23,17 +23,30 @@ static tl_status cuda_read(tl_run_device *device, void *to, const void *from, ui
   return tl_device_download(device->gpu, to, from, bytes);
 }
 
-static tl_status cuda_load_ptx(tl_run_kernel *kernel, tl_str ptx, const char *name) {
+static tl_status load_text(tl_run_kernel *kernel, tl_str ptx, const char *name) {
   TL_TRY(tl_program_load(kernel->device->gpu, ptx.data, ptx.len, &kernel->program));
   if (kernel->chain) return tl_program_chain(kernel->program, name, &kernel->gpu_chain);
   return tl_program_kernel(kernel->program, name, &kernel->gpu_kernel);
+}
+
+static tl_status cuda_load_ptx(tl_run_kernel *kernel, const tl_run_ptx *ptx, const char *name) {
+  if (!ptx->manifest.len) return load_text(kernel, ptx->text, name);
+  if (ptx->block[1] * ptx->block[2] > 1)
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "blocks of several dimensions run in the emulator only");
+  tl_strbuf text = {0};
+  tl_manifest_write(&kernel->manifest, "// ", &text);
+  tl_strbuf_append_char(&text, '\n');
+  tl_strbuf_append(&text, ptx->text);
+  tl_status status = load_text(kernel, tl_strbuf_view(&text), name);
+  tl_strbuf_fini(&text);
+  return status;
 }
 
 static tl_status cuda_load(tl_run_kernel *kernel, const tl_compiled *compiled) {
   tl_strbuf ptx;
   tl_strbuf_init(&ptx);
   tl_status status = tl_backend_emit_ptx(compiled->backend, &ptx);
-  if (!status) status = cuda_load_ptx(kernel, tl_strbuf_view(&ptx), kernel->info->name);
+  if (!status) status = load_text(kernel, tl_strbuf_view(&ptx), kernel->info->name);
   tl_strbuf_fini(&ptx);
   return status;
 }

@@ -129,11 +129,23 @@ static tl_status emu_load(tl_run_kernel *kernel, const tl_compiled *compiled) {
   return TL_OK;
 }
 
-static tl_status emu_load_ptx(tl_run_kernel *kernel, tl_str ptx, const char *name) {
-  (void)kernel;
-  (void)ptx;
-  (void)name;
-  return tl_status_make(TL_STATUS_NO_DEVICE, "PTX text runs only on a GPU; the emulator runs specs");
+// All kernels of a chain, else the one that is wanted. Without .loc findings show lines of the text.
+static tl_status emu_load_ptx(tl_run_kernel *kernel, const tl_run_ptx *ptx, const char *name) {
+  const tl_manifest *manifest = &kernel->manifest;
+  if (!kernel->info) return tl_status_make(TL_STATUS_NOT_FOUND, "the manifest has no kernel '%s'", name ? name : "");
+  tl_debug_source source = {.name = ptx->name, .text = ptx->text};
+  const tl_debug_info debug = {.sources = &source, .num_sources = 1};
+  kernel->emu_kernels = tl_xcalloc(manifest->num_kernels, sizeof *kernel->emu_kernels);
+  kernel->emu_ptx = tl_xcalloc(manifest->num_kernels, sizeof *kernel->emu_ptx);
+  kernel->emu_elements = tl_xcalloc(manifest->num_kernels, sizeof *kernel->emu_elements);
+  for (uint32_t i = 0; i < manifest->num_kernels; i++) {
+    const tl_manifest_kernel *info = &manifest->kernels[i];
+    if (!kernel->chain && info != kernel->info) continue;
+    uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
+    if (ptx->block[0]) memcpy(block, ptx->block, sizeof block);
+    TL_TRY(create_ptx(ptx->text, ptx->name, info, block, kernel->device->emu.checks, &debug, &kernel->emu_kernels[i]));
+  }
+  return TL_OK;
 }
 
 static void emu_unload(tl_run_kernel *kernel) {
@@ -336,7 +348,8 @@ static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments,
   tl_launch_plan plan;
   TL_TRY(tl_launch_plan_create(kernel->info, arguments, num_arguments, &facts, &plan));
   if (kernel->device->emu.checks & TL_EMU_CHECK_INIT) mark_outputs(kernel->info, &plan);
-  tl_status status = run_plan(kernel, 0, &plan);
+  uint32_t index = (uint32_t)(kernel->info - kernel->manifest.kernels);
+  tl_status status = run_plan(kernel, index, &plan);
   tl_launch_plan_fini(&plan);
   return status;
 }

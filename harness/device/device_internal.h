@@ -13,7 +13,7 @@ typedef struct tl_run_device_ops {
   tl_status (*write)(tl_run_device *device, void *to, const void *from, uint64_t bytes);
   tl_status (*read)(tl_run_device *device, void *to, const void *from, uint64_t bytes);
   tl_status (*load)(tl_run_kernel *kernel, const tl_compiled *compiled);
-  tl_status (*load_ptx)(tl_run_kernel *kernel, tl_str ptx, const char *name);
+  tl_status (*load_ptx)(tl_run_kernel *kernel, const tl_run_ptx *ptx, const char *name);
   void (*unload)(tl_run_kernel *kernel);
   tl_status (*launch)(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments);
 } tl_run_device_ops;

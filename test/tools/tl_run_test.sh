@@ -70,15 +70,28 @@ expect 1 "$run" --device=emu -D N=99 --in "A=$work/c.npy" kernels/vector_add.yam
 says 'expected f32\[99\], the file holds f32\[100\]'
 expect 0 "$run" --device=emu -D N=0 kernels/vector_add.yaml
 
-# PTX needs a GPU.
+# PTX with its manifest; PTX that has none, whose launch the options say, and what they lack.
 "$bin/tl-llc" kernels/vector_add.yaml -o "$work/v.ptx" || fail "tl-llc"
-expect 77 "$run" --device=emu "$work/v.ptx"
-"$run" -D N=100 --in A=ones --in B=ones "$work/v.ptx" >"$work/out" 2>"$work/err"
-case $? in
-0) says '^C: f32\[100\], min 2, max 2, mean 2$' ;;
-77) says 'driver' ;;
-*) fail "running a PTX file" ;;
-esac
+expect 0 "$run" --device=emu -D N=100 --in A=ones --in B=ones --sanitize=all "$work/v.ptx"
+says '^C: f32\[100\], min 2, max 2, mean 2$'
+grep -v '^//' "$work/v.ptx" >"$work/bare.ptx"
+expect 1 "$run" --device=emu "$work/bare.ptx"
+bare() { expect "$1" "$run" --device=emu "$work/bare.ptx" --in A=ones --in B=ones --arg 'A=in f32[100]' --arg 'B=in f32[100]' --arg 'C=out f32[100]' "$2" "$3"; }
+bare 0 --grid=1 '--arg=N=i32 100'
+says '^C: f32\[100\], min 2, max 2, mean 2$'
+bare 1 --grid=1 '--arg=N=i64 100'
+says "the kernel's parameter 'vector_add_param_3' has 4 bytes"
+bare 1 --grid=1 '--arg=N=i32'
+says 'a value is given'
+bare 1 --grid=1 --seed=2
+says 'the kernel has 4 parameters; 3 --arg were given'
+bare 1 --seed=2 '--arg=N=i32 100'
+says '.--grid=X.,Y.,Z... says how many blocks'
+bare 1 --grid=1 '--arg=N=x32 100'
+says 'there is no such element type'
+bare 2 --grid=0 '--arg=N=i32 100'
+expect 1 "$run" --device=emu "$work/bare.ptx" --grid=1 --kernel=none --arg A=f32
+says 'name one of its kernels by --kernel=NAME: vector_add'
 expect 1 "$run" --check "$work/v.ptx"
 
 # One run of a chain, and a step whose result is not finished: what it reads is known to be unwritten.

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// PTX of others: what a launch needs and the text does not say comes from the command line, and becomes a manifest.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/table/table.h"
+#include "tools/tl_run.h"
+
+bool tl_run_foreign_option(tl_run_tool *t, int option, const char *text) {
+  tl_run_foreign_options *f = &t->foreign;
+  uint32_t *extent = option == TL_RUN_OPT_GRID      ? f->grid
+                     : option == TL_RUN_OPT_BLOCK   ? f->block
+                     : option == TL_RUN_OPT_CLUSTER ? f->cluster
+                                                    : NULL;
+  if (extent) {
+    unsigned x = 0, y = 1, z = 1;
+    char rest;
+    int n = sscanf(text, "%u,%u,%u%c", &x, &y, &z, &rest);
+    if (n < 1 || n > 3 || !x || !y || !z) tl_cli_usage_error(&t->cli, "an extent is X, X,Y or X,Y,Z, not '%s'", text);
+    extent[0] = x;
+    extent[1] = y;
+    extent[2] = z;
+    return true;
+  }
+  long long number;
+  if (option == TL_RUN_OPT_SHARED) {
+    if (tl_cli_int(&t->cli, "--shared", text, 0, 1 << 20, &number)) f->shared = number;
+    return true;
+  }
+  if (option != TL_RUN_OPT_ARG) return false;
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    tl_cli_usage_error(&t->cli, "--arg takes NAME=KIND, not '%s'", text);
+  else
+    tl_vec_push(&f->args, (tl_run_pair){{text, (size_t)(equals - text)}, equals + 1});
+  return true;
+}
+
+// ---- one argument
+
+static tl_str take_word(tl_str *rest) {
+  *rest = tl_str_trim(*rest);
+  size_t end = 0;
+  while (end < rest->len && rest->data[end] != ' ' && rest->data[end] != '[') end++;
+  tl_str word = tl_str_sub(*rest, 0, end);
+  *rest = tl_str_trim(tl_str_sub(*rest, end, rest->len));
+  return word;
+}
+
+static tl_status wrong(const tl_run_pair *arg, const char *why) {
+  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--arg %.*s=%s: %s", TL_STR_ARG(arg->name), arg->rest, why);
+}
+
+// "[64, 32]"
+static tl_status parse_dims(tl_arena *arena, const tl_run_pair *arg, tl_str text, tl_manifest_param *param) {
+  enum { MAX_RANK = 8 };
+  int64_t dims[MAX_RANK];
+  if (text.len < 3 || text.data[0] != '[' || text.data[text.len - 1] != ']')
+    return wrong(arg, "a pointer says how much it points at, as in 'in f32[1024]'");
+  text = tl_str_sub(text, 1, text.len - 2);
+  while (text.len) {
+    size_t comma = tl_str_find(text, ',');
+    char *end, digits[24];
+    snprintf(digits, sizeof digits, "%.*s", TL_STR_ARG(tl_str_trim(tl_str_sub(text, 0, comma))));
+    if (param->rank == MAX_RANK) return wrong(arg, "too many dims");
+    dims[param->rank] = strtoll(digits, &end, 10);
+    if (end == digits || *end || dims[param->rank] < 0) return wrong(arg, "dims are numbers");
+    param->rank++;
+    text = comma == SIZE_MAX ? TL_STR("") : tl_str_sub(text, comma + 1, text.len);
+  }
+  param->dims = TL_NEW_ARRAY(arena, const tl_mexpr *, param->rank);
+  param->strides = TL_NEW_ARRAY(arena, const tl_mexpr *, param->rank);
+  int64_t stride = 1;
+  for (int32_t d = param->rank; d-- > 0;) {
+    param->dims[d] = tl_mexpr_int(arena, dims[d]);
+    param->strides[d] = tl_mexpr_int(arena, stride);
+    if (__builtin_mul_overflow(stride, dims[d] ? dims[d] : 1, &stride)) return wrong(arg, "too large");
+  }
+  return TL_OK;
+}
+
+// "in f32[1024]", "inout …", "out …": a pointer; "i32 1024": a value, which becomes an --in.
+static tl_status parse_arg(tl_run_tool *t, const tl_run_pair *arg, const tl_ptx_symbol *symbol, tl_manifest_param *param) {
+  enum { ALIGN = 16 };
+  tl_arena *arena = &t->cli.arena;
+  tl_str rest = tl_str_from(arg->rest), word = take_word(&rest);
+  uint64_t bytes = symbol->elements * tl_ptx_type_bytes(symbol->type);
+  static const char *const accesses[] = {"in", "out", "inout"};
+  *param = (tl_manifest_param){.kind = TL_MPARAM_SCALAR, .name = tl_arena_copy_bytes(arena, arg->name.data, arg->name.len)};
+  for (int i = 0; i < 3; i++) {
+    if (!tl_str_is(word, accesses[i])) continue;
+    param->kind = TL_MPARAM_TENSOR;
+    param->access = i;
+    param->align = ALIGN;
+    word = take_word(&rest);
+  }
+  param->dtype = tl_dtype_parse(word);
+  if (param->dtype == TL_DTYPE_NONE) return wrong(arg, "there is no such element type");
+  uint64_t wanted = param->kind == TL_MPARAM_TENSOR ? 8 : ((uint64_t)tl_dtype_bits(param->dtype) + 7) / 8;
+  if (bytes != wanted)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--arg %.*s=%s: the kernel's parameter '%.*s' has %llu bytes",
+                          TL_STR_ARG(arg->name), arg->rest, TL_STR_ARG(symbol->name), (unsigned long long)bytes);
+  if (param->kind == TL_MPARAM_TENSOR) return parse_dims(arena, arg, rest, param);
+  if (!rest.len) return wrong(arg, "a value is given, as in 'i32 1024'");
+  tl_vec_push(&t->in, (tl_run_pair){arg->name, rest.data});
+  return TL_OK;
+}
+
+// ---- the kernel
+
+static tl_status find_kernel(const tl_run_tool *t, const tl_ptx_module *module, const tl_ptx_function **out) {
+  tl_strbuf names = {0};
+  uint32_t count = 0;
+  *out = NULL;
+  for (uint32_t i = 0; i < module->num_functions; i++) {
+    const tl_ptx_function *f = module->functions[i];
+    if (!f->is_entry || !f->has_body) continue;
+    tl_strbuf_appendf(&names, "%s%.*s", count++ ? ", " : "", TL_STR_ARG(f->name));
+    if (!t->cli.kernel_name || tl_str_is(f->name, t->cli.kernel_name)) *out = f;
+  }
+  tl_status status = TL_OK;
+  if (!*out || (!t->cli.kernel_name && count > 1))
+    status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "name one of its kernels by --kernel=NAME: %s", tl_strbuf_c(&names));
+  tl_strbuf_fini(&names);
+  return status;
+}
+
+static tl_status set_shape(tl_run_tool *t, const tl_ptx_function *f, tl_manifest_kernel *kernel) {
+  tl_run_foreign_options *o = &t->foreign;
+  if (!o->grid[0]) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--grid=X[,Y[,Z]] says how many blocks are launched");
+  if (!o->block[0]) memcpy(o->block, f->reqntid, sizeof o->block);
+  if (!o->block[0]) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--block=X[,Y[,Z]] says how many threads a block has");
+  if (f->reqntid[0] && memcmp(f->reqntid, o->block, sizeof o->block) != 0)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel takes blocks of %u,%u,%u threads (.reqntid)", f->reqntid[0],
+                          f->reqntid[1], f->reqntid[2]);
+  uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
+  if (threads > 1024) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "a block has up to 1024 threads");
+  const uint32_t *cluster = o->cluster[0] ? o->cluster : f->cluster;
+  for (int i = 0; i < 3; i++) {
+    kernel->grid[i] = tl_mexpr_int(&t->cli.arena, o->grid[i]);
+    kernel->cluster[i] = cluster[i] ? (int32_t)cluster[i] : 1;
+  }
+  kernel->block_threads = kernel->math_threads = (int32_t)threads;
+  kernel->dynamic_shared_bytes = o->shared;
+  return TL_OK;
+}
+
+static tl_status make_kernel(tl_run_tool *t, const tl_ptx_function *f, tl_manifest_kernel *kernel) {
+  tl_arena *arena = &t->cli.arena;
+  kernel->name = tl_arena_copy_bytes(arena, f->name.data, f->name.len);
+  kernel->doc = "";
+  if (t->foreign.args.len != f->num_params)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel has %u parameters; %zu --arg were given", f->num_params,
+                          t->foreign.args.len);
+  TL_TRY(set_shape(t, f, kernel));
+  kernel->num_params = f->num_params;
+  kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, f->num_params + 1);
+  for (uint32_t i = 0; i < f->num_params; i++)
+    TL_TRY(parse_arg(t, &t->foreign.args.items[i], f->params[i], &kernel->params[i]));
+  return TL_OK;
+}
+
+static tl_status write_manifest(tl_run_tool *t, const tl_ptx_module *module, tl_strbuf *out) {
+  const tl_ptx_function *f;
+  TL_TRY(find_kernel(t, module, &f));
+  tl_manifest_kernel kernel = {0};
+  TL_TRY(make_kernel(t, f, &kernel));
+  tl_manifest manifest = {.arena = &t->cli.arena,
+                          .abi = TL_MANIFEST_ABI,
+                          .generator = "tl-run",
+                          .target = tl_arena_copy_bytes(&t->cli.arena, module->target.data, module->target.len),
+                          .ptx_version = module->version,
+                          .kernels = &kernel,
+                          .num_kernels = 1};
+  tl_manifest_write(&manifest, NULL, out);
+  return TL_OK;
+}
+
+tl_status tl_run_foreign_manifest(tl_run_tool *t, tl_str ptx, tl_strbuf *out) {
+  uint32_t source = tl_sources_add(&t->cli.sources, t->cli.input, ptx);
+  tl_ptx_module *module = tl_ptx_parse(&t->cli.sources, source, &t->cli.diags);
+  if (!module) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the PTX has errors");
+  tl_status status = write_manifest(t, module, out);
+  tl_ptx_destroy(module);
+  return status;
+}
