@@ -112,10 +112,11 @@ void tl_run_tune_check_options(tl_run_tool *t);
 // Tunes the kernels of the spec.
 TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
 
-#define TL_RUN_FOREIGN_OPTIONS                                                                                  \
-  {"arg", required_argument, NULL, TL_RUN_OPT_ARG}, {"grid", required_argument, NULL, TL_RUN_OPT_GRID},         \
-      {"block", required_argument, NULL, TL_RUN_OPT_BLOCK}, {"cluster", required_argument, NULL, TL_RUN_OPT_CLUSTER}, { \
-    "shared", required_argument, NULL, TL_RUN_OPT_SHARED                                                        \
+#define TL_RUN_FOREIGN_OPTIONS                                                                                        \
+  {"arg", required_argument, NULL, TL_RUN_OPT_ARG}, {"grid", required_argument, NULL, TL_RUN_OPT_GRID},               \
+      {"block", required_argument, NULL, TL_RUN_OPT_BLOCK}, {"cluster", required_argument, NULL, TL_RUN_OPT_CLUSTER}, \
+  {                                                                                                                   \
+    "shared", required_argument, NULL, TL_RUN_OPT_SHARED                                                              \
   }
 // As those of --bench.
 bool tl_run_foreign_option(tl_run_tool *t, int option, const char *argument);

@@ -81,13 +81,15 @@ static tl_status parse_dims(tl_arena *arena, const tl_run_pair *arg, tl_str text
 }
 
 // "in f32[1024]", "inout …", "out …": a pointer; "i32 1024": a value, which becomes an --in.
-static tl_status parse_arg(tl_run_tool *t, const tl_run_pair *arg, const tl_ptx_symbol *symbol, tl_manifest_param *param) {
+static tl_status parse_arg(tl_run_tool *t, const tl_run_pair *arg, const tl_ptx_symbol *symbol,
+                           tl_manifest_param *param) {
   enum { ALIGN = 16 };
   tl_arena *arena = &t->cli.arena;
   tl_str rest = tl_str_from(arg->rest), word = take_word(&rest);
   uint64_t bytes = symbol->elements * tl_ptx_type_bytes(symbol->type);
   static const char *const accesses[] = {"in", "out", "inout"};
-  *param = (tl_manifest_param){.kind = TL_MPARAM_SCALAR, .name = tl_arena_copy_bytes(arena, arg->name.data, arg->name.len)};
+  *param =
+      (tl_manifest_param){.kind = TL_MPARAM_SCALAR, .name = tl_arena_copy_bytes(arena, arg->name.data, arg->name.len)};
   for (int i = 0; i < 3; i++) {
     if (!tl_str_is(word, accesses[i])) continue;
     param->kind = TL_MPARAM_TENSOR;
@@ -121,19 +123,22 @@ static tl_status find_kernel(const tl_run_tool *t, const tl_ptx_module *module, 
   }
   tl_status status = TL_OK;
   if (!*out || (!t->cli.kernel_name && count > 1))
-    status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "name one of its kernels by --kernel=NAME: %s", tl_strbuf_c(&names));
+    status =
+        tl_status_make(TL_STATUS_INVALID_ARGUMENT, "name one of its kernels by --kernel=NAME: %s", tl_strbuf_c(&names));
   tl_strbuf_fini(&names);
   return status;
 }
 
 static tl_status set_shape(tl_run_tool *t, const tl_ptx_function *f, tl_manifest_kernel *kernel) {
   tl_run_foreign_options *o = &t->foreign;
-  if (!o->grid[0]) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--grid=X[,Y[,Z]] says how many blocks are launched");
+  if (!o->grid[0])
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--grid=X[,Y[,Z]] says how many blocks are launched");
   if (!o->block[0]) memcpy(o->block, f->reqntid, sizeof o->block);
-  if (!o->block[0]) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--block=X[,Y[,Z]] says how many threads a block has");
+  if (!o->block[0])
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--block=X[,Y[,Z]] says how many threads a block has");
   if (f->reqntid[0] && memcmp(f->reqntid, o->block, sizeof o->block) != 0)
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel takes blocks of %u,%u,%u threads (.reqntid)", f->reqntid[0],
-                          f->reqntid[1], f->reqntid[2]);
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel takes blocks of %u,%u,%u threads (.reqntid)",
+                          f->reqntid[0], f->reqntid[1], f->reqntid[2]);
   uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
   if (threads > 1024) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "a block has up to 1024 threads");
   const uint32_t *cluster = o->cluster[0] ? o->cluster : f->cluster;
@@ -151,8 +156,8 @@ static tl_status make_kernel(tl_run_tool *t, const tl_ptx_function *f, tl_manife
   kernel->name = tl_arena_copy_bytes(arena, f->name.data, f->name.len);
   kernel->doc = "";
   if (t->foreign.args.len != f->num_params)
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel has %u parameters; %zu --arg were given", f->num_params,
-                          t->foreign.args.len);
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel has %u parameters; %zu --arg were given",
+                          f->num_params, t->foreign.args.len);
   TL_TRY(set_shape(t, f, kernel));
   kernel->num_params = f->num_params;
   kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, f->num_params + 1);

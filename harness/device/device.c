@@ -185,8 +185,7 @@ static void find_info(tl_run_kernel *kernel, const char *name) {
 
 tl_status tl_run_kernel_load_ptx(tl_run_device *device, const tl_run_ptx *ptx, tl_run_kernel **out_kernel) {
   tl_run_kernel *kernel = new_kernel(device);
-  tl_status status =
-      tl_manifest_read(&kernel->arena, ptx->manifest.len ? ptx->manifest : ptx->text, &kernel->manifest);
+  tl_status status = tl_manifest_read(&kernel->arena, ptx->manifest.len ? ptx->manifest : ptx->text, &kernel->manifest);
   if (!status) {
     find_info(kernel, ptx->kernel);
     status = device->ops->load_ptx(kernel, ptx, kernel->info ? kernel->info->name : ptx->kernel);

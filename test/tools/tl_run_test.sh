@@ -86,7 +86,7 @@ says 'a value is given'
 bare 1 --grid=1 --seed=2
 says 'the kernel has 4 parameters; 3 --arg were given'
 bare 1 --seed=2 '--arg=N=i32 100'
-says '.--grid=X.,Y.,Z... says how many blocks'
+says 'says how many blocks are launched'
 bare 1 --grid=1 '--arg=N=x32 100'
 says 'there is no such element type'
 bare 2 --grid=0 '--arg=N=i32 100'

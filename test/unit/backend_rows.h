@@ -27,8 +27,8 @@ static inline int64_t immediate(const tl_device_op *op) {
 }
 
 // An argument of the wanted type out of the kernel's two pointers, or an immediate.
-static inline LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, const tl_device_op *op, LLVMTypeRef type, char letter,
-                             LLVMValueRef function, LLVMValueRef shared) {
+static inline LLVMValueRef argument(tl_session *s, LLVMBuilderRef b, const tl_device_op *op, LLVMTypeRef type,
+                                    char letter, LLVMValueRef function, LLVMValueRef shared) {
   if (letter == 'g') return LLVMGetParam(function, 0);
   if (letter == 'p') return shared;
   if (letter == 'P') return LLVMBuildAddrSpaceCast(b, shared, s->cluster_ptr, "");

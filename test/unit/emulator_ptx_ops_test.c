@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every device op, as the PTX that the compiler writes of it: the table knows the text, and translated it is the same op
-// again, or what the row below says. A new op without a row in ptx/table/instructions.def fails here.
+// Every device op, as the PTX that the compiler writes of it: the table knows the text, and translated it is the same
+// op again, or what the row below says. A new op without a row in ptx/table/instructions.def fails here.
 #include <check.h>
 #include <stdio.h>
 
@@ -44,7 +44,8 @@ START_TEST(op_comes_back) {
   tl_status status = ok ? tl_emu_ptx_translate(module, TL_STR("k"), &options, none, &diags, &text) : TL_OK;
   tl_diags_print_text(&diags, &messages, false);
   ck_assert_msg(ok && !status, "%s\n%s", op->name, tl_strbuf_c(&messages));
-  ck_assert_msg(strstr(tl_strbuf_c(&text), expected_text(op)) != NULL, "%s:\n%s\n%.3000s", op->name, ptx, tl_strbuf_c(&text));
+  ck_assert_msg(strstr(tl_strbuf_c(&text), expected_text(op)) != NULL, "%s:\n%s\n%.3000s", op->name, ptx,
+                tl_strbuf_c(&text));
   char *bitcode = NULL;
   size_t len;
   status = tl_emu_ptx_bitcode(tl_strbuf_view(&text), &bitcode, &len);
