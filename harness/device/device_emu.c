@@ -222,23 +222,43 @@ static void forget_tensors(saved_tensors *saved) {
   tl_vec_fini(&saved->items);
 }
 
+// Parameters and tensor maps that hold the address `from` hold `to`.
+static tl_status exchange_tensor(const tl_manifest_kernel *info, tl_launch_plan *plan, uint32_t param, const void *from,
+                                 void *to) {
+  *(void **)plan->params[param] = to;
+  for (uint32_t i = 0; i < info->num_params; i++) {
+    tl_launch_map *map = plan->maps[i];
+    if (!map || map->params.address != from) continue;
+    tl_emu_tensormap encoded;
+    map->params.address = to;
+    TL_TRY(tl_emu_tensormap_encode(&map->params, &encoded));
+    memcpy(plan->params[i], encoded.bytes, sizeof encoded.bytes);
+  }
+  return TL_OK;
+}
+
 // Launches another form of the kernel on the saved copies.
-static tl_status run_on_copies(tl_emu_kernel *other, tl_launch_plan *plan, const tl_emu_options *options,
-                               const saved_tensors *saved) {
-  for (size_t i = 0; i < saved->items.len; i++)
-    *(void **)plan->params[saved->items.items[i].param] = saved->items.items[i].copy;
+static tl_status run_on_copies(tl_emu_kernel *other, const tl_manifest_kernel *info, tl_launch_plan *plan,
+                               const tl_emu_options *options, const saved_tensors *saved) {
+  tl_status status = TL_OK;
+  for (size_t i = 0; !status && i < saved->items.len; i++) {
+    const saved_tensor *one = &saved->items.items[i];
+    status = exchange_tensor(info, plan, one->param, one->original, one->copy);
+  }
   tl_emu_stats stats = {0};
-  tl_status status = tl_emu_launch(other, plan->grid, plan->params, options, &stats);
-  for (size_t i = 0; i < saved->items.len; i++)
-    *(void **)plan->params[saved->items.items[i].param] = saved->items.items[i].original;
+  if (!status) status = tl_emu_launch(other, plan->grid, plan->params, options, &stats);
+  for (size_t i = 0; i < saved->items.len; i++) {
+    const saved_tensor *one = &saved->items.items[i];
+    status = tl_status_join(status, exchange_tensor(info, plan, one->param, one->copy, one->original));
+  }
   return status;
 }
 
 // Elements of one parallel that meet.
-static tl_status run_marked(tl_emu_kernel *marked, tl_launch_plan *plan, tl_emu_options options,
-                            const saved_tensors *saved) {
+static tl_status run_marked(tl_emu_kernel *marked, const tl_manifest_kernel *info, tl_launch_plan *plan,
+                            tl_emu_options options, const saved_tensors *saved) {
   options.checks = TL_EMU_CHECK_ELEMENTS;
-  return run_on_copies(marked, plan, &options, saved);
+  return run_on_copies(marked, info, plan, &options, saved);
 }
 
 // Whether element `index` is a NaN in both: which one is nothing that a program may count on.
@@ -255,7 +275,7 @@ static tl_status compare_ptx(tl_emu_kernel *ptx, const tl_manifest_kernel *info,
     if ((options->checks & TL_EMU_CHECK_INIT) && info->params[one->param].access == TL_ACCESS_OUT)
       tl_emu_mark_unwritten(one->copy);
   }
-  TL_TRY(tl_status_annotate(run_on_copies(ptx, plan, options, saved), "the PTX"));
+  TL_TRY(tl_status_annotate(run_on_copies(ptx, info, plan, options, saved), "the PTX"));
   for (size_t i = 0; i < saved->items.len; i++) {
     const saved_tensor *one = &saved->items.items[i];
     const tl_manifest_param *param = &info->params[one->param];
@@ -293,7 +313,7 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
   if (!status && !plan->is_empty)
     status = tl_emu_launch(kernel->emu_kernels[index], plan->grid, plan->params, &options, &stats);
   if (!status && ptx) status = compare_ptx(ptx, info, plan, &options, &again);
-  if (!status && marked) status = run_marked(marked, plan, options, &saved);
+  if (!status && marked) status = run_marked(marked, info, plan, options, &saved);
   forget_tensors(&saved);
   forget_tensors(&again);
   for (size_t i = 0; i < workspaces.len; i++) tl_emu_free(workspaces.items[i]);
