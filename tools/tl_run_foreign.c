@@ -166,11 +166,29 @@ static tl_status make_kernel(tl_run_tool *t, const tl_ptx_function *f, tl_manife
   return TL_OK;
 }
 
+// PTX ISA, mul, add: without a rounding modifier ptxas may make one instruction of a product and a sum.
+static void tell_open(const tl_ptx_function *f) {
+  uint32_t counts[2] = {0};
+  for (uint32_t i = 0; i < f->num_statements; i++) {
+    const tl_ptx_statement *s = &f->statements[i];
+    if (s->kind != TL_PTX_INSTRUCTION || !(tl_ptx_has(s, "f32") || tl_ptx_has(s, "f64"))) continue;
+    bool is_product = tl_str_is(s->words[0], "mul"),
+         is_sum = tl_str_is(s->words[0], "add") || tl_str_is(s->words[0], "sub");
+    bool is_rounded = tl_ptx_has(s, "rn") || tl_ptx_has(s, "rz") || tl_ptx_has(s, "rm") || tl_ptx_has(s, "rp");
+    if ((is_product || is_sum) && !is_rounded) counts[is_sum]++;
+  }
+  if (counts[0] && counts[1])
+    fprintf(stderr,
+            "note: %u products and %u sums have no rounding modifier: ptxas may fuse them, the emulator does not\n",
+            counts[0], counts[1]);
+}
+
 static tl_status write_manifest(tl_run_tool *t, const tl_ptx_module *module, tl_strbuf *out) {
   const tl_ptx_function *f;
   TL_TRY(find_kernel(t, module, &f));
   tl_manifest_kernel kernel = {0};
   TL_TRY(make_kernel(t, f, &kernel));
+  tell_open(f);
   tl_manifest manifest = {.arena = &t->cli.arena,
                           .abi = TL_MANIFEST_ABI,
                           .generator = "tl-run",

@@ -8,7 +8,6 @@
 
 typedef struct tl_emu_ptx_options {
   uint32_t block[3];  // threads; how %tid is made of the number of a thread
-  bool fuse;          // a product and a sum without a rounding modifier become one instruction, as ptxas may do
 } tl_emu_ptx_options;
 
 // The text of an LLVM module with the kernel `name` and the functions that it calls. `module` was checked.
