@@ -80,16 +80,11 @@ static void __attribute__((noinline)) tell(access *a, tl_emu_finding_kind kind, 
   tl_emu_found(a->checker, &seen);
 }
 
-// An mbarrier is started once and goes on from tile to tile; that there is none its ops find by themselves.
-static bool is_of_mbarrier(const tl_emu_site *site) {
-  static const char prefix[] = "llvm.nvvm.mbarrier.";
-  return site->binding && strncmp(site->binding->name, prefix, sizeof prefix - 1) == 0;
-}
-
 // Rows are read up to where the padding of the tile ends, which nobody writes: of no interest, and told of once.
 static void __attribute__((noinline)) read_unwritten(access *a, tl_emu_cell *cell, size_t index) {
   if (a->actor->site->is_followed) return;
-  if (is_of_mbarrier(a->actor->site)) return;
+  // An mbarrier is started once and goes on from tile to tile.
+  if (a->actor->site->binding && a->actor->site->binding->on_mbarrier) return;
   size_t offset = index << a->checker->granule_shift;
   if (!tl_emu_is_padding(a->checker->launch, a->actor->site, offset, a->checker->granule))
     tell(a, TL_EMU_FINDING_UNINITIALISED, 0, index);

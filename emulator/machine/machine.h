@@ -51,7 +51,8 @@ typedef struct tl_emu_binding {
   const char *name;
   const char *signature;  // as in device_ops.def
   tl_emu_op_fn *run;
-  int param;  // what `run` makes of it
+  int param;         // what `run` makes of it
+  bool on_mbarrier;  // its first operand is an mbarrier: its ops find by themselves that there is none
 } tl_emu_binding;
 
 typedef struct tl_emu_range {
