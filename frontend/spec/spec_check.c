@@ -8,15 +8,21 @@
 typedef struct generator {
   const char *name;
   uint32_t min_args, max_args;
-  const char *arity;
 } generator;
 
 static const generator generators[] = {
-    {"normal", 0, 2, "at most two arguments"}, {"uniform", 2, 2, "two arguments"},    {"ints", 2, 2, "two arguments"},
-    {"arange", 0, 0, "no arguments"},          {"ones", 0, 0, "no arguments"},        {"zeros", 0, 0, "no arguments"},
-    {"const", 1, 1, "one argument"},           {"permutation", 0, 0, "no arguments"}, {"offsets", 1, 1, "one argument"},
+#define TL_GENERATOR(ID, name, min_args, max_args) {name, min_args, max_args},
+#include "frontend/spec/generators.def"
+#undef TL_GENERATOR
 };
 enum { NUM_GENERATORS = sizeof(generators) / sizeof(generators[0]) };
+
+// "two arguments", for a message.
+static const char *arity_of(const generator *given) {
+  static const char *const exactly[] = {"no arguments", "one argument", "two arguments"};
+  if (given->min_args == given->max_args) return exactly[given->max_args];
+  return given->max_args == 1 ? "at most one argument" : "at most two arguments";
+}
 
 static bool check_generator(tl_spec_reader *reader, const tl_expr *value) {
   if (value->kind == TL_EXPR_STRING) return true;  // a .npy path
@@ -39,7 +45,7 @@ static bool check_generator(tl_spec_reader *reader, const tl_expr *value) {
     }
     if (len >= generators[i].min_args && len <= generators[i].max_args) return true;
     tl_diag_report(reader->diags, TL_DIAG_CHECK_GENERATOR, value->loc, "`%s` takes %s, not %u", generators[i].name,
-                   generators[i].arity, len);
+                   arity_of(&generators[i]), len);
     return false;
   }
   tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_GENERATOR, value->loc, "unknown generator `%.*s`",

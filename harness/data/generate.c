@@ -323,53 +323,69 @@ static bool read_npy(const generation *g, tl_str path) {
   return ok;
 }
 
+typedef enum generator_id {
+#define TL_GENERATOR(ID, name, min_args, max_args) GENERATOR_##ID,
+#include "frontend/spec/generators.def"
+#undef TL_GENERATOR
+} generator_id;
+
 static const struct {
   const char *name;
   uint32_t min_args, max_args;
-} generators[] = {{"normal", 0, 2},  {"uniform", 0, 2},      {"ints", 2, 2},  {"arange", 0, 2},
-                  {"ones", 0, 0},    {"zeros", 0, 0},        {"const", 1, 1}, {"permutation", 0, 0},
-                  {"offsets", 1, 1}, {"list", 0, UINT32_MAX}};
+} generators[] = {
+#define TL_GENERATOR(ID, name, min_args, max_args) {name, min_args, max_args},
+#include "frontend/spec/generators.def"
+#undef TL_GENERATOR
+};
+enum { NUM_GENERATORS = sizeof generators / sizeof generators[0] };
+
+static bool run_generator(const generation *g, generator_id id) {
+  switch (id) {
+    case GENERATOR_NORMAL:
+      return gen_normal(g);
+    case GENERATOR_UNIFORM:
+      return gen_uniform(g);
+    case GENERATOR_INTS:
+      return gen_ints(g);
+    case GENERATOR_ARANGE:
+      return gen_arange(g);
+    case GENERATOR_ONES:
+      return gen_const(g, false, 1);
+    case GENERATOR_ZEROS:
+      return gen_const(g, false, 0);
+    case GENERATOR_CONST:
+      return gen_const(g, true, 0);
+    case GENERATOR_PERMUTATION:
+      return gen_permutation(g);
+    case GENERATOR_OFFSETS:
+      return gen_offsets(g);
+  }
+  return false;
+}
+
+static bool report_unknown(const generation *g, tl_str name) {
+  tl_strbuf names;
+  tl_strbuf_init(&names);
+  for (size_t i = 0; i < NUM_GENERATORS; i++) tl_strbuf_appendf(&names, "%s, ", generators[i].name);
+  report(g, g->request->generator, "unknown generator `%.*s` (there are %sa list and .npy files)", TL_STR_ARG(name),
+         tl_strbuf_c(&names));
+  tl_strbuf_fini(&names);
+  return false;
+}
 
 static bool run_named(const generation *g, tl_str name) {
   uint32_t given = g->call ? g->call->num_operands : 0;
-  for (size_t i = 0; i < sizeof generators / sizeof generators[0]; i++) {
+  if (tl_str_is(name, "list")) return gen_list(g);
+  for (size_t i = 0; i < NUM_GENERATORS; i++) {
     if (!tl_str_is(name, generators[i].name)) continue;
-    if (given < generators[i].min_args || given > generators[i].max_args) {
-      char range[32];
-      snprintf(range, sizeof range, generators[i].min_args == generators[i].max_args ? "%u" : "%u to %u",
-               generators[i].min_args, generators[i].max_args);
-      return report(g, g->request->generator, "%s takes %s argument%s, given %u", generators[i].name, range,
-                    generators[i].max_args == 1 ? "" : "s", given);
-    }
-    switch (i) {
-      case 0:
-        return gen_normal(g);
-      case 1:
-        return gen_uniform(g);
-      case 2:
-        return gen_ints(g);
-      case 3:
-        return gen_arange(g);
-      case 4:
-        return gen_const(g, false, 1);
-      case 5:
-        return gen_const(g, false, 0);
-      case 6:
-        return gen_const(g, true, 0);
-      case 7:
-        return gen_permutation(g);
-      case 8:
-        return gen_offsets(g);
-      default:
-        return gen_list(g);
-    }
+    uint32_t least = generators[i].min_args, most = generators[i].max_args;
+    if (given >= least && given <= most) return run_generator(g, (generator_id)i);
+    char range[32];
+    snprintf(range, sizeof range, least == most ? "%u" : "%u to %u", least, most);
+    return report(g, g->request->generator, "%s takes %s argument%s, given %u", generators[i].name, range,
+                  most == 1 ? "" : "s", given);
   }
-  if (tl_str_ends_with(name, ".npy")) return read_npy(g, name);
-  return report(
-      g, g->request->generator,
-      "unknown generator `%.*s` (there are normal, uniform, ints, arange, ones, zeros, const, permutation, offsets, "
-      "a list and .npy files)",
-      TL_STR_ARG(name));
+  return tl_str_ends_with(name, ".npy") ? read_npy(g, name) : report_unknown(g, name);
 }
 
 static bool run(generation *g) {

@@ -88,6 +88,9 @@ static void add_entries(tester *t) {
   add_settings(t, "tune");
   add_settings(t, "step");
   add_settings(t, "define");
+#define TL_GENERATOR(ID, name, min_args, max_args) add(t, "generator", ".", name);
+#include "frontend/spec/generators.def"
+#undef TL_GENERATOR
 #define TL_DTYPE(ID, name, bits, kind, mantissa_bits, exponent_bits, long_names) add(t, "dtype", ".", name);
 #include "support/dtype.def"
 #undef TL_DTYPE
