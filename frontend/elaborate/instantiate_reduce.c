@@ -95,12 +95,20 @@ tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
 // ---- the call
 
 bool tl_instantiate_flag(tl_sema *sema, const tl_expr *value, const char *name, bool *out) {
-  tl_sema_value flag = tl_sema_condition(sema, value);
-  if (flag.kind == TL_SEMA_CONST) *out = flag.constant.i != 0;
-  if (flag.kind == TL_SEMA_VALUE) {
-    tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, value->loc, "`%s` must be known at compile time", name);
+  tl_sema_value flag = tl_sema_expr(sema, value);
+  if (flag.kind == TL_SEMA_POISON) return false;
+  if (flag.kind == TL_SEMA_CONST && flag.constant.kind == TL_CONST_BOOL) {
+    *out = flag.constant.i != 0;
+    return true;
   }
-  return flag.kind == TL_SEMA_CONST;
+  const tl_type *type = flag.kind == TL_SEMA_VALUE ? flag.value->type : NULL;
+  if (type && type->kind == TL_TYPE_SCALAR && type->dtype == TL_DTYPE_BOOL) {
+    tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, value->loc, "`%s` must be known at compile time", name);
+  } else {
+    tl_diag_report(sema->diags, TL_DIAG_CONDITION, value->loc, "`%s` is true or false, not %s", name,
+                   tl_sema_type_text(sema, &flag));
+  }
+  return false;
 }
 
 bool tl_instantiate_axis(tl_sema *sema, const tl_expr *value, const tl_type *tile, int32_t *out) {

@@ -333,6 +333,15 @@ static bool is_auto(const env_builder *b, const tl_expr *expr) {
   return !expr || (expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "auto") && !tl_env_find(b->env, expr->text));
 }
 
+// What a key was given, for a message.
+static void print_folded(fold_status status, const tl_const *value, tl_strbuf *out) {
+  if (status == FOLDED) {
+    tl_const_print(value, out);
+  } else {
+    tl_strbuf_append_c(out, "what only the launch knows");
+  }
+}
+
 static void set_threads(env_builder *b) {
   enum { WARP = 32, MAX_THREADS = 1024 };
   const tl_expr *expr = bound_key(b, TL_STR("threads"), b->kernel->threads);
@@ -349,20 +358,28 @@ static void set_threads(env_builder *b) {
   if (status == FOLD_FAILED) return;
   tl_strbuf text;
   tl_strbuf_init(&text);
-  tl_const_print(&value, &text);
+  print_folded(status, &value, &text);
   tl_diag_report(b->diags, TL_DIAG_THREADS, expr->loc, "threads is a multiple of 32 from 32 to 1024 or auto, not %s",
                  tl_strbuf_c(&text));
   tl_strbuf_fini(&text);
 }
 
-// The truth of a key's expression; reports `message` when it has none.
+// The truth of a key's expression, which is a bool: a number is no answer. Reports `message` when it has none.
 static bool key_truth(env_builder *b, const tl_expr *expr, const char *message, bool *out) {
   folder f = folder_of(b);
   tl_const value;
   fold_status status = fold(&f, expr, &value);
-  if (status == FOLDED && tl_const_truth(&value, out)) return true;
+  if (status == FOLDED && value.kind == TL_CONST_BOOL) {
+    *out = value.i != 0;
+    return true;
+  }
   b->ok = false;
-  if (status != FOLD_FAILED) tl_diag_report(b->diags, TL_DIAG_CONDITION, expr->loc, "%s", message);
+  if (status == FOLD_FAILED) return false;
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  print_folded(status, &value, &text);
+  tl_diag_report(b->diags, TL_DIAG_CONDITION, expr->loc, "%s, not %s", message, tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
   return false;
 }
 

@@ -207,7 +207,7 @@ bool tl_sema_const_int(tl_sema *sema, const tl_expr *expr, const char *what, int
   tl_sema_value value = tl_sema_expr(sema, expr);
   sema->index_position = outer;
   if (value.kind == TL_SEMA_POISON) return false;
-  if (value.kind == TL_SEMA_CONST && tl_sema_is_integer(&value)) {
+  if (value.kind == TL_SEMA_CONST && value.constant.kind == TL_CONST_INT) {
     *out = value.constant.i;
     return true;
   }
