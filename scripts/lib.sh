@@ -24,10 +24,13 @@ install_packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-# Configures (once) and builds a preset.
+# Configures (once; with ccache where there is one) and builds a preset.
 build_preset() {
   preset=$1
   shift
-  [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >/dev/null
+  launcher=""
+  command -v ccache >/dev/null && launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+  # shellcheck disable=SC2086 # options
+  [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" $launcher >/dev/null
   cmake --build --preset "$preset" "$@"
 }
