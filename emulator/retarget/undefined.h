@@ -54,8 +54,8 @@ LLVMValueRef tl_emu_shadow_any(undefined *u, LLVMValueRef shadow);
 LLVMValueRef tl_emu_shadow_bits(undefined *u, LLVMValueRef shadow);
 // The shadow of type `type` (of the value) with these bits.
 LLVMValueRef tl_emu_shadow_from_bits(undefined *u, LLVMValueRef bits, LLVMTypeRef type);
-// Origin of the first of `values` that is undefined.
-LLVMValueRef tl_emu_shadow_first_origin(undefined *u, const LLVMValueRef *values, unsigned count);
+// Origin of the first of an instruction's first `count` operands that is undefined.
+LLVMValueRef tl_emu_shadow_origin_of_operands(undefined *u, LLVMValueRef instruction, unsigned count);
 // Of an instruction whose operands are its first ones: element by element all bits where an operand has one; operands
 // of another shape than the result, and results that are structs, as a whole.
 LLVMValueRef tl_emu_shadow_elementwise(undefined *u, LLVMValueRef instruction, unsigned num_operands);

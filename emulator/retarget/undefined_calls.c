@@ -142,10 +142,7 @@ void tl_emu_shadow_build_call(undefined *u, LLVMValueRef call, LLVMValueRef *out
       *out_shadow = LLVMConstNull(tl_emu_shadow_type(u, LLVMTypeOf(call)));
       break;
   }
-  LLVMValueRef operands[MAX_OPERANDS];
-  unsigned n = num_args(call);
-  for (unsigned i = 0; i < n && i < MAX_OPERANDS; i++) operands[i] = LLVMGetOperand(call, i);
-  *out_origin = tl_emu_shadow_first_origin(u, operands, n < MAX_OPERANDS ? n : MAX_OPERANDS);
+  *out_origin = tl_emu_shadow_origin_of_operands(u, call, num_args(call));
 }
 
 // ---- what goes in

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shadows of instructions. Moves, logic and shifts are exact to the bit; what a sum or a comparison makes of undefined
 // bits is approximated as MemorySanitizer does; arithmetic on floats is undefined as a whole when an operand is.
+#include <stdlib.h>
+
 #include "emulator/retarget/undefined.h"
 
 static bool is_vector(LLVMTypeRef type) {
@@ -13,11 +15,12 @@ LLVMTypeRef tl_emu_shadow_type(undefined *u, LLVMTypeRef type) {
     case LLVMVectorTypeKind:
       return LLVMVectorType(tl_emu_shadow_type(u, LLVMGetElementType(type)), LLVMGetVectorSize(type));
     case LLVMStructTypeKind: {
-      LLVMTypeRef members[MAX_OPERANDS];
       unsigned n = LLVMCountStructElementTypes(type);
-      for (unsigned i = 0; i < n && i < MAX_OPERANDS; i++)
-        members[i] = tl_emu_shadow_type(u, LLVMStructGetTypeAtIndex(type, i));
-      return LLVMStructTypeInContext(c, members, n, 0);
+      LLVMTypeRef *members = tl_xmalloc((n + 1) * sizeof *members);
+      for (unsigned i = 0; i < n; i++) members[i] = tl_emu_shadow_type(u, LLVMStructGetTypeAtIndex(type, i));
+      LLVMTypeRef shadow = LLVMStructTypeInContext(c, members, n, 0);
+      free(members);
+      return shadow;
     }
     case LLVMHalfTypeKind:
     case LLVMBFloatTypeKind:
@@ -78,7 +81,8 @@ static LLVMValueRef all_where(undefined *u, LLVMValueRef condition, LLVMTypeRef 
   return LLVMBuildBitCast(u->builder, all, type, "");
 }
 
-LLVMValueRef tl_emu_shadow_first_origin(undefined *u, const LLVMValueRef *values, unsigned count) {
+// Origin of the first of `values` that is undefined.
+static LLVMValueRef first_origin(undefined *u, const LLVMValueRef *values, unsigned count) {
   LLVMValueRef origin = NULL;
   for (unsigned i = count; i-- > 0;) {
     if (!tl_emu_shadow_find(u, values[i])) continue;
@@ -90,6 +94,14 @@ LLVMValueRef tl_emu_shadow_first_origin(undefined *u, const LLVMValueRef *values
     origin = own;
   }
   return origin ? origin : LLVMConstNull(u->r->i32);
+}
+
+LLVMValueRef tl_emu_shadow_origin_of_operands(undefined *u, LLVMValueRef instruction, unsigned count) {
+  LLVMValueRef *operands = tl_xmalloc((count + 1) * sizeof *operands);
+  for (unsigned k = 0; k < count; k++) operands[k] = LLVMGetOperand(instruction, k);
+  LLVMValueRef origin = first_origin(u, operands, count);
+  free(operands);
+  return origin;
 }
 
 // ---- kinds of instructions
@@ -204,7 +216,7 @@ static LLVMValueRef choose_origin(undefined *u, LLVMValueRef i) {
   LLVMValueRef condition = LLVMGetOperand(i, 0);
   if (is_vector(LLVMTypeOf(condition)) || tl_emu_shadow_find(u, condition)) {
     LLVMValueRef all[] = {condition, LLVMGetOperand(i, 1), LLVMGetOperand(i, 2)};
-    return tl_emu_shadow_first_origin(u, all, 3);
+    return first_origin(u, all, 3);
   }
   LLVMValueRef yes = tl_emu_shadow_origin(u, LLVMGetOperand(i, 1));
   LLVMValueRef no = tl_emu_shadow_origin(u, LLVMGetOperand(i, 2));
@@ -214,13 +226,15 @@ static LLVMValueRef choose_origin(undefined *u, LLVMValueRef i) {
 static LLVMValueRef shuffle(undefined *u, LLVMValueRef i) {
   LLVMValueRef left = tl_emu_shadow_value(u, LLVMGetOperand(i, 0));
   LLVMValueRef right = tl_emu_shadow_value(u, LLVMGetOperand(i, 1));
-  LLVMValueRef mask[MAX_OPERANDS];
   unsigned n = LLVMGetNumMaskElements(i);
-  for (unsigned k = 0; k < n && k < MAX_OPERANDS; k++) {
+  LLVMValueRef *mask = tl_xmalloc((n + 1) * sizeof *mask);
+  for (unsigned k = 0; k < n; k++) {
     int at = LLVMGetMaskValue(i, k);
     mask[k] = LLVMConstInt(u->r->i32, at < 0 ? 0 : (unsigned long long)at, 0);  // elements nobody wants
   }
-  return LLVMBuildShuffleVector(u->builder, left, right, LLVMConstVector(mask, n), "");
+  LLVMValueRef shuffled = LLVMBuildShuffleVector(u->builder, left, right, LLVMConstVector(mask, n), "");
+  free(mask);
+  return shuffled;
 }
 
 static LLVMValueRef pointer_shadow(undefined *u, LLVMValueRef i) {
@@ -303,8 +317,5 @@ void tl_emu_shadow_build(undefined *u, LLVMValueRef i, LLVMValueRef *out_shadow,
     *out_origin = choose_origin(u, i);
     return;
   }
-  LLVMValueRef operands[MAX_OPERANDS];
-  unsigned n = (unsigned)LLVMGetNumOperands(i);
-  for (unsigned k = 0; k < n && k < MAX_OPERANDS; k++) operands[k] = LLVMGetOperand(i, k);
-  *out_origin = tl_emu_shadow_first_origin(u, operands, n < MAX_OPERANDS ? n : MAX_OPERANDS);
+  *out_origin = tl_emu_shadow_origin_of_operands(u, i, (unsigned)LLVMGetNumOperands(i));
 }

@@ -53,7 +53,14 @@ static void append_format(tl_strbuf *out, const char *text, const char *const *c
   tl_strbuf_append_char(out, '\n');
 }
 
+// CUDA C++ Programming Guide, "Formatted Output": "at most 32 arguments in addition to the format string".
+enum { MAX_PRINTED_VALUES = 32 };
+
 static void print_one(tl_lower *l, tl_op *op, int32_t e) {
+  if (op->num_operands > MAX_PRINTED_VALUES) {
+    tl_lower_unsupported(l, op, "one `print` writes at most 32 values, those of indices around it included");
+    return;
+  }
   tl_session *s = l->session;
   const char **conversions = TL_NEW_ARRAY(&l->arena, const char *, op->num_operands + 1);
   LLVMTypeRef slots = LLVMArrayType2(s->i64, op->num_operands ? op->num_operands : 1);

@@ -76,4 +76,11 @@ says 'block (1, 0, 0), thread [0-9]*.*: fails.yaml:40: assertion `x < 20: no neg
 shows 's/s\[3\] == 1/s[3] == 2/' >"$work/once.yaml"
 expect 1 "$run" --check --device=emu "$work/once.yaml"
 says 'block (0, 0, 0), thread 0 .*: once.yaml:39: assertion `s\[3\] == 2` failed'
+# CUDA's vprintf takes 32 values: 24 indices, 8 of the tile, and the element are one too many.
+{
+  printf 'kernel: many\nargs: {A: "in f32[1, 1, 1, 1, 1, 1, 1, 1]"}\nthreads: 32\ngrid:\n' && seq 24 | sed 's/.*/  b&: 1/'
+  printf 'fragment: {t: "f32[1, 1, 1, 1, 1, 1, 1, 1]"}\nbody:\n  - copy: A -> t\n  - print: t\n'
+} >"$work/many.yaml"
+expect 1 "$llc" "$work/many.yaml" -Wnone -o "$work/one"
+says 'one .print. writes at most 32 values.*TL0660'
 finish
