@@ -129,6 +129,39 @@ static bool drop_undefined_stores(LLVMValueRef function) {
   return emptied;
 }
 
+// ---- stack that nobody uses
+
+// Where `what` stands in [from, end), or `end`.
+static const char *find_text(const char *from, const char *end, const char *what) {
+  const char *found = memmem(from, (size_t)(end - from), what, strlen(what));
+  return found ? found : end;
+}
+
+// Appends PTX without the stack frames that no instruction refers to: of vectors of 4-bit elements LLVM keeps the slots
+// of temporaries that it did without in the end, and ptxas reserves local memory for them in every thread.
+static void append_without_unused_stack(const char *text, size_t len, tl_strbuf *out) {
+  static const char frame[] = "\t.local .align ", name[] = "__local_depot", pointer[] = "\t.reg .b64 \t%SP";
+  const char *end = text + len;
+  while (text < end) {
+    const char *line = find_text(text, end, frame), *name_at = find_text(line, end, name);
+    const char *body_end = find_text(line, end, "\n}\n"), *line_end = find_text(line, end, "\n");
+    tl_strbuf_append(out, (tl_str){text, (size_t)(line - text)});
+    if (line == end) return;
+    bool is_used = name_at > line_end || find_text(line_end, body_end, name) < body_end;
+    text = line;
+    if (is_used) {
+      tl_strbuf_append(out, (tl_str){line, (size_t)(line_end - line)});
+      text = line_end;
+      continue;
+    }
+    // Its line goes, and those of the two registers that would point to it.
+    do {
+      line_end = find_text(text, end, "\n");
+      text = line_end < end ? line_end + 1 : end;
+    } while ((size_t)(end - text) > strlen(pointer) && strncmp(text, pointer, strlen(pointer)) == 0);
+  }
+}
+
 static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbuf *out) {
   tl_session *session = &backend->session;
   bool emptied = false;
@@ -141,7 +174,7 @@ static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbu
   emit_call call = {.machine = session->machine, .module = module};
   TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));
   if (call.failed) return tl_session_message_status("code generation", call.message);
-  tl_strbuf_append(out, (tl_str){LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer)});
+  append_without_unused_stack(LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer), out);
   LLVMDisposeMemoryBuffer(call.buffer);
   return tl_session_take_errors(session, "code generation");
 }

@@ -204,4 +204,9 @@ for threads in 32 128 256 1024; do
   grep -q "^\.reqntid $threads, 1, 1" "$work/out" || fail "the entry does not ask for $threads threads"
   grep -q "^// .*\"block_threads\": $threads," "$work/out" || fail "the manifest does not say $threads threads"
 done
+# No stack is left that nothing uses; one that something uses is.
+expect 0 "$llc" test/semantics/four_bits.yaml -Wnone -o "$work/stack.ptx"
+! grep -qE '\.local|%SP' "$work/stack.ptx" || fail 'four_bits has a stack'
+expect 0 "$llc" test/semantics/locals.yaml --kernel=local_arrays -Wnone -o "$work/stack.ptx"
+[ "$(grep -c '__local_depot' "$work/stack.ptx")" = 2 ] || fail 'local_arrays has lost its stack'
 finish
