@@ -11,6 +11,10 @@
 // iteration. Nothing is kept from iteration to iteration, so that only a barrier is needed: the loop begins with one
 // when memory is shared and none stands after the last live range and before the first of the next iteration.
 //
+// What threads left in shared memory the copy engine may only write over behind a proxy fence of each of them. Tiles
+// share memory so where that makes the block smaller: then every barrier between statements of the body has a fence in
+// front of it.
+//
 // mbarriers live as long as the kernel and share with nothing.
 //
 // Of a kernel with roles the statements of the first one count. A tile that another role lets the copy engine fill may
@@ -53,6 +57,7 @@ typedef struct shared_plan {
   tl_op *kernel;
   tl_block *body;              // the statements by which live ranges are counted
   bool is_loop;                // whether they run again and again
+  bool is_fenced;              // whether threads fence before every barrier of the body
   TL_VEC(shared_tile) tiles;   // order of declaration
   TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
   TL_VEC(int32_t) barriers;    // positions in the kernel's body
@@ -239,10 +244,10 @@ static bool barrier_between(const shared_plan *plan, int32_t after, int32_t befo
   return low < plan->barriers.len && plan->barriers.items[low] < before;
 }
 
-// Whether two tiles may share memory as far as the copy engine goes: what threads left there it may only write over
-// behind a proxy fence, which nobody puts between tiles.
+// Whether two tiles may share memory as far as the copy engine goes: it writes over nothing that threads left there
+// without fences.
 static bool engine_permits(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
-  if (!a->is_filled && !b->is_filled) return true;
+  if (plan->is_fenced || (!a->is_filled && !b->is_filled)) return true;
   if (plan->is_loop) return false;
   return a->last < b->first ? !b->is_filled : !a->is_filled;
 }
@@ -341,6 +346,34 @@ static void begin_with_barrier(shared_plan *plan) {
   tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
+static bool has_roles(const tl_op *kernel) {
+  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next)
+    if (op->code == TL_OP_ROLES) return true;
+  return false;
+}
+
+// Places the tiles with fences, where the block is smaller so than without. A role's barriers and fences say nothing of
+// what the copy engine does for another one.
+static void try_fences(shared_plan *plan) {
+  int64_t without = plan->total;
+  if (has_roles(plan->kernel)) return;
+  plan->is_fenced = true;
+  place_tiles(plan);
+  if (plan->total < without) return;
+  plan->is_fenced = false;
+  place_tiles(plan);
+}
+
+static void insert_fences(shared_plan *plan) {
+  for (tl_op *op = plan->body->first; op; op = op->next) {
+    if (op->code != TL_OP_BARRIER || (op->prev && op->prev->code == TL_OP_FENCE_PROXY)) continue;
+    tl_builder builder;
+    tl_builder_before(&builder, plan->context->module, op);
+    builder.loc = op->loc;
+    tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
+  }
+}
+
 // What messages call it.
 static const char *name_of(const shared_tile *tile) {
   if (!is_mbarrier(tile)) return tl_buffer_name(tl_op_result(tile->alloc, 0));
@@ -403,12 +436,15 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_walk(kernel, note_engine, &plan);
   find_live_ranges(&plan);
   place_tiles(&plan);
+  try_fences(&plan);
   const tl_target *target = context->target;
   if (target && plan.total > target->shared_max_bytes && add_barriers(&plan)) {
     find_live_ranges(&plan);
     place_tiles(&plan);
+    try_fences(&plan);
   }
   if (plan.is_loop && needs_barrier_between_iterations(&plan)) begin_with_barrier(&plan);
+  if (plan.is_fenced) insert_fences(&plan);
   finish(&plan);
   if (target && plan.total > target->shared_max_bytes) report_limit(&plan, target);
   tl_vec_fini(&plan.tiles);
