@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every combination of candidates is instantiated and scheduled (not lowered), and costed as a whole kernel.
+// Every combination of candidates is instantiated and scheduled (not lowered), and costed as a whole kernel. The
+// cheapest one that all passes take is chosen.
 #include "harness/device/choose_params.h"
 
 #include <math.h>
@@ -7,7 +8,10 @@
 #include "passes/manager/passes.h"
 #include "passes/schedule/cost.h"
 
-enum { MAX_TRIALS = 1024 };  // the first ones, where there are more combinations
+enum {
+  MAX_TRIALS = 1024,  // the first ones, where there are more combinations
+  MAX_COMPILED = 32   // cheapest ones that some pass may refuse
+};
 
 typedef struct candidates {
   const tl_param *param;
@@ -52,6 +56,14 @@ static bool counts_stages(const tl_stmt_list *list, tl_str name) {
   return false;
 }
 
+static bool has_product(const tl_stmt_list *list) {
+  for (uint32_t i = 0; i < list->len; i++) {
+    const tl_stmt *stmt = list->items[i];
+    if (stmt->kind == TL_STMT_GEMM || has_product(&stmt->body) || has_product(&stmt->else_body)) return true;
+  }
+  return false;
+}
+
 static tl_expr *number(tl_arena *arena, int64_t value, tl_loc loc) {
   tl_expr *expr = TL_NEW(arena, tl_expr);
   *expr = (tl_expr){.kind = TL_EXPR_INT, .int_value = value, .loc = loc, .height = 1};
@@ -59,16 +71,19 @@ static tl_expr *number(tl_arena *arena, int64_t value, tl_loc loc) {
 }
 
 static candidates candidates_of(const chooser *self, const tl_param *param) {
-  static const int64_t tiles[] = {32, 64, 128, 256}, stages[] = {2, 3, 4};
+  static const int64_t sizes[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, stages[] = {2, 3, 4};
+  enum { NUM_SMALL = 4, NUM_SIZES = 9, NUM_STAGES = 3 };  // rows of a product are at least 16
   const tl_tune *tune = &self->kernel->tune;
   for (uint32_t i = 0; i < tune->num_params; i++) {
     const tl_tune_param *listed = &tune->params[i];
     if (tl_str_equal(listed->name, param->name)) return (candidates){param, listed->values, listed->num_values};
   }
   bool is_stages = counts_stages(&self->kernel->body, param->name);
-  uint32_t len = is_stages ? sizeof stages / sizeof stages[0] : sizeof tiles / sizeof tiles[0];
+  uint32_t skipped = has_product(&self->kernel->body) ? NUM_SMALL : 0;
+  uint32_t len = is_stages ? NUM_STAGES : NUM_SIZES - skipped;
   tl_expr **values = TL_NEW_ARRAY(self->arena, tl_expr *, len);
-  for (uint32_t i = 0; i < len; i++) values[i] = number(self->arena, is_stages ? stages[i] : tiles[i], param->loc);
+  for (uint32_t i = 0; i < len; i++)
+    values[i] = number(self->arena, is_stages ? stages[i] : sizes[skipped + i], param->loc);
   return (candidates){param, values, len};
 }
 
@@ -84,13 +99,14 @@ static bool bind_trial(chooser *self, uint32_t trial) {
   return trial == 0;
 }
 
-static double cost_of(const chooser *self) {
+// Of the combination that is bound, by the passes up to `stop_after` (NULL: all); INFINITY when one of them refuses it.
+static double cost_of(const chooser *self, const char *stop_after) {
   tl_diags diags;
   tl_diags_init_like(&diags, self->diags);
   double cost = INFINITY;
   tl_bindings bindings = {self->bindings, self->num_bindings};
   tl_module *module = tl_instantiate(self->kernel, bindings, self->target, self->sources, &diags);
-  tl_pass_options options = {.stop_after = "choose-schedule", .pass_limit = -1};
+  tl_pass_options options = {.stop_after = stop_after, .pass_limit = -1};
   bool is_scheduled = module && !tl_diags_has_errors(&diags) &&
                       tl_passes_run(module, self->target, &options, &diags) == TL_OK && !tl_diags_has_errors(&diags);
   for (const tl_op *op = is_scheduled ? module->body->first : NULL; op; op = op->next)
@@ -128,21 +144,33 @@ static void collect(chooser *self, tl_bindings bindings) {
   }
 }
 
+// The first of the cheapest trials; `len`: all are infinite.
+static uint32_t cheapest(const double *costs, uint32_t len) {
+  uint32_t best = len;
+  for (uint32_t i = 0; i < len; i++)
+    if (!isinf(costs[i]) && (best == len || costs[i] < costs[best])) best = i;
+  return best;
+}
+
 tl_bindings tl_choose_params(tl_arena *arena, const tl_kernel_spec *kernel, tl_bindings bindings,
                              const tl_target *target, const tl_sources *sources, tl_diags *diags) {
   chooser self = {.arena = arena, .kernel = kernel, .target = target, .sources = sources, .diags = diags};
   collect(&self, bindings);
   if (self.num_autos == 0) return bindings;
-  double least = INFINITY;
-  uint32_t best = 0;
-  for (uint32_t trial = 0; trial < MAX_TRIALS && bind_trial(&self, trial); trial++) {
-    double cost = cost_of(&self);
-    if (cost >= least) continue;
-    least = cost;
-    best = trial;
+  double *costs = TL_NEW_ARRAY(arena, double, MAX_TRIALS);
+  uint32_t num_trials = 0;
+  for (; num_trials < MAX_TRIALS && bind_trial(&self, num_trials); num_trials++)
+    costs[num_trials] = cost_of(&self, "choose-schedule");
+  for (int tried = 0; tried < MAX_COMPILED; tried++) {
+    uint32_t best = cheapest(costs, num_trials);
+    if (best == num_trials) break;
+    bind_trial(&self, best);
+    if (isinf(cost_of(&self, NULL))) {
+      costs[best] = INFINITY;
+      continue;
+    }
+    remark(&self, diags, costs[best]);
+    return (tl_bindings){self.bindings, self.num_bindings};
   }
-  if (isinf(least)) return bindings;
-  bind_trial(&self, best);
-  remark(&self, diags, least);
-  return (tl_bindings){self.bindings, self.num_bindings};
+  return bindings;
 }
