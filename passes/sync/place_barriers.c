@@ -27,6 +27,7 @@ typedef struct hazard_state {
   tl_access_set in_flight;   // written by async copies outside of rings that nobody waited for yet
   tl_access_set multiplied;  // read by asynchronous gemms that nobody waited for yet
   tl_access_set reading;     // read by async copies that nobody waited for yet: no barrier ends these
+  tl_access_set stored;      // read by stores of the copy engine that nobody waited for yet
   tl_access_set waited;      // rings with a wait
   tl_access_set released;    // rings with a release
   tl_access_set
@@ -127,6 +128,11 @@ static void note_generic(const placement *self, hazard_state *state, const tl_ef
   if (is_proxied(self, effect->root)) tl_access_set_add(&state->unfenced, effect);
 }
 
+static bool is_engine_store(const tl_effect *effect) {
+  return effect->op->code == TL_OP_COPY && tl_op_arg(effect->op, TL_GROUP_COPY_map) &&
+         effect->root->type->scope == TL_SCOPE_SHARED;
+}
+
 static void note_effect(const placement *self, hazard_state *state, const tl_effect *effect) {
   if (effect->slot) return;
   if (effect->kind == TL_EFFECT_WRITE && !effect->is_async) note_generic(self, state, effect);
@@ -134,6 +140,8 @@ static void note_effect(const placement *self, hazard_state *state, const tl_eff
     case TL_EFFECT_READ:
       if (effect->is_async && effect->op->code == TL_OP_GEMM)
         tl_access_set_add(&state->multiplied, effect);
+      else if (is_engine_store(effect))
+        tl_access_set_add(&state->stored, effect);
       else
         tl_access_set_add(effect->is_async ? &state->reading : &state->reads, effect);
       break;
@@ -237,7 +245,10 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_BULK_COMMIT:
       return;  // what waits for the copies counts
     case TL_OP_BULK_WAIT:
-      return;  // select-copies waits for a store where it stands
+      // One thread has waited: the others go on behind a barrier.
+      for (size_t i = 0; i < state->stored.len; i++) tl_access_set_add(&state->reads, &state->stored.items[i]);
+      if (tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&state->stored);
+      return;
     case TL_OP_WAIT_UNTIL:
       break;
     default:

@@ -181,9 +181,22 @@ static void look_at_wait(tl_op *op, void *user) {
       extend(search->plan->fills.items[i].tile, search->position);
 }
 
+static bool is_engine_store(const tl_op *op) {
+  return op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map) &&
+         tl_op_arg(op, TL_GROUP_COPY_src)->type->scope == TL_SCOPE_SHARED;
+}
+
+// Whether a store by the copy engine inside is not waited for inside.
+static void find_open_store(tl_op *op, void *user) {
+  bool *is_open = user;
+  if (is_engine_store(op)) *is_open = true;
+  if (op->code == TL_OP_BULK_WAIT && tl_op_int(op, TL_ATTR_PENDING, 0) == 0) *is_open = false;
+}
+
 // Lives, and where barriers stand. A gemm in flight keeps its operands until the wait for all of them. A copy in flight
 // keeps its tile until the next wait of the body; one by hand until the next that waits for all groups, else to the
-// end.
+// end. A store by the copy engine keeps it until the wait for all groups; in a loop over tiles that may be one of the
+// next iteration, and then it is kept all the time.
 static void find_live_ranges(shared_plan *plan) {
   for (size_t i = 0; i < plan->tiles.len; i++) {
     plan->tiles.items[i].first = INT32_MAX;
@@ -195,10 +208,14 @@ static void find_live_ranges(shared_plan *plan) {
   }
   tl_vec_clear(&plan->barriers);
   look_at_roles(plan);
-  tile_list in_flight = {0}, by_hand = {0}, multiplied = {0};
+  tile_list in_flight = {0}, by_hand = {0}, multiplied = {0}, stored = {0};
   tl_effect_list effects = {0};
   int32_t position = 0;
   for (tl_op *op = plan->body->first; op; op = op->next, position++) {
+    bool is_open = false;
+    tl_walk(op, find_open_store, &is_open);
+    for (size_t i = 0; op->code == TL_OP_BULK_WAIT && i < stored.len; i++) extend(stored.items[i], position);
+    if (op->code == TL_OP_BULK_WAIT && tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&stored);
     if (op->code == TL_OP_BARRIER) tl_vec_push(&plan->barriers, position);
     if (plan->fills.len > 0) tl_walk(op, look_at_wait, &(wait_search){plan, position});
     if (op->code == TL_OP_ASYNC_WAIT) {
@@ -217,6 +234,7 @@ static void find_live_ranges(shared_plan *plan) {
       shared_tile *tile = find_tile(plan, effects.items[i].root);
       if (tile == NULL) continue;
       extend(tile, position);
+      if (is_open && is_engine_store(effects.items[i].op)) tl_vec_push(&stored, tile);
       if (effects.items[i].is_async && effects.items[i].op->code == TL_OP_GEMM)
         tl_vec_push(&multiplied, tile);
       else if (effects.items[i].is_async)
@@ -224,6 +242,11 @@ static void find_live_ranges(shared_plan *plan) {
     }
   }
   for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
+  for (size_t i = 0; i < stored.len; i++) {
+    extend(stored.items[i], 0);
+    extend(stored.items[i], position);
+  }
+  tl_vec_fini(&stored);
   tl_vec_fini(&effects);
   tl_vec_fini(&in_flight);
   tl_vec_fini(&by_hand);
@@ -346,17 +369,11 @@ static void begin_with_barrier(shared_plan *plan) {
   tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
-static bool has_roles(const tl_op *kernel) {
-  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next)
-    if (op->code == TL_OP_ROLES) return true;
-  return false;
-}
-
 // Places the tiles with fences, where the block is smaller so than without. A role's barriers and fences say nothing of
 // what the copy engine does for another one.
 static void try_fences(shared_plan *plan) {
   int64_t without = plan->total;
-  if (has_roles(plan->kernel)) return;
+  if (find_roles(plan->kernel)) return;
   plan->is_fenced = true;
   place_tiles(plan);
   if (plan->total < without) return;

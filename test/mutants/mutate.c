@@ -292,6 +292,13 @@ static void visit_sync(finder *f, tl_op *op) {
       if (op->code == TL_OP_GEMM_WAIT && tl_op_group_len(op, TL_GROUP_GEMM_WAIT_pins) > 0 && is_wanted(f, op, "pins"))
         tl_op_set_group(f->module, op, TL_GROUP_GEMM_WAIT_pins, NULL, 0);
       break;
+    case TL_MUTANT_DROP_BULK_WAIT:
+      if (op->code == TL_OP_BULK_WAIT) erase(f, op);
+      break;
+    case TL_MUTANT_WEAKEN_BULK_WAIT:
+      if (op->code == TL_OP_BULK_WAIT && is_wanted(f, op, ""))
+        tl_op_set_int(f->module, op, TL_ATTR_PENDING, tl_op_int(op, TL_ATTR_PENDING, 0) + 1);
+      break;
     case TL_MUTANT_DROP_WAIT_UNTIL:
       if (op->code == TL_OP_WAIT_UNTIL) erase(f, op);
       break;
