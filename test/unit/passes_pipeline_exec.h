@@ -267,6 +267,7 @@ static inline uint64_t exec_kernel(tl_module *module, int64_t dynamic, uint64_t 
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
     if (op->code != TL_OP_DYN_PARAM) continue;
     tl_vec_push(&x.env.fixed_keys, &op->results[0]);
+    tl_vec_push(&x.env.fixed_at, x.env.fixed_values.len);
     tl_vec_push(&x.env.fixed_values, dynamic);
   }
   for (size_t i = 0; i < x.roots.len; i++) {
