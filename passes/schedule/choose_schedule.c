@@ -320,6 +320,7 @@ static void apply_loops(tl_pass_context *context, const tl_plan *plan) {
 static void apply_grid(tl_schedule_problem *problem, tl_plan *plan) {
   tl_op *grid = problem->grid;
   if (!grid || grid->num_results < 2 || problem->num_gemms == 0 || tl_op_has(grid, TL_ATTR_PANEL)) return;
+  if (!tl_schedule_rows_share(problem)) return;
   plan->panel = TL_PLAN_PANEL;
   tl_op_set_int(problem->context->module, grid, TL_ATTR_PANEL, TL_PLAN_PANEL);
   tl_diag_report(problem->context->diags, TL_DIAG_REMARK_SCHEDULE, grid->loc,

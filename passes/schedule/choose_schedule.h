@@ -66,6 +66,11 @@ tl_plan tl_schedule_best(const tl_schedule_problem *problem);
 const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const tl_gemm_shape *shape,
                               tl_instruction *out);
 
+// Whether blocks that differ in the grid's second dim alone read something in common, which is what panels are for.
+// Else the first dim varies fastest: in attention the blocks of one head then run together and share its keys and
+// values, where a panel of heads would hold more of those than the L2 cache does.
+bool tl_schedule_rows_share(const tl_schedule_problem *problem);
+
 // Bytes of one copy of a shared tile.
 int64_t tl_schedule_alloc_bytes(const tl_op *alloc);
 
