@@ -15,9 +15,11 @@ static bool holds_ring(const tl_op *op) {
 }
 
 void tl_copy_leave_engine(tl_module *module, tl_op *copy) {
-  if (copy->code != TL_OP_COPY || !tl_op_arg(copy, TL_GROUP_COPY_map)) return;
+  tl_value *map = copy->code == TL_OP_COPY ? tl_op_arg(copy, TL_GROUP_COPY_map) : NULL;
+  if (!map) return;
   tl_op_set_int(module, copy, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
   tl_op_set_group(module, copy, TL_GROUP_COPY_map, NULL, 0);
+  if (!map->uses) tl_op_erase(map->def);  // else the launcher would make it for nothing
 }
 
 static void make_synchronous(tl_module *module, tl_op *op) {
