@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "frontend/sema/sema.h"
+#include "ir/index/affine.h"
 
 // Sums of at most so many terms are written out, so that the loads of neighbouring elements can become vectors.
 enum { MAX_WRITTEN_OUT = 16 };
@@ -189,6 +190,38 @@ static void yield_outwards(tl_sema *sema, const sum_state *state, tl_value *cons
   }
 }
 
+// What a maximum or minimum of floats begins with: the NaN that it is as long as there were no numbers.
+static tl_value *no_number(tl_sema *sema, const tl_type *type) {
+  tl_sema_value value = tl_sema_of_const(tl_const_float(NAN));
+  return tl_sema_convert(sema, &value, type, sema->builder.loc);
+}
+
+static bool is_float_extreme(const sum_state *state, const tl_type *type) {
+  return (state->kind == MAX || state->kind == MIN) && type->kind == TL_TYPE_SCALAR && tl_dtype_is_float(type->dtype);
+}
+
+static tl_value *build_flag(tl_sema *sema, bool value) {
+  return tl_build_const_int(&sema->builder, tl_type_scalar(sema->module, TL_DTYPE_BOOL), value);
+}
+
+static bool has_terms(const sum_state *state) {
+  bool nonempty = true;
+  for (uint32_t i = 0; i < state->num_loops && nonempty; ++i)
+    nonempty =
+        tl_prove_lt(tl_op_arg(state->loops[i], TL_GROUP_FOR_lower), tl_op_arg(state->loops[i], TL_GROUP_FOR_upper));
+  return nonempty;
+}
+
+// Whether `term` is to take the place of the best so far, which is NaN as long as there were no numbers.
+static tl_value *is_better(tl_sema *sema, sum_kind kind, tl_value *term, tl_value *best) {
+  tl_builder *builder = &sema->builder;
+  tl_value *better = tl_build_cmp(builder, kind == ARGMAX ? TL_CMP_GT : TL_CMP_LT, term, best);
+  if (term->type->kind != TL_TYPE_SCALAR || !tl_dtype_is_float(term->type->dtype)) return better;
+  tl_value *first = tl_build_binary(builder, TL_OP_AND, tl_build_cmp(builder, TL_CMP_NE, best, best),
+                                    tl_build_cmp(builder, TL_CMP_EQ, term, term));
+  return tl_build_binary(builder, TL_OP_OR, better, first);
+}
+
 // The place of the largest or smallest term, the first of equals.
 static tl_sema_value finish_place(tl_sema *sema, sum_state *state, tl_value *term, tl_builder outside) {
   tl_builder inside = sema->builder;
@@ -196,11 +229,13 @@ static tl_sema_value finish_place(tl_sema *sema, sum_state *state, tl_value *ter
   sema->builder = outside;
   tl_builder_before(&sema->builder, sema->module, loop);
   sema->builder.loc = state->expr->loc;
-  tl_value *inits[2] = {neutral(sema, state->kind, term->type), tl_op_arg(loop, TL_GROUP_FOR_lower)};
+  bool is_float = term->type->kind == TL_TYPE_SCALAR && tl_dtype_is_float(term->type->dtype);
+  tl_value *inits[2] = {is_float ? no_number(sema, term->type) : neutral(sema, state->kind, term->type),
+                        tl_op_arg(loop, TL_GROUP_FOR_lower)};
   carry(sema, state, inits, 2);
   sema->builder = inside;
   tl_value **args = loop->regions[0]->args;
-  tl_value *better = tl_build_cmp(&sema->builder, state->kind == ARGMAX ? TL_CMP_GT : TL_CMP_LT, term, args[1]);
+  tl_value *better = is_better(sema, state->kind, term, args[1]);
   tl_value *next[2] = {tl_build_select(&sema->builder, better, term, args[1]),
                        tl_build_select(&sema->builder, better, args[0], args[2])};
   yield_outwards(sema, state, next, 2);
@@ -212,13 +247,23 @@ static tl_sema_value finish(tl_sema *sema, sum_state *state, tl_value *term, tl_
   tl_builder inside = sema->builder;
   tl_builder_before(&sema->builder, sema->module, state->loops[0]);
   sema->builder.loc = state->expr->loc;
-  tl_value *init = neutral(sema, state->kind, term->type);
-  carry(sema, state, &init, 1);
+  tl_value *empty = neutral(sema, state->kind, term->type), *inits[2] = {empty};
+  uint32_t count = 1;
+  if (is_float_extreme(state, term->type)) {
+    inits[0] = no_number(sema, term->type);
+    if (!has_terms(state)) inits[count++] = build_flag(sema, false);
+  }
+  carry(sema, state, inits, count);
   sema->builder = inside;
   const tl_block *innermost = state->loops[state->num_loops - 1]->regions[0];
-  tl_value *next = combine(sema, state->kind, innermost->args[1], term);
-  yield_outwards(sema, state, &next, 1);
-  return tl_sema_of_value(tl_op_result(state->loops[0], 0));
+  tl_value *next[2] = {combine(sema, state->kind, innermost->args[1], term)};
+  if (count == 2) next[1] = build_flag(sema, true);
+  yield_outwards(sema, state, next, count);
+  tl_value *result = tl_op_result(state->loops[0], 0);
+  if (count == 1) return tl_sema_of_value(result);
+  sema->builder = outside;
+  sema->builder.loc = state->expr->loc;
+  return tl_sema_of_value(tl_build_select(&sema->builder, tl_op_result(state->loops[0], 1), result, empty));
 }
 
 static bool check_form(tl_sema *sema, const tl_expr *expr, sum_state *state) {

@@ -78,7 +78,12 @@ static const char *type_of(int kind) {
   return kind == TL_REF_FLOAT ? "double" : kind == TL_REF_INT ? "i64" : "i1";
 }
 
-// What the accumulator holds before the first element.
+// Maxima and minima of floats begin as NaN, which they stay where there are no numbers; slot + 1 tells of elements.
+static bool begins_as_nan(reduction_kind kind, bool is_float) {
+  return is_float && (kind == RED_MAX || kind == RED_MIN);
+}
+
+// What no elements give.
 static tl_ref_value neutral(reduction_kind kind, bool is_float) {
   switch (kind) {
     case RED_SUM:
@@ -165,6 +170,8 @@ static void accumulate(tl_ref_code *code, reduction_kind kind, int slot, tl_ref_
       break;
   }
   store_slot(&code->body, slot, sum);
+  tl_ref_value yes = {.kind = TL_REF_BOOL, .text = "true"};
+  if (begins_as_nan(kind, is_float)) store_slot(&code->body, slot + 1, yes);
 }
 
 // The body's type is known only after it was made, the accumulator must be set before: the text is put in there.
@@ -176,6 +183,11 @@ static void insert_text(tl_strbuf *text, size_t at, tl_str inserted) {
   tl_strbuf_append(text, inserted);
   tl_strbuf_append(text, tl_strbuf_view(&tail));
   tl_strbuf_fini(&tail);
+}
+
+static void begin_slot(tl_ref_code *code, tl_strbuf *init, int slot, tl_ref_value value) {
+  tl_strbuf_appendf(&code->allocas, "  %%acc%d = alloca %s\n", slot, type_of(value.kind));
+  store_slot(init, slot, value);
 }
 
 static bool emit_reduction_loops(tl_ref_code *code, const tl_expr *expr, reduction_kind kind, int slot, int *out_kind) {
@@ -235,17 +247,17 @@ bool tl_ref_emit_reduction(tl_ref_code *code, const tl_expr *expr, tl_ref_value 
   if (!emit_reduction_loops(code, expr, kind, slot, &value_kind)) return false;
   code->hoisted.len = num_hoisted;
   code->splits_outermost = splits;
-  tl_strbuf_appendf(&code->allocas, "  %%acc%d = alloca %s\n", slot, type_of(value_kind));
+  bool is_float = value_kind == TL_REF_FLOAT, from_nan = begins_as_nan(kind, is_float);
+  tl_ref_value none = neutral(kind, is_float), no = {.kind = TL_REF_BOOL, .text = "false"};
   tl_strbuf init;
   tl_strbuf_init(&init);
-  store_slot(&init, slot, neutral(kind, value_kind == TL_REF_FLOAT));
-  for (int i = 1; is_arg && i < 3; i++) {
-    tl_strbuf_appendf(&code->allocas, "  %%acc%d = alloca i64\n", slot + i);
-    store_slot(&init, slot + i, tl_ref_const_int(0));
-  }
+  begin_slot(code, &init, slot, from_nan ? tl_ref_const_float(NAN) : none);
+  if (from_nan) begin_slot(code, &init, slot + 1, no);
+  for (int i = 1; is_arg && i < 3; i++) begin_slot(code, &init, slot + i, tl_ref_const_int(0));
   insert_text(&code->body, start, tl_strbuf_view(&init));
   tl_strbuf_fini(&init);
   *out = is_arg ? load_slot(code, slot + 1, TL_REF_INT) : load_slot(code, slot, value_kind);
+  if (from_nan) *out = tl_ref_select(code, load_slot(code, slot + 1, TL_REF_BOOL), *out, none);
   return true;
 }
 
