@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Boxes of tensors and tiles as copies, atomics and tile assignments name them.
 #include "frontend/sema/sema.h"
+#include "ir/index/affine.h"
 
 // The length of [lo, hi) when it is a constant, however the two are written; -1 otherwise.
 static int64_t constant_length(tl_sema *sema, tl_value *lo, tl_value *hi, bool *out_is_const) {
@@ -186,6 +187,30 @@ static bool report_mismatch(tl_sema *sema, const tl_sema_region *a, const tl_sem
   return false;
 }
 
+// A corner of [S, H, D] at (block * 64, h, 0) walks H and D, not S, with a tile of [64, D]: told where the dim is too
+// short for that and one that stays steps by the tile's size.
+static void warn_other_dim(tl_sema *sema, const tl_sema_region *corner) {
+  const tl_type *type = corner->symbol->value->type;
+  for (int32_t i = 0; i < corner->num_axes; ++i) {
+    int32_t walked = corner->axes[i].dim;
+    int64_t extent = corner->axes[i].extent, size = type->dims[walked];
+    if (size < 0 || size >= extent || extent == 1) continue;
+    for (int32_t d = 0; d < corner->rank - corner->num_axes; ++d) {
+      int64_t constant;
+      if (tl_value_const_int(corner->offsets[d], &constant) || tl_value_divisor(corner->offsets[d]) % extent != 0)
+        continue;
+      tl_diag *diag = tl_diag_report(
+          sema->diags, TL_DIAG_CORNER_DIM, corner->loc,
+          "%lld elements are taken along dim %d of `%.*s`, which has %lld, and none along dim "
+          "%d, which steps by multiples of %lld",
+          (long long)extent, walked, TL_STR_ARG(corner->symbol->name), (long long)size, d, (long long)extent);
+      tl_diag_add_hint(sema->diags, diag, "a corner walks the last dims of its tensor; slices name others, as in `X[i:+%lld, h, :]`",
+                       (long long)extent);
+      return;
+    }
+  }
+}
+
 // The corner walks the last dims of its buffer.
 static bool complete_corner(tl_sema *sema, tl_sema_region *corner, const tl_sema_region *other, tl_loc loc) {
   int32_t count = other->num_axes;
@@ -201,6 +226,7 @@ static bool complete_corner(tl_sema *sema, tl_sema_region *corner, const tl_sema
     corner->axes[i] = (tl_sema_axis){.dim = dim, .extent = other->axes[i].extent, .step = 1};
   }
   corner->is_corner = false;
+  warn_other_dim(sema, corner);
   return true;
 }
 
