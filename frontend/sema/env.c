@@ -115,7 +115,10 @@ static fold_status fold_call(const folder *f, const tl_expr *expr, tl_const *out
   fold_status status = FOLDED;
   for (uint32_t i = 0; i < expr->num_operands; ++i) status = worse(status, fold(f, expr->operands[i], &args[i]));
   if (status != FOLDED) return status;
-  return finish(f, tl_fold_call(function, args, expr->num_operands, out), expr, info->name);
+  tl_fold_result result = tl_fold_call(function, args, expr->num_operands, out);
+  if (result == TL_FOLD_OK) return FOLDED;
+  tl_sema_report_fold_call(f->diags, result, expr->loc, info->name, args, expr->num_operands);
+  return FOLD_FAILED;
 }
 
 static fold_status fold(const folder *f, const tl_expr *expr, tl_const *out) {

@@ -142,6 +142,9 @@ tl_value *tl_sema_to_dtype(tl_sema *sema, const tl_sema_value *value, tl_dtype d
 tl_sema_value tl_sema_to_bool(tl_sema *sema, const tl_sema_value *value, tl_loc loc);
 // Reports why a constant expression does not fold.
 void tl_sema_report_fold(tl_diags *diags, tl_fold_result result, tl_loc loc, const char *what);
+// The same for a call of `function` with `args`: names the float that it does not take.
+void tl_sema_report_fold_call(tl_diags *diags, tl_fold_result result, tl_loc loc, const char *function,
+                              const tl_const *args, uint32_t num_args);
 const char *tl_sema_op_text(tl_expr_op op);
 
 // sema_ops.c

@@ -447,7 +447,7 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
     tl_fold_result result = tl_fold_call(function, constants, expr->num_operands, &folded);
     if (result == TL_FOLD_OK) return tl_sema_of_const(folded);
     if (info->kind != TL_FUNCTION_KIND_TYPE) {
-      tl_sema_report_fold(sema->diags, result, expr->loc, info->name);
+      tl_sema_report_fold_call(sema->diags, result, expr->loc, info->name, constants, expr->num_operands);
       return tl_sema_poison();
     }
   }

@@ -210,6 +210,24 @@ void tl_sema_report_fold(tl_diags *diags, tl_fold_result result, tl_loc loc, con
   }
 }
 
+void tl_sema_report_fold_call(tl_diags *diags, tl_fold_result result, tl_loc loc, const char *function,
+                              const tl_const *args, uint32_t num_args) {
+  uint32_t i = 0;
+  bool numbers = true;
+  while (i < num_args && args[i].kind != TL_CONST_FLOAT) ++i;
+  for (uint32_t a = 0; a < num_args; ++a) numbers &= tl_const_is_number(&args[a]);
+  if (result != TL_FOLD_TYPE || i == num_args || !numbers) {
+    tl_sema_report_fold(diags, result, loc, function);
+    return;
+  }
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_const_print(&args[i], &text);
+  tl_diag_report(diags, TL_DIAG_TYPE_MISMATCH, loc, "`%s` takes integers, not the float %s", function,
+                 tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
+}
+
 const char *tl_sema_op_text(tl_expr_op op) {
   switch (op) {
     case TL_EXPR_OP_NONE:
