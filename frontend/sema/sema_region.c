@@ -204,7 +204,8 @@ static void warn_other_dim(tl_sema *sema, const tl_sema_region *corner) {
           "%lld elements are taken along dim %d of `%.*s`, which has %lld, and none along dim "
           "%d, which steps by multiples of %lld",
           (long long)extent, walked, TL_STR_ARG(corner->symbol->name), (long long)size, d, (long long)extent);
-      tl_diag_add_hint(sema->diags, diag, "a corner walks the last dims of its tensor; slices name others, as in `X[i:+%lld, h, :]`",
+      tl_diag_add_hint(sema->diags, diag,
+                       "a corner walks the last dims of its tensor; slices name others, as in `X[i:+%lld, h, :]`",
                        (long long)extent);
       return;
     }
