@@ -11,6 +11,27 @@ void tl_lower_op_BARRIER(tl_lower *l, tl_op *op) {
     tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_COUNT, args, 2);
 }
 
+// Warpgroup w waits at barrier FIRST_TURN + w for the one before it to arrive there. The last one opens the first one's
+// turn, and the first one ends the last turn that was passed to it.
+void tl_lower_op_TURN(tl_lower *l, tl_op *op) {
+  enum { FIRST_TURN = 8, WARPGROUP = 128 };  // roles have the barriers up to it
+  int32_t groups = l->threads / WARPGROUP;
+  int64_t step = tl_op_int(op, TL_ATTR_TURN, TL_TURN_TAKE);
+  LLVMValueRef last = tl_session_i32(l->session, groups - 1), zero = tl_session_i32(l->session, 0);
+  LLVMValueRef own = LLVMBuildLShr(l->entry, l->warp, tl_session_i32(l->session, 2), ""), only = NULL;
+  if (step == TL_TURN_OPEN) only = LLVMBuildICmp(l->builder, LLVMIntEQ, own, last, "");
+  if (step == TL_TURN_CLOSE) only = LLVMBuildICmp(l->builder, LLVMIntEQ, own, zero, "");
+  LLVMValueRef next = LLVMBuildAdd(l->entry, own, tl_session_i32(l->session, 1), "");
+  next = LLVMBuildSelect(l->entry, LLVMBuildICmp(l->entry, LLVMIntEQ, own, last, ""), zero, next, "");
+  bool arrives = step == TL_TURN_OPEN || step == TL_TURN_PASS;
+  LLVMValueRef id = LLVMBuildAdd(l->entry, arrives ? next : own, tl_session_i32(l->session, FIRST_TURN), "");
+  LLVMValueRef args[] = {id, tl_session_i32(l->session, 2 * WARPGROUP)};
+  tl_guard guard = tl_lower_guard_begin(l, only);
+  tl_session_call_device(l->session, l->builder, arrives ? TL_DEVOP_BARRIER_ARRIVE_COUNT : TL_DEVOP_BARRIER_COUNT, args,
+                         2);
+  tl_lower_guard_end(l, &guard);
+}
+
 void tl_lower_op_ASYNC_COMMIT(tl_lower *l, tl_op *op) {
   (void)op;
   tl_session_call_device(l->session, l->builder, TL_DEVOP_CP_ASYNC_COMMIT, NULL, 0);

@@ -166,6 +166,17 @@ static int32_t room_for_operands(const tl_rotation *rotation) {
   return (limit < USUAL ? limit : USUAL) - OTHERS - count_registers(rotation);
 }
 
+// Whether warps of their own fill the loop's rings.
+static bool has_roles(const tl_loop_graph *graph) {
+  bool found = false;
+  for (size_t n = 0; n < graph->nodes.len; n++) {
+    const tl_op *op = graph->nodes.items[n].op;
+    if (op->code != TL_OP_RING_WAIT) continue;
+    found |= tl_op_int(tl_op_operand(op, 0)->def, TL_ATTR_SPECIALIZE, TL_SWITCH_OFF) == TL_SWITCH_ON;
+  }
+  return found;
+}
+
 // ---- choice
 
 static bool is_used_by(const tl_loop_graph *graph, int from, int to, bool *seen) {
@@ -201,7 +212,7 @@ static double try_division(tl_rotation *self, int gemm, const char **why) {
   tl_loop_graph *graph = self->graph;
   self->overlaps = gemm != NO_GEMM;
   *why = "the next iteration needs all of it";
-  if (!tl_loop_graph_divide(graph, gemm) || !tl_loop_graph_order(graph, false, self->order)) return -1;
+  if (!tl_loop_graph_divide(graph, gemm) || !tl_loop_graph_order(graph, self->order)) return -1;
   *why = "part of it cannot be handed to the next iteration";
   if (!find_carried(self)) return -1;
   *why = "its tiles would take too many registers";
@@ -267,7 +278,6 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   tl_loop_graph_build(loop, &graph);
   tl_rotation rotation = {.graph = &graph};
   rotation.order = TL_NEW_ARRAY(&context->scratch, int, graph.nodes.len + 1);
-  rotation.first_order = TL_NEW_ARRAY(&context->scratch, int, graph.nodes.len + 1);
   int gemms = count_gemms(&graph), best = IN_ORDER;
   bool demanded = tl_op_int(loop, TL_ATTR_OVERLAP, 0) == 1;
   const char *why = graph.obstacle;
@@ -281,9 +291,13 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   if (best < 0) tl_pipeline_refuse_overlap(context, loop, why ? why : "no product needs another one of its iteration");
   tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
   const char *none;
-  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0 &&
-      tl_loop_graph_order(&graph, true, rotation.first_order)) {
-    if (rotation.overlaps) tl_promote_operands(context, &graph, room_for_operands(&rotation));
+  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0) {
+    enum { WARPGROUP = 128 };
+    // Warps that also fill rings have neither registers to spare nor, waiting for each other, turns to take: on an H200
+    // attention loses 10 % by operands in registers then, and gains 5 % in roles.
+    bool in_roles = rotation.overlaps && has_roles(&graph);
+    rotation.turns = in_roles && tl_op_threads(loop) >= 2 * WARPGROUP;
+    if (in_roles) tl_promote_operands(context, &graph, room_for_operands(&rotation));
     tl_split_masks(context, tl_rotate_emit(context, &rotation));
   }
   tl_vec_fini(&rotation.carried);

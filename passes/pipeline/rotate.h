@@ -11,8 +11,8 @@
 typedef struct tl_rotation {
   tl_loop_graph *graph;
   int *order;
-  int *first_order;  // of the first iteration's stage 0, which finds all slots free
-  bool overlaps;     // some node is in stage 1; else statements only change their order
+  bool overlaps;  // some node is in stage 1; else statements only change their order
+  bool turns;     // warpgroups take turns at issuing the gemms of a step
   TL_VEC(tl_value *) carried;
 } tl_rotation;
 

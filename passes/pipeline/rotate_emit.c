@@ -164,19 +164,38 @@ static void emit_statement(emitter *self, tl_builder *builder, const tl_loop_nod
   if (copy->code == TL_OP_RING_COMMIT) add_tokens(self, copy);
 }
 
+static void emit_turn(emitter *self, tl_builder *builder, int step) {
+  builder->loc = self->loop->loc;
+  tl_op_set_int(self->module, tl_build(builder, TL_OP_TURN, NULL, NULL, 0), TL_ATTR_TURN, step);
+}
+
+// Issues of the order that belong to the stages.
+static int count_issues(const emitter *self, int first, int last) {
+  int count = 0;
+  for (size_t n = 0; n < self->rotation->graph->nodes.len; n++) {
+    const tl_loop_node *node = node_at(self, (int)n);
+    count += node->is_gemm && node->stage >= first && node->stage <= last;
+  }
+  return count;
+}
+
 // The nodes of the stages from `first` to `last`.
-static void emit_nodes(emitter *self, tl_builder *builder, const int *order, int first, int last) {
+static void emit_nodes(emitter *self, tl_builder *builder, int first, int last) {
+  // Warpgroups take turns at issuing the gemms of a step; what is left after the last one needs none.
+  int issues = self->rotation->turns && first == 0 ? count_issues(self, first, last) : 0;
   self->num_issued = 0;
   for (size_t i = 0; i < self->rotation->graph->nodes.len; i++) {
-    int n = order[i];
+    int n = self->rotation->order[i];
     const tl_loop_node *node = node_at(self, n);
     if (node->stage < first || node->stage > last) continue;
+    if (node->is_gemm && issues && self->num_issued == 0) emit_turn(self, builder, TL_TURN_TAKE);
     if (node->is_gemm)
       emit_gemm(self, builder, n);
     else if (node->is_end)
       emit_end(self, builder, n);
     else
       emit_statement(self, builder, node);
+    if (node->is_gemm && issues && self->num_issued == issues) emit_turn(self, builder, TL_TURN_PASS);
   }
 }
 
@@ -194,7 +213,7 @@ static tl_value **emit_first(emitter *self, tl_builder *builder) {
   set_value(self, 0, old->args[0], tl_build_index(builder, 0));
   for (uint32_t i = 1; i < old->num_args; i++)
     set_value(self, 0, old->args[i], tl_op_group_at(self->loop, TL_GROUP_FOR_inits, i - 1));
-  emit_nodes(self, builder, self->rotation->first_order, 0, 0);
+  emit_nodes(self, builder, 0, 0);
   tl_value **inits = carried_in(self, builder, 0);
   forget_values(self);
   return inits;
@@ -224,7 +243,7 @@ static tl_op *emit_steps(emitter *self, tl_builder *builder, tl_value *const *in
     set_value(self, 1, carried, tl_block_add_arg(self->module, body, types[i], carried->name));
     tl_op_result(fresh, i)->name = carried->name;
   }
-  emit_nodes(self, &inner, self->rotation->order, 0, 1);
+  emit_nodes(self, &inner, 0, 1);
   inner.loc = self->loop->loc;
   tl_value **next = carried_in(self, &inner, 0);
   tl_build_yield(&inner, next, count);
@@ -239,7 +258,7 @@ static tl_value **emit_last(emitter *self, tl_builder *builder, const tl_op *ste
   set_value(self, 1, old->args[0], tl_index_sub(builder, upper, tl_build_index(builder, 1)));
   for (uint32_t i = 0; i < self->rotation->carried.len; i++)
     set_value(self, 1, self->rotation->carried.items[i], tl_op_result(steps, i));
-  emit_nodes(self, builder, self->rotation->order, 1, 1);
+  emit_nodes(self, builder, 1, 1);
   uint32_t count = self->loop->num_results;
   tl_value **results = TL_NEW_ARRAY(&self->context->scratch, tl_value *, count + 1);
   for (uint32_t i = 0; i < count; i++)
@@ -270,7 +289,7 @@ static tl_op *emit_in_place(emitter *self, tl_builder *builder) {
   for (uint32_t i = 0; i < old->num_args; i++)
     set_value(self, 0, old->args[i],
               tl_block_add_arg(self->module, fresh->regions[0], old->args[i]->type, old->args[i]->name));
-  emit_nodes(self, &inner, self->rotation->order, 0, 0);
+  emit_nodes(self, &inner, 0, 0);
   inner.loc = loop->loc;
   for (uint32_t i = 0; i < count; i++)
     values[i] = value_in(self, &inner, 0, tl_op_operand(tl_block_terminator(old), i));
@@ -309,9 +328,11 @@ static tl_op *emit_rotated(emitter *self, tl_builder *builder) {
   tl_op *loop = self->loop;
   tl_op *guard = emit_guard(self, builder);
   if (guard) tl_builder_at_end(builder, self->module, guard->regions[0]);
+  if (self->rotation->turns) emit_turn(self, builder, TL_TURN_OPEN);
   tl_value **inits = emit_first(self, builder);
   tl_op *steps = emit_steps(self, builder, inits);
   tl_value **results = emit_last(self, builder, steps);
+  if (self->rotation->turns) emit_turn(self, builder, TL_TURN_CLOSE);
   builder->loc = loop->loc;
   if (guard) tl_build_yield(builder, results, loop->num_results);
   for (uint32_t i = 0; i < loop->num_results; i++) {

@@ -48,9 +48,9 @@ int tl_loop_node_of(const tl_loop_graph *graph, const tl_op *statement);
 // Puts the gemm `node` (-1: none) into stage 1, with everything that must follow it there; all else into stage 0.
 // False: nothing would be left in stage 0.
 bool tl_loop_graph_divide(tl_loop_graph *graph, int node);
-// Writes an order of the step, `out` having room for all nodes: gemms as early as they can, ends as late; slots of
-// mbarriers are filled once other warpgroups have released them, unless `fills_early`. False: there is none.
-bool tl_loop_graph_order(const tl_loop_graph *graph, bool fills_early, int *out);
+// Writes an order of the step, `out` having room for all nodes: gemms as early as they can, ends as late. False: there
+// is none.
+bool tl_loop_graph_order(const tl_loop_graph *graph, int *out);
 // Clocks of a step in that order, or, with `order` NULL, of an iteration as it stands, in which every gemm is waited
 // for at once. Rough: one unit multiplies, another does all else, one statement after the other.
 double tl_loop_graph_clocks(const tl_loop_graph *graph, const int *order);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Orders of a step of an overlapped loop: list scheduling on the graph of its statements.
-#include <string.h>
-
 #include "passes/schedule/cost.h"
 #include "passes/schedule/loop_graph.h"
 
@@ -68,10 +66,6 @@ typedef struct scheduler {
   bool *done;
   int *order;
   int len;
-  // Clocks of the step.
-  double *earliest, *placed;  // of each node
-  double *tensor;             // of each gemm when it ends
-  double now, busy;           // of the threads and of the matrix unit
 } scheduler;
 
 // Whether the edge orders two nodes of one step.
@@ -81,7 +75,7 @@ static bool is_in_step(const tl_loop_graph *graph, const tl_loop_edge *edge) {
 }
 
 static bool is_ready(const scheduler *self, int node) {
-  if (self->done[node] || self->now < self->earliest[node]) return false;
+  if (self->done[node]) return false;
   for (size_t e = 0; e < self->graph->edges.len; e++) {
     const tl_loop_edge *edge = &self->graph->edges.items[e];
     if (edge->to == node && is_in_step(self->graph, edge) && !self->done[edge->from]) return false;
@@ -94,23 +88,7 @@ static bool holds_fill(const tl_op *op) {
   for (uint32_t r = 0; r < op->num_regions; r++)
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next)
       if ((inner->code == TL_OP_COPY && tl_op_has(inner, TL_ATTR_ASYNC)) || holds_fill(inner)) return true;
-  return false;
-}
-
-// The ring of mbarriers of which the statement fills a slot, NULL: none. Who does waits for all readers of the slot.
-static const tl_value *ring_filled(const tl_op *op) {
-  const tl_value *ring = NULL;
-  bool is_side = op->code == TL_OP_RING_ACQUIRE || op->code == TL_OP_RING_COMMIT;
-  if (is_side) ring = tl_op_operand(op, 0);
-  if (op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map)) {
-    const tl_value *part = tl_op_arg(op, TL_GROUP_COPY_dst);
-    if (part->def && part->def->code == TL_OP_RING_TILE)
-      ring = tl_op_operand(tl_op_arg(part->def, TL_GROUP_RING_TILE_slot)->def, 0);
-  }
-  for (uint32_t r = 0; r < op->num_regions; r++)
-    for (const tl_op *inner = op->regions[r]->first; inner && !ring; inner = inner->next) ring = ring_filled(inner);
-  if (!ring || tl_op_int(ring->def, TL_ATTR_SIGNAL, TL_SIGNAL_GROUPS) != TL_SIGNAL_BARRIERS) return NULL;
-  return ring;
+  return op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
 }
 
 // Whether nothing in the step needs the node, and its result takes fewer registers than what it reads: before the next
@@ -139,7 +117,7 @@ static int rank_of(const scheduler *self, int node) {
   if (n->is_end) return RANK_END;
   if (n->op->code == TL_OP_RING_WAIT) return RANK_WAIT;
   if (n->op->code == TL_OP_RING_RELEASE) return RANK_RELEASE;
-  if (holds_fill(n->op) || ring_filled(n->op)) return RANK_FILL;
+  if (holds_fill(n->op)) return RANK_FILL;
   return shrinks_last(self, node) ? RANK_LAST : RANK_OTHER;
 }
 
@@ -149,15 +127,6 @@ static bool by_groups(const tl_loop_node *node) {
 }
 
 static void put(scheduler *self, int node) {
-  const tl_loop_node *n = &self->graph->nodes.items[node];
-  double clocks = clocks_of(n);
-  self->placed[node] = self->now;
-  if (n->is_gemm)
-    self->busy = self->tensor[node] = (self->busy > self->now ? self->busy : self->now) + clocks;
-  else if (n->is_end)
-    self->now = self->tensor[n->other] > self->now ? self->tensor[n->other] : self->now;
-  else
-    self->now += clocks;
   self->done[node] = true;
   self->order[self->len++] = node;
 }
@@ -185,68 +154,22 @@ static int choose(const scheduler *self) {
   return best >= 0 && best_rank == RANK_END ? oldest_end(self, best) : best;
 }
 
-// One order, before which nothing is put that has an earliest place.
-static bool run(scheduler *self) {
-  int count = (int)self->graph->nodes.len;
-  memset(self->done, 0, (size_t)count * sizeof *self->done);
-  self->len = 0;
-  self->now = self->busy = 0;
-  while (self->len < count) {
-    int node = choose(self);
-    if (node < 0) {
-      // Nothing but what has to wait.
-      bool waits = false;
-      for (int n = 0; n < count; n++) {
-        waits |= !self->done[n] && self->earliest[n] > self->now;
-        self->earliest[n] = self->done[n] ? self->earliest[n] : 0;
-      }
-      if (!waits) return false;
-      continue;
-    }
-    put(self, node);
-    // One barrier serves all waits for groups that stand together.
-    for (int n = 0; by_groups(&self->graph->nodes.items[node]) && n < count; n++)
-      if (by_groups(&self->graph->nodes.items[n]) && is_ready(self, n)) put(self, n);
-  }
-  return true;
-}
-
-// Warpgroups take turns at the matrix unit, half a step apart. Who fills a slot of mbarriers waits for the last of them
-// to release it, and should not come earlier: half a step behind its own release, which was in the step before.
-// (Measured on an H200: at the start of the step it makes the warpgroups run in lockstep, 9 % of attention over 16384
-// keys.)
-static void delay_fills(scheduler *self) {
-  int count = (int)self->graph->nodes.len;
-  double length = self->now;
-  for (int n = 0; n < count; n++) {
-    const tl_value *ring = self->graph->nodes.items[n].is_end ? NULL : ring_filled(self->graph->nodes.items[n].op);
-    for (int r = 0; ring && r < count; r++) {
-      const tl_op *op = self->graph->nodes.items[r].op;
-      bool releases = op->code == TL_OP_RING_RELEASE && tl_op_operand(tl_op_operand(op, 0)->def, 0) == ring;
-      if (releases) self->earliest[n] = self->placed[r] - length / 2;
-    }
-  }
-}
-
-bool tl_loop_graph_order(const tl_loop_graph *graph, bool fills_early, int *out) {
-  size_t count = graph->nodes.len + 1;
+bool tl_loop_graph_order(const tl_loop_graph *graph, int *out) {
+  int count = (int)graph->nodes.len;
   scheduler self = {.graph = graph, .order = out};
   self.path = find_paths(graph);
-  self.done = tl_xcalloc(count, sizeof *self.done);
-  self.earliest = tl_xcalloc(count, sizeof *self.earliest);
-  self.placed = tl_xcalloc(count, sizeof *self.placed);
-  self.tensor = tl_xcalloc(count, sizeof *self.tensor);
-  bool is_complete = run(&self);
-  if (is_complete && !fills_early) {
-    delay_fills(&self);
-    is_complete = run(&self);
+  self.done = tl_xcalloc((size_t)count + 1, sizeof *self.done);
+  while (self.len < count) {
+    int node = choose(&self);
+    if (node < 0) break;
+    put(&self, node);
+    // One barrier serves all waits for groups that stand together.
+    for (int n = 0; by_groups(&graph->nodes.items[node]) && n < count; n++)
+      if (by_groups(&graph->nodes.items[n]) && is_ready(&self, n)) put(&self, n);
   }
   free(self.path);
   free(self.done);
-  free(self.earliest);
-  free(self.placed);
-  free(self.tensor);
-  return is_complete;
+  return self.len == count;
 }
 
 // ---- the length of a step

@@ -244,6 +244,8 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_ASYNC_COMMIT:
     case TL_OP_BULK_COMMIT:
       return;  // what waits for the copies counts
+    case TL_OP_TURN:
+      return;  // an order of warpgroups, on which nothing relies
     case TL_OP_BULK_WAIT:
       // One thread has waited: the others go on behind a barrier.
       for (size_t i = 0; i < state->stored.len; i++) tl_access_set_add(&state->reads, &state->stored.items[i]);

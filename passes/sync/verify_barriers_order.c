@@ -230,7 +230,8 @@ static void walk_statement(order_proof *proof, const tl_op *op, uint16_t *state,
     case TL_OP_RING_ACQUIRE:
     case TL_OP_RING_WAIT:
     case TL_OP_RING_RELEASE:
-      return;  // they order only what flies
+    case TL_OP_TURN:
+      return;  // they order only what flies, or nothing
     case TL_OP_IF:
       walk_if(proof, op, state, may_meet);
       return;

@@ -284,6 +284,10 @@ static void visit_sync(finder *f, tl_op *op) {
       if (op->code == TL_OP_GEMM_WAIT && op->num_results == 0 && is_wanted(f, op, ""))
         tl_op_set_int(f->module, op, TL_ATTR_PENDING, tl_op_int(op, TL_ATTR_PENDING, 0) + 1);
       break;
+    case TL_MUTANT_DROP_TURN:
+      // Nobody waits for what the last turn hands on, but for the next tile of a persistent kernel.
+      if (op->code == TL_OP_TURN && tl_op_int(op, TL_ATTR_TURN, TL_TURN_TAKE) != TL_TURN_CLOSE) erase(f, op);
+      break;
     case TL_MUTANT_EARLY_GEMM_WAIT:
       if (op->code == TL_OP_GEMM_WAIT && op->num_results > 0 && is_wanted(f, op, ""))
         tl_op_set_int(f->module, op, TL_ATTR_PENDING, tl_op_int(op, TL_ATTR_PENDING, 0) + 1);
