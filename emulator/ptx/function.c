@@ -78,11 +78,57 @@ static void declare_variable(ptx_translator *t, const tl_ptx_symbol *s) {
   }
 }
 
+// ---- registers that are written before they are read
+
+// Between two labels code runs from its beginning only: a register that is written there before all its reads, which
+// are there too, needs no first value. `runs`: by register, the number of that code; NEVER: it needs one.
+enum { NOT_WRITTEN = 0, NEVER = -1 };
+
+static void see_operand(const tl_ptx_operand *operand, bool writes, int run, int *runs) {
+  if (operand->symbol && operand->symbol->space == TL_PTX_SPACE_REG) {
+    int *at = &runs[operand->symbol->id];
+    if (*at == NOT_WRITTEN && writes)
+      *at = run;
+    else if (*at != run)
+      *at = NEVER;
+  }
+  for (uint32_t i = 0; i < operand->num_items; i++) see_operand(&operand->items[i], writes, run, runs);
+}
+
+static void see_instruction(const tl_ptx_statement *s, int run, int *runs) {
+  bool writes = s->row->operands[0] == '=';
+  for (uint32_t i = writes; i < s->num_operands; i++) see_operand(&s->operands[i], false, run, runs);
+  // Under a guard it may not be written.
+  if (writes && s->num_operands) see_operand(&s->operands[0], !s->symbol, run, runs);
+  if (s->symbol && runs[s->symbol->id] != run) runs[s->symbol->id] = NEVER;
+  // Waits look at A in registers, wherever they stand.
+  for (uint32_t i = 0; !strcmp(s->row->rule, "WGMMA") && i < s->operands[1].num_items; i++)
+    if (s->operands[1].items[i].symbol) runs[s->operands[1].items[i].symbol->id] = NEVER;
+}
+
+static int *find_runs(const ptx_translator *t) {
+  const tl_ptx_function *f = t->function;
+  int *runs = tl_xcalloc(f->num_registers + 1, sizeof *runs), run = 1;
+  for (uint32_t i = 0; i < f->num_statements; i++) {
+    if (f->statements[i].kind == TL_PTX_LABEL_HERE) run++;
+    if (f->statements[i].kind == TL_PTX_INSTRUCTION) see_instruction(&f->statements[i], run, runs);
+  }
+  // Waits read all sums, the end of a function what it returns.
+  for (uint32_t i = 0; t->sums && i < f->num_registers; i++)
+    if (t->sums[i]) runs[i] = NEVER;
+  for (uint32_t i = 0; i < f->num_returns; i++)
+    if (f->returns[i]->space == TL_PTX_SPACE_REG) runs[f->returns[i]->id] = NEVER;
+  return runs;
+}
+
 static void declare_registers(ptx_translator *t) {
+  int *runs = find_runs(t);
   for (uint32_t i = 0; i < t->function->num_registers; i++) {
     unsigned bits = tl_ptx_type_bits(t->function->registers[i]->type);
-    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca i%u\n  store i%u 0, ptr %%r%u\n", i, bits, bits, i);
+    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca i%u\n", i, bits);
+    if (runs[i] <= NOT_WRITTEN) tl_strbuf_appendf(&t->entry, "  store i%u 0, ptr %%r%u\n", bits, i);
   }
+  free(runs);
   tl_strbuf_append_c(&t->entry, "  %cc = alloca i32\n  store i32 0, ptr %cc\n");
   tl_strbuf_append_c(&t->entry,
                      "  %windowbase = ptrtoint ptr addrspace(3) @ptx.window to i64\n"
