@@ -23,6 +23,7 @@
 // that comes next; the first release frees the last slot, which was never filled. After a loop its last slot is still
 // held, until the first iteration of the next run.
 #include "ir/index/affine.h"
+#include "passes/analysis/memory_access.h"
 #include "passes/sync/lower_rings.h"
 #include "passes/tile/loop_rewrite.h"
 
@@ -317,6 +318,9 @@ static void find_late(tl_op *op, void *user) {
 static bool is_matrix_operand(const tl_op *op, const tl_value *tile) {
   const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
   if (!inst || inst->family != TL_FAMILY_WGMMA) return false;
+  // Nothing brings the warps of a warpgroup together that takes no part in the product.
+  const int64_t *warps = tl_op_ints(op, TL_ATTR_WARPS, NULL);
+  if (!warps || warps[0] * warps[1] * WARP_THREADS != tl_op_threads(op)) return false;
   return tl_op_arg(op, TL_GROUP_GEMM_a) == tile || tl_op_arg(op, TL_GROUP_GEMM_b) == tile;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Accesses of verify-barriers: which memory a statement touches, and whether what was before may still be under way.
+#include "passes/analysis/memory_access.h"
 #include "passes/sync/verify_barriers_internal.h"
 
 // Looking at so many records takes as long as a statement.
@@ -205,13 +206,23 @@ void tl_run_each_access(tl_barrier_verifier *self, const tl_op *op, tl_run_acces
   }
 }
 
+// Whether no warp is left out of a gemm.
+static bool takes_all_warps(const tl_op *gemm) {
+  enum { WARP = 32 };
+  int64_t count = 1;
+  int32_t len = 0;
+  const int64_t *warps = tl_op_ints(gemm, TL_ATTR_WARPS, &len);
+  for (int32_t i = 0; i < len; i++) count *= warps[i];
+  return warps && count * WARP == tl_op_threads(gemm);
+}
+
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement) {
   statement_run run = {.self = self, .statement = statement};
   run.is_engine = statement->code == TL_OP_COPY && tl_op_arg(statement, TL_GROUP_COPY_map) != NULL;
   run.is_async = !run.is_engine && tl_op_has(statement, TL_ATTR_ASYNC);
   int64_t *num_gemms = &self->roles[self->role].num_gemms;
   if (run.is_async && tl_run_is_matrix(statement)) ++*num_gemms;
-  if (tl_run_is_matrix(statement)) tl_run_meet(self, run.is_async ? *num_gemms : 0);
+  if (tl_run_is_matrix(statement) && takes_all_warps(statement)) tl_run_meet(self, run.is_async ? *num_gemms : 0);
   self->num_made++;
   tl_run_each_access(self, statement, add_access, &run);
   if (run.is_engine) tl_run_engine_copy(self, statement);
