@@ -19,6 +19,7 @@
 #include "passes/pipeline/assign_roles.h"
 
 #include "passes/analysis/memory_access.h"
+#include "passes/schedule/choose_schedule.h"
 #include "passes/tile/loop_rewrite.h"
 
 enum { WARP_THREADS = 32, WARPGROUP_THREADS = 128, MAX_THREADS = 1024, REGISTER_UNIT = 8, MAX_REGISTERS = 240 };
@@ -255,6 +256,10 @@ static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
   const char *obstacle = waits ? "the kernel waits for other blocks" : NULL;
   if (tl_op_threads(kernel) + WARP_THREADS > MAX_THREADS) obstacle = "the block has no room for another warp";
   const char *does_not_pay = tl_roles_choice_obstacle(kernel, plan_roles(&self).math_registers);
+  // The loads of the next tile run beside the end of this one: no tile takes another one's place.
+  bool is_persistent = tl_op_int(kernel, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON;
+  if (is_persistent && context->target && !tl_schedule_fits_apart(context->target, kernel, 1))
+    does_not_pay = "the tiles do not fit beside each other";
   if (does_not_pay && !is_demanded) {
     tl_diag_report(context->diags, TL_DIAG_REMARK_ROLES, kernel->loc, "no warps of their own bring tiles by TMA: %s",
                    does_not_pay);

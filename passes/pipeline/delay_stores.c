@@ -126,19 +126,10 @@ static void drop_needless(tl_op *op, void *user) {
   if (op->code == TL_OP_BULK_WAIT && is_needless(op)) tl_op_erase(op);
 }
 
-static bool has_room(const tl_pass_context *context, const tl_op *kernel) {
-  int64_t bytes = 0, blocks = tl_op_int(kernel, TL_ATTR_MIN_BLOCKS, 1);
-  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next) {
-    if (op->code != TL_OP_ALLOC || !tl_buffer_is_shared(&op->results[0])) continue;
-    bytes += tl_schedule_alloc_bytes(op) * tl_op_int(op, TL_ATTR_DEPTH, 1) + TL_COST_RESERVED_SHARED_BYTES;
-  }
-  int64_t limit = context->target->shared_per_sm_bytes / (blocks > 0 ? blocks : 1) - TL_COST_RESERVED_SHARED_BYTES;
-  return bytes <= limit && bytes <= context->target->shared_max_bytes;
-}
-
 tl_status tl_pass_delay_stores(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
-    if (op->code != TL_OP_KERNEL || !context->target || !has_room(context, op)) continue;
+    if (op->code != TL_OP_KERNEL || !context->target) continue;
+    if (!tl_schedule_fits_apart(context->target, op, tl_op_int(op, TL_ATTR_MIN_BLOCKS, 1))) continue;
     delaying self = {.module = context->module};
     tl_walk(op, collect, &self);
     for (size_t i = self.waits.len; i-- > 0;) {

@@ -71,6 +71,8 @@ const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const 
 // values, where a panel of heads would hold more of those than the L2 cache does.
 bool tl_schedule_rows_share(const tl_schedule_problem *problem);
 
+// Whether all shared tiles with their copies fit beside each other, in `blocks` blocks on a multiprocessor.
+bool tl_schedule_fits_apart(const tl_target *target, const tl_op *kernel, int64_t blocks);
 // Bytes of one copy of a shared tile.
 int64_t tl_schedule_alloc_bytes(const tl_op *alloc);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The enumerator of plans: threads by gemm partitions by stages, each with its cost.
 #include "ir/index/affine.h"
+#include "passes/analysis/memory_access.h"
 #include "passes/schedule/choose_schedule.h"
 
 static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
@@ -112,4 +113,13 @@ tl_plan tl_schedule_best(const tl_schedule_problem *problem) {
     if (i == 0 || plan.clocks < best.clocks) best = plan;
   }
   return best;
+}
+
+bool tl_schedule_fits_apart(const tl_target *target, const tl_op *kernel, int64_t blocks) {
+  int64_t bytes = 0, limit = target->shared_per_sm_bytes / (blocks > 0 ? blocks : 1) - TL_COST_RESERVED_SHARED_BYTES;
+  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next) {
+    if (op->code != TL_OP_ALLOC || !tl_buffer_is_shared(&op->results[0])) continue;
+    bytes += tl_schedule_alloc_bytes(op) * tl_op_int(op, TL_ATTR_DEPTH, 1) + TL_COST_RESERVED_SHARED_BYTES;
+  }
+  return bytes <= limit && bytes <= target->shared_max_bytes;
 }

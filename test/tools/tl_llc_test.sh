@@ -189,7 +189,7 @@ for size in 4096 8192; do
   # shellcheck disable=SC2086
   expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a --remarks $autos -D M=$size -D N=$size -D K=$size -o -
   says 'remark: block_M = 128, block_N = 256, block_K = 64, stages = 4: '
-  grep -q '"block_threads": 256' "$work/out" || fail 'threads of two warpgroups'
+  grep -q '"math_threads": 256' "$work/out" || fail 'threads of two warpgroups'
 done
 # shellcheck disable=SC2086
 expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a --remarks $autos -D M=1024 -D N=1024 -D K=1024 -o -
@@ -197,6 +197,10 @@ says 'remark: block_M = 64, block_N = 128, '
 sed 's/^grid:/requires:\n  - block_M > 1024\ngrid:/' "$source_dir/kernels/matmul.yaml" >"$work/never.yaml"
 expect 1 "$llc" "$work/never.yaml" -D block_M=auto -o -
 says 'the compiler cannot choose .block_M. \[TL0258\]'
+
+# A persistent product whose staged tile finds room in the ring only: no warps of their own, whose loads would not wait for it.
+expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a -D persistent=true -D block_N=256 -D threads=256 -D stages=4 --remarks -o -
+says 'the tiles do not fit beside each other'
 
 # The entry asks for the threads that the manifest gives the launcher.
 for threads in 32 128 256 1024; do
