@@ -453,6 +453,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_run_env_init(&self.env, kernel);
   bool can_run = tl_run_find_roles(&self);
   tl_walk(kernel, look_at, &self);
+  tl_run_find_written(&self);
   fix_bounds(&self);
   if (can_run)
     explore(&self);

@@ -126,7 +126,7 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
   while (!tl_run_env_at(&self->env, value)->known && value->def && value->def->code == TL_OP_VIEW)
     value = tl_op_operand(value->def, 0);
   const tl_run_value *cell = tl_run_env_at(&self->env, value);
-  if (!cell->known) return;
+  if (!cell->known || !self->is_written[cell->number]) return;
   tl_run_access record = {.kind = kind,
                           .role = self->role,
                           .made = self->num_made,
@@ -204,6 +204,22 @@ void tl_run_each_access(tl_barrier_verifier *self, const tl_op *op, tl_run_acces
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next)
       tl_run_each_access(self, inner, fn, user);
   }
+}
+
+static void note_write(void *user, const tl_op *op, tl_run_kind kind, const tl_value *buffer) {
+  tl_barrier_verifier *self = user;
+  (void)op;
+  if (kind == TL_RUN_READ || buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope == TL_SCOPE_LOCAL) return;
+  int64_t root = tl_run_root_of(self, buffer);
+  if (root >= 0) self->is_written[root] = true;
+}
+
+void tl_run_find_written(tl_barrier_verifier *self) {
+  self->is_written = TL_NEW_ARRAY(&self->context->scratch, bool, self->roots.len + 1);
+  // Tiles may lie over one another: all of them are kept.
+  for (size_t i = 0; i < self->roots.len; i++) self->is_written[i] = self->roots.items[i]->code != TL_OP_TENSOR;
+  for (const tl_op *op = self->kernel->regions[0]->first; op; op = op->next)
+    tl_run_each_access(self, op, note_write, self);
 }
 
 // Whether no warp is left out of a gemm.

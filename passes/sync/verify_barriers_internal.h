@@ -131,6 +131,7 @@ typedef struct tl_barrier_verifier {
   tl_run_env env;
   TL_VEC(const tl_op *) roots;    // ALLOC and TENSOR ops; a buffer's number is its position
   TL_VEC(tl_run_extent) extents;  // of every root
+  bool *is_written;               // a root each: what nobody writes needs no records. In scratch memory.
   TL_VEC(tl_run_access) records;
   TL_VEC(tl_ring_state) rings;
   TL_VEC(tl_run_stage) stages;
@@ -180,6 +181,8 @@ tl_run_extent tl_run_extent_of(const tl_op *root);
 // Whether two roots (by number) lie on common memory: one root, or tiles that plan-shared put over one another.
 bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b);
 
+// Finds the roots that the kernel writes.
+void tl_run_find_written(tl_barrier_verifier *self);
 // Checks the accesses of `statement` and of everything inside against what was before, and keeps them.
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement);
 // An op that has no case: what it does would pass unseen. An internal error.
