@@ -452,6 +452,8 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   self.budget = context->explore_limit > 0 ? context->explore_limit : STATEMENT_BUDGET;
   tl_run_env_init(&self.env, kernel);
   bool can_run = tl_run_find_roles(&self);
+  // Each role has the loops of the kernel for itself.
+  if (self.num_roles > 0) self.budget *= self.num_roles;
   tl_walk(kernel, look_at, &self);
   tl_run_find_written(&self);
   fix_bounds(&self);
