@@ -246,29 +246,47 @@ static void find_demanded(tl_op *op, void *user) {
   *found |= wish_of(op) == TL_SWITCH_ON;
 }
 
-static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
+typedef struct role_choice {
+  bool is_wanted, is_demanded;  // some ring may, or must, be filled by warps of their own
+  const char *obstacle;         // to roles at all, or NULL
+  const char *does_not_pay;     // where nobody demands them, or NULL
+} role_choice;
+
+static role_choice choose_roles(tl_pass_context *context, tl_op *kernel) {
   role_assignment self = {.context = context, .module = context->module, .kernel = kernel};
-  bool waits = false, wanted = false, is_demanded = false;
-  tl_walk(kernel, find_wanted, &wanted);
-  tl_walk(kernel, find_demanded, &is_demanded);
-  if (!wanted) return;
+  role_choice choice = {0};
+  bool waits = false;
+  tl_walk(kernel, find_wanted, &choice.is_wanted);
+  tl_walk(kernel, find_demanded, &choice.is_demanded);
   tl_walk(kernel, find_wait, &waits);
-  const char *obstacle = waits ? "the kernel waits for other blocks" : NULL;
-  if (tl_op_threads(kernel) + WARP_THREADS > MAX_THREADS) obstacle = "the block has no room for another warp";
-  const char *does_not_pay = tl_roles_choice_obstacle(kernel, plan_roles(&self).math_registers);
+  if (waits) choice.obstacle = "the kernel waits for other blocks";
+  if (tl_op_threads(kernel) + WARP_THREADS > MAX_THREADS) choice.obstacle = "the block has no room for another warp";
+  choice.does_not_pay = tl_roles_choice_obstacle(kernel, plan_roles(&self).math_registers);
   // The loads of the next tile run beside the end of this one: no tile takes another one's place.
   bool is_persistent = tl_op_int(kernel, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON;
   if (is_persistent && context->target && !tl_schedule_fits_apart(context->target, kernel, 1))
-    does_not_pay = "the tiles do not fit beside each other";
-  if (does_not_pay && !is_demanded) {
+    choice.does_not_pay = "the tiles do not fit beside each other";
+  return choice;
+}
+
+bool tl_roles_expected(tl_pass_context *context, tl_op *kernel) {
+  role_choice choice = choose_roles(context, kernel);
+  return choice.is_wanted && !choice.obstacle && (choice.is_demanded || !choice.does_not_pay);
+}
+
+static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
+  role_assignment self = {.context = context, .module = context->module, .kernel = kernel};
+  role_choice choice = choose_roles(context, kernel);
+  if (!choice.is_wanted) return;
+  if (choice.does_not_pay && !choice.is_demanded) {
     tl_diag_report(context->diags, TL_DIAG_REMARK_ROLES, kernel->loc, "no warps of their own bring tiles by TMA: %s",
-                   does_not_pay);
+                   choice.does_not_pay);
     return;
   }
   tl_op *roles = begin_roles(&self);
   for (tl_op *op = kernel->regions[0]->first; op != roles; op = op->next) {
     int64_t wish = wish_of(op);
-    if (wish == TL_SWITCH_ON || (wish == TL_SWITCH_AUTO && !does_not_pay)) add_ring(&self, op, obstacle);
+    if (wish == TL_SWITCH_ON || (wish == TL_SWITCH_AUTO && !choice.does_not_pay)) add_ring(&self, op, choice.obstacle);
     if (op->code == TL_OP_RING) tl_op_remove_attr(op, TL_ATTR_SPECIALIZE);
   }
   if (self.rings.len > 0)

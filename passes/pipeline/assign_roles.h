@@ -22,5 +22,8 @@ void tl_role_slice_fini(tl_role_slice *slice);
 // Why roles do not pay in a kernel whose author leaves it open, or NULL. `math_registers`: what each thread that
 // computes would have; 0: registers are not shared out.
 const char *tl_roles_choice_obstacle(tl_op *kernel, int64_t math_registers);
+// Whether assign-roles will give rings of the kernel, which the pipeline has made, to warps of their own, as far as is
+// known before the kernel's other loops are pipelined. What hangs on it pays or not, but is right in both cases.
+bool tl_roles_expected(tl_pass_context *context, tl_op *kernel);
 
 #endif

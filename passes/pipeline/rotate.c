@@ -14,6 +14,7 @@
 // sum changes its order.
 #include "passes/pipeline/rotate.h"
 #include "ir/layout/layout.h"
+#include "passes/pipeline/assign_roles.h"
 #include "passes/pipeline/pipeline_internal.h"
 #include "passes/schedule/cost.h"
 
@@ -167,14 +168,18 @@ static int32_t room_for_operands(const tl_rotation *rotation) {
 }
 
 // Whether warps of their own fill the loop's rings.
-static bool has_roles(const tl_loop_graph *graph) {
-  bool found = false;
+static bool has_roles(tl_pass_context *context, const tl_loop_graph *graph) {
+  bool demanded = false, left_open = false;
   for (size_t n = 0; n < graph->nodes.len; n++) {
     const tl_op *op = graph->nodes.items[n].op;
     if (op->code != TL_OP_RING_WAIT) continue;
-    found |= tl_op_int(tl_op_operand(op, 0)->def, TL_ATTR_SPECIALIZE, TL_SWITCH_OFF) == TL_SWITCH_ON;
+    const tl_op *ring = tl_op_operand(op, 0)->def;
+    if (tl_op_int(ring, TL_ATTR_SIGNAL, TL_SIGNAL_GROUPS) != TL_SIGNAL_BARRIERS) continue;
+    int64_t wish = tl_op_int(ring, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO);
+    demanded |= wish == TL_SWITCH_ON;
+    left_open |= wish == TL_SWITCH_AUTO;
   }
-  return found;
+  return demanded || (left_open && tl_roles_expected(context, tl_op_enclosing(graph->loop, TL_OP_KERNEL)));
 }
 
 // ---- choice
@@ -295,7 +300,7 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
     enum { WARPGROUP = 128 };
     // Warps that also fill rings have neither registers to spare nor, waiting for each other, turns to take: on an H200
     // attention loses 10 % by operands in registers then, and gains 5 % in roles.
-    bool in_roles = rotation.overlaps && has_roles(&graph);
+    bool in_roles = rotation.overlaps && has_roles(context, &graph);
     rotation.turns = in_roles && tl_op_threads(loop) >= 2 * WARPGROUP;
     if (in_roles) tl_promote_operands(context, &graph, room_for_operands(&rotation));
     tl_split_masks(context, tl_rotate_emit(context, &rotation));
