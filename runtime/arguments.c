@@ -98,7 +98,7 @@ static tl_status match(binder *b, const tl_argument *arguments, size_t num_argum
   return TL_OK;
 }
 
-static tl_status check_kinds(const binder *b) {
+static tl_status validate_kinds(const binder *b) {
   for (uint32_t i = 0; i < b->kernel->num_params; i++) {
     const tl_manifest_param *param = &b->kernel->params[i];
     const tl_argument *given = b->given[i];
@@ -218,7 +218,7 @@ static void explain(const binder *b, const tl_mexpr *expr, tl_strbuf *out) {
   tl_strbuf_append_c(out, ")");
 }
 
-static tl_status check_shape(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
+static tl_status validate_shape(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
   bool is_zero = false;
   for (int32_t d = 0; d < param->rank; d++) is_zero = is_zero || tensor->shape[d] == 0;
   for (int32_t pass = 0; pass < 2; pass++) {
@@ -243,7 +243,7 @@ static tl_status check_shape(const binder *b, const tl_manifest_param *param, co
   return TL_OK;
 }
 
-static tl_status check_pointer(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
+static tl_status validate_pointer(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
   for (int32_t d = 0; d < param->rank; d++) {
     if (tensor->shape[d] == 0) return TL_OK;  // nothing will be read or written
   }
@@ -252,7 +252,7 @@ static tl_status check_pointer(const binder *b, const tl_manifest_param *param, 
     return wrong(param->name, "expected a pointer aligned to %lld bytes, given 0x%llx", (long long)param->align,
                  (unsigned long long)(uintptr_t)tensor->data);
   }
-  return b->facts->check_pointer ? b->facts->check_pointer(b->facts->user, param->name, tensor->data) : TL_OK;
+  return b->facts->validate_pointer ? b->facts->validate_pointer(b->facts->user, param->name, tensor->data) : TL_OK;
 }
 
 static tl_status store_scalar(const tl_manifest_param *param, const tl_argument *given, void *slot) {
@@ -311,12 +311,12 @@ static tl_status make_map(const binder *b, uint32_t index) {
   settle_strides(&made->params);
   if (made->is_empty) return TL_OK;
   made->params.address = b->given[map->tensor]->tensor.data;
-  return tl_launch_plan_check_map(b->kernel, b->plan, index);
+  return tl_launch_plan_validate_map(b->kernel, b->plan, index);
 }
 
-tl_status tl_launch_plan_check_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, uint32_t index) {
+tl_status tl_launch_plan_validate_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, uint32_t index) {
   const tl_manifest_map *map = kernel->params[index].map;
-  return tl_status_annotate(tl_tensormap_check(&plan->maps[index]->params), "argument '%s'",
+  return tl_status_annotate(tl_tensormap_validate(&plan->maps[index]->params), "argument '%s'",
                             kernel->params[map->tensor].name);
 }
 
@@ -361,7 +361,7 @@ static tl_status store_values(binder *b) {
   return TL_OK;
 }
 
-static tl_status check_requires(const binder *b) {
+static tl_status validate_requires(const binder *b) {
   for (uint32_t i = 0; i < b->kernel->num_requires; i++) {
     const tl_manifest_require *require = &b->kernel->requires_[i];
     int64_t holds;
@@ -399,16 +399,16 @@ static tl_status make_grid(const binder *b) {
 
 static tl_status make_plan(binder *b, const tl_argument *arguments, size_t num_arguments) {
   TL_TRY(match(b, arguments, num_arguments));
-  TL_TRY(check_kinds(b));
+  TL_TRY(validate_kinds(b));
   TL_TRY(bind_names(b));
   collect_bindings(b);
   for (uint32_t i = 0; i < b->kernel->num_params; i++) {
     const tl_manifest_param *param = &b->kernel->params[i];
     if (param->kind != TL_MPARAM_TENSOR) continue;
-    TL_TRY(check_shape(b, param, &b->given[i]->tensor));
-    TL_TRY(check_pointer(b, param, &b->given[i]->tensor));
+    TL_TRY(validate_shape(b, param, &b->given[i]->tensor));
+    TL_TRY(validate_pointer(b, param, &b->given[i]->tensor));
   }
-  TL_TRY(check_requires(b));
+  TL_TRY(validate_requires(b));
   TL_TRY(make_grid(b));
   return store_values(b);
 }

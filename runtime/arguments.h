@@ -14,7 +14,7 @@ typedef struct tl_launch_facts {
   int64_t num_sms;
   int64_t resident_blocks;  // blocks of the kernel that run at once on the whole device
   // Checks that the pointer of argument `name` may be used there; NULL accepts all.
-  tl_status (*check_pointer)(void *user, const char *name, const void *pointer);
+  tl_status (*validate_pointer)(void *user, const char *name, const void *pointer);
   void *user;
 } tl_launch_facts;
 
@@ -44,8 +44,8 @@ TL_MUST_USE tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, co
                                             tl_launch_plan *out_plan);
 // What is wrong with the map of param `index`, as an INVALID_ARGUMENT that names its argument. Launchers ask once the
 // address of an empty one is there.
-TL_MUST_USE tl_status tl_launch_plan_check_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan,
-                                               uint32_t index);
+TL_MUST_USE tl_status tl_launch_plan_validate_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan,
+                                                  uint32_t index);
 void tl_launch_plan_fini(tl_launch_plan *plan);
 
 #endif

@@ -58,13 +58,13 @@ static tl_status take_workspace(tl_chain *chain, const tl_chain_launch_plan *pla
   if ((uintptr_t)given % TL_CHAIN_ALIGN != 0)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the workspace is not aligned to %d bytes", TL_CHAIN_ALIGN);
   *out = given;
-  return tl_launch_check_pointer(device, "workspace", given);
+  return tl_launch_validate_pointer(device, "workspace", given);
 }
 
 static tl_status make_plan(tl_chain *chain, const tl_argument *arguments, size_t num_arguments, bool with_pointers,
                            tl_chain_launch_plan *plan) {
   tl_launch_facts facts = facts_of(chain);
-  if (with_pointers) facts.check_pointer = tl_launch_check_pointer;
+  if (with_pointers) facts.validate_pointer = tl_launch_validate_pointer;
   return tl_chain_launch_plan_create(chain->manifest, arguments, num_arguments, &facts, plan);
 }
 

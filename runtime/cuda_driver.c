@@ -73,7 +73,7 @@ void tl_cuda_driver_override(const tl_cuda_driver *driver) {
   atomic_store(&overridden, driver);
 }
 
-tl_status tl_cuda_check(const tl_cuda_driver *driver, tl_cu_result result, const char *function) {
+tl_status tl_cuda_status_of(const tl_cuda_driver *driver, tl_cu_result result, const char *function) {
   if (result == TL_CU_SUCCESS) return TL_OK;
   const char *name, *text;
   describe(driver, result, &name, &text);

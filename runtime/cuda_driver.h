@@ -76,10 +76,11 @@ void tl_cuda_driver_override(const tl_cuda_driver *driver);
 
 // TL_OK for success; else a DRIVER failure (LIMIT when out of memory): "cuMemAlloc_v2 failed: 2
 // CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
-TL_MUST_USE tl_status tl_cuda_check(const tl_cuda_driver *driver, tl_cu_result result, const char *function);
+TL_MUST_USE tl_status tl_cuda_status_of(const tl_cuda_driver *driver, tl_cu_result result, const char *function);
 
 // Calls a driver function by its field and reports it under its exported symbol.
-#define TL_CUDA_CALL(driver, field, ...) tl_cuda_check((driver), (driver)->field(__VA_ARGS__), tl_cuda_symbol_##field)
+#define TL_CUDA_CALL(driver, field, ...) \
+  tl_cuda_status_of((driver), (driver)->field(__VA_ARGS__), tl_cuda_symbol_##field)
 #define TL_CUDA_FN(field, symbol, parameters) \
   __attribute__((unused)) static const char tl_cuda_symbol_##field[] = #symbol;
 #include "runtime/cuda_driver.def"

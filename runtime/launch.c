@@ -3,7 +3,7 @@
 #include "runtime/program.h"
 #include "support/status.h"
 
-tl_status tl_launch_check_pointer(void *user, const char *name, const void *pointer) {
+tl_status tl_launch_validate_pointer(void *user, const char *name, const void *pointer) {
   const tl_device *device = user;
   const tl_cuda_driver *driver = device->driver;
   tl_cu_pointer address = (tl_cu_pointer)(uintptr_t)pointer;
@@ -15,7 +15,7 @@ tl_status tl_launch_check_pointer(void *user, const char *name, const void *poin
                           "argument '%s': expected device memory, given an address (0x%llx) that CUDA does not know",
                           name, address);
   }
-  TL_TRY(tl_cuda_check(driver, result, "cuPointerGetAttribute"));
+  TL_TRY(tl_cuda_status_of(driver, result, "cuPointerGetAttribute"));
   TL_TRY(TL_CUDA_CALL(driver, pointer_get_attribute, &is_managed, TL_CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
   if (is_managed) return TL_OK;
   if (type == TL_CU_MEMORYTYPE_HOST) {
@@ -35,7 +35,7 @@ static tl_status make_plan(tl_kernel *kernel, const tl_argument *arguments, size
   tl_device *device = kernel->program->device;
   tl_launch_facts facts = {.num_sms = device->num_sms,
                            .resident_blocks = kernel->resident_blocks,
-                           .check_pointer = tl_launch_check_pointer,
+                           .validate_pointer = tl_launch_validate_pointer,
                            .user = device};
   return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, plan);
 }

@@ -11,7 +11,7 @@
 enum { LOG_BYTES = 16 * 1024 };
 
 // "sm_90a" runs on 9.0 only (PTX ISA, "PTX Module Directives: .target"); "sm_80" on 8.0 and later.
-static tl_status check_target(const tl_manifest *manifest, const tl_device *device) {
+static tl_status validate_target(const tl_manifest *manifest, const tl_device *device) {
   const char *text = manifest->target;
   char *end = NULL;
   long sm = strncmp(text, "sm_", 3) == 0 ? strtol(text + 3, &end, 10) : 0;
@@ -98,7 +98,7 @@ static tl_status load(tl_program *program, const void *image, tl_str manifest_te
     return tl_status_out_of_memory();
   }
   TL_TRY(reading.status);
-  TL_TRY(check_target(&program->manifest, program->device));
+  TL_TRY(validate_target(&program->manifest, program->device));
   program->kernels = calloc(program->manifest.num_kernels + 1, sizeof *program->kernels);
   if (!program->kernels) return tl_status_out_of_memory();
   for (uint32_t i = 0; i < program->manifest.num_kernels; i++) {

@@ -65,7 +65,7 @@ TL_MUST_USE tl_status tl_workspace_take(tl_device *device, tl_workspaces *worksp
 // Makes the tensor maps of a plan (tensor_maps.c). The kernel's lock is held.
 TL_MUST_USE tl_status tl_launch_make_maps(tl_kernel *kernel, tl_launch_plan *plan, void *stream);
 // Memory that kernels of `user` (a tl_device) cannot use is refused before the launch, not found by a fault in it.
-tl_status tl_launch_check_pointer(void *user, const char *name, const void *pointer);
+tl_status tl_launch_validate_pointer(void *user, const char *name, const void *pointer);
 // Launches a checked plan that is not empty. Takes the kernel's lock.
 TL_MUST_USE tl_status tl_launch_run(tl_kernel *kernel, tl_launch_plan *plan, void *stream);
 

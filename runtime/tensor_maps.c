@@ -47,7 +47,7 @@ static tl_status make_map(tl_kernel *kernel, tl_launch_plan *plan, uint32_t para
     memcpy(plan->params[param], kernel->maps.items[i].bytes, TL_TENSORMAP_BYTES);
     return TL_OK;
   }
-  TL_TRY(tl_launch_plan_check_map(kernel->manifest, plan, param));
+  TL_TRY(tl_launch_plan_validate_map(kernel->manifest, plan, param));
   tl_made_map made = {.param = param, .params = map->params};
   TL_TRY(tl_status_annotate(encode(kernel, &map->params, made.bytes), "argument '%s'",
                             kernel->manifest->params[kernel->manifest->params[param].map->tensor].name));

@@ -20,7 +20,7 @@ static tl_status bad(const char *where, const char *what) {
   return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: %s: %s", where, what);
 }
 
-static tl_status check_keys(json_t *object, const char *where, const key_rule *rules, size_t count) {
+static tl_status validate_keys(json_t *object, const char *where, const key_rule *rules, size_t count) {
   if (!json_is_object(object)) return bad(where, "expected an object");
   for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
     const char *name = json_object_iter_key(it);
@@ -91,7 +91,7 @@ static tl_status read_tensor(tl_arena *arena, json_t *object, tl_manifest_param 
   static const key_rule rules[] = {{"kind", true}, {"name", true},    {"access", true}, {"dtype", true},
                                    {"dims", true}, {"strides", true}, {"align", true}};
   const char *where = param->name;
-  TL_TRY(check_keys(object, where, rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(validate_keys(object, where, rules, sizeof rules / sizeof rules[0]));
   TL_TRY(read_dtype(object, where, &param->dtype));
   const char *access;
   TL_TRY(read_text(arena, object, where, "access", &access));
@@ -165,7 +165,7 @@ static tl_status read_map(tl_arena *arena, json_t *object, const tl_manifest_ker
   const char *where = param->name, *tensor = "", *access = "", *type = "", *fill = "";
   tl_manifest_map *map = TL_NEW(arena, tl_manifest_map);
   param->map = map;
-  TL_TRY(check_keys(object, where, rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(validate_keys(object, where, rules, sizeof rules / sizeof rules[0]));
   TL_TRY(read_text(arena, object, where, "tensor", &tensor));
   TL_TRY(read_text(arena, object, where, "access", &access));
   TL_TRY(read_text(arena, object, where, "type", &type));
@@ -207,13 +207,13 @@ static tl_status read_param(tl_arena *arena, json_t *object, const tl_manifest_k
   }
   if (strcmp(kind, "scalar") == 0) {
     param->kind = TL_MPARAM_SCALAR;
-    TL_TRY(check_keys(object, param->name, scalar_rules, 3));
+    TL_TRY(validate_keys(object, param->name, scalar_rules, 3));
     return read_dtype(object, param->name, &param->dtype);
   }
   if (strcmp(kind, "dynamic") == 0) {
     param->kind = TL_MPARAM_DYNAMIC;
     param->dtype = TL_DTYPE_I32;
-    TL_TRY(check_keys(object, param->name, dynamic_rules, 4));
+    TL_TRY(validate_keys(object, param->name, dynamic_rules, 4));
     if (json_object_get(object, "dtype")) TL_TRY(read_dtype(object, param->name, &param->dtype));
     if (param->dtype != TL_DTYPE_I32 && param->dtype != TL_DTYPE_I64)
       return bad(param->name, "the dtype of a dynamic name must be i32 or i64");
@@ -222,11 +222,11 @@ static tl_status read_param(tl_arena *arena, json_t *object, const tl_manifest_k
   if (strcmp(kind, "stride") == 0) {
     param->kind = TL_MPARAM_STRIDE;
     param->dtype = TL_DTYPE_I64;
-    return check_keys(object, param->name, stride_rules, 2);
+    return validate_keys(object, param->name, stride_rules, 2);
   }
   if (strcmp(kind, "workspace") == 0) {
     param->kind = TL_MPARAM_WORKSPACE;
-    TL_TRY(check_keys(object, param->name, workspace_rules, 4));
+    TL_TRY(validate_keys(object, param->name, workspace_rules, 4));
     json_t *zero = json_object_get(object, "zero_each_launch");
     if (!json_is_boolean(zero)) return bad(param->name, "zero_each_launch must be true or false");
     param->zero_each_launch = json_is_true(zero);
@@ -247,7 +247,7 @@ static tl_status read_requires(tl_arena *arena, json_t *list, const char *where,
   kernel->requires_ = TL_NEW_ARRAY(arena, tl_manifest_require, kernel->num_requires + 1);
   for (uint32_t i = 0; i < kernel->num_requires; i++) {
     json_t *object = json_array_get(list, i);
-    TL_TRY(check_keys(object, "requires", rules, 2));
+    TL_TRY(validate_keys(object, "requires", rules, 2));
     TL_TRY(read_expr(arena, json_object_get(object, "condition"), "requires", &kernel->requires_[i].condition));
     TL_TRY(read_text(arena, object, "requires", "text", &kernel->requires_[i].text));
   }
@@ -282,7 +282,7 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
                                    {"persistent", false},
                                    {"static_shared_bytes", true},
                                    {"dynamic_shared_bytes", true}};
-  TL_TRY(check_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(validate_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
   TL_TRY(read_signature(arena, object, kernel));
   const char *where = kernel->name;
   TL_TRY(read_exprs(arena, json_object_get(object, "grid"), where, kernel->grid, 3));
@@ -318,7 +318,7 @@ static tl_status read_buffers(tl_arena *arena, json_t *list, tl_manifest_chain *
   chain->buffers = TL_NEW_ARRAY(arena, tl_manifest_buffer, chain->num_buffers + 1);
   for (uint32_t i = 0; i < chain->num_buffers; i++) {
     json_t *object = json_array_get(list, i);
-    TL_TRY(check_keys(object, "buffers", rules, 2));
+    TL_TRY(validate_keys(object, "buffers", rules, 2));
     TL_TRY(read_text(arena, object, where, "name", &chain->buffers[i].name));
     TL_TRY(read_expr(arena, json_object_get(object, "bytes"), where, &chain->buffers[i].bytes));
   }
@@ -374,7 +374,7 @@ static tl_status read_given(tl_arena *arena, json_t *object, const tl_manifest_c
   const key_rule memory_rules[] = {
       {"name", true}, {kinds[at].key, true}, {"dtype", true}, {"dims", true}, {"strides", true}};
   bool is_memory = out->kind == TL_MGIVEN_ARGUMENT || out->kind == TL_MGIVEN_BUFFER;
-  TL_TRY(check_keys(object, out->name, memory_rules, is_memory ? 5 : 2));
+  TL_TRY(validate_keys(object, out->name, memory_rules, is_memory ? 5 : 2));
   if (is_memory) TL_TRY(read_memory(arena, object, out));
   if (is_memory || out->kind == TL_MGIVEN_SCALAR) return find_given(arena, object, kinds[at].key, chain, out);
   if (out->kind == TL_MGIVEN_INT) return read_expr(arena, json_object_get(object, "int"), out->name, &out->value);
@@ -395,7 +395,7 @@ static tl_status read_steps(tl_arena *arena, json_t *list, const tl_manifest *ma
     json_t *object = json_array_get(list, i), *given = json_object_get(object, "given");
     tl_manifest_step *step = &chain->steps[i];
     const char *kernel = "";
-    TL_TRY(check_keys(object, "steps", rules, 2));
+    TL_TRY(validate_keys(object, "steps", rules, 2));
     TL_TRY(read_text(arena, object, where, "kernel", &kernel));
     while (step->kernel < manifest->num_kernels && strcmp(manifest->kernels[step->kernel].name, kernel) != 0)
       step->kernel++;
@@ -413,7 +413,7 @@ static tl_status read_steps(tl_arena *arena, json_t *list, const tl_manifest *ma
 static tl_status read_chain(tl_arena *arena, json_t *object, const tl_manifest *manifest, tl_manifest_chain *chain) {
   static const key_rule rules[] = {{"name", true},     {"doc", false},    {"params", true},
                                    {"requires", true}, {"buffers", true}, {"steps", true}};
-  TL_TRY(check_keys(object, "chain", rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(validate_keys(object, "chain", rules, sizeof rules / sizeof rules[0]));
   TL_TRY(read_signature(arena, object, &chain->signature));
   for (int i = 0; i < 3; i++) chain->signature.grid[i] = tl_mexpr_int(arena, 1);
   TL_TRY(read_buffers(arena, json_object_get(object, "buffers"), chain));
@@ -455,7 +455,7 @@ static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
     return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: ABI %lld is unknown; this version reads ABI %d",
                           (long long)json_integer_value(abi), TL_MANIFEST_ABI);
   }
-  TL_TRY(check_keys(root, "manifest", rules, sizeof rules / sizeof rules[0]));
+  TL_TRY(validate_keys(root, "manifest", rules, sizeof rules / sizeof rules[0]));
   *out = (tl_manifest){.arena = arena, .abi = TL_MANIFEST_ABI};
   TL_TRY(read_text(arena, root, "manifest", "generator", &out->generator));
   TL_TRY(read_text(arena, root, "manifest", "target", &out->target));

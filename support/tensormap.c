@@ -46,7 +46,7 @@ static tl_status invalid_at(const char *rule, const char *array, uint32_t i, lon
   return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "tensor map: %s[%u] is %lld, %s", array, i, value, rule);
 }
 
-static tl_status check_choices(const tl_tensormap_params *p) {
+static tl_status validate_choices(const tl_tensormap_params *p) {
   if ((unsigned)p->type >= TL_TENSORMAP_NUM_TYPES) return invalid("which is no type", "type", (long long)p->type);
   if ((unsigned)p->interleave > TL_TENSORMAP_INTERLEAVE_32B)
     return invalid("which is no interleave", "interleave", (long long)p->interleave);
@@ -62,7 +62,7 @@ static tl_status check_choices(const tl_tensormap_params *p) {
   return TL_OK;
 }
 
-static tl_status check_memory(const tl_tensormap_params *p) {
+static tl_status validate_memory(const tl_tensormap_params *p) {
   bool wide = p->interleave == TL_TENSORMAP_INTERLEAVE_32B;
   uintptr_t align = wide ? 32 : 16;
   const char *multiple = wide ? "not a multiple of 32 (interleave 32B)" : "not a multiple of 16";
@@ -87,7 +87,7 @@ static tl_status check_memory(const tl_tensormap_params *p) {
 }
 
 // `inner`: elements of the innermost dimension that are copied.
-static tl_status check_inner(const tl_tensormap_params *p, const char *name, uint32_t inner) {
+static tl_status validate_inner(const tl_tensormap_params *p, const char *name, uint32_t inner) {
   uint32_t bytes = inner * types[p->type].bytes, span = tl_tensormap_swizzle_span(p->swizzle);
   // The driver asks this of interleaved tensors too, although their dimension 0 does not count elements (measured).
   if (bytes % 16)
@@ -101,13 +101,13 @@ static tl_status check_inner(const tl_tensormap_params *p, const char *name, uin
   return TL_OK;
 }
 
-static tl_status check_tiled(const tl_tensormap_params *p) {
+static tl_status validate_tiled(const tl_tensormap_params *p) {
   for (uint32_t i = 0; i < p->rank; i++)
     if (!p->box[i] || p->box[i] > 256) return invalid_at("not 1 to 256", "box", i, p->box[i]);
-  return check_inner(p, "box[0]", p->box[0]);
+  return validate_inner(p, "box[0]", p->box[0]);
 }
 
-static tl_status check_im2col(const tl_tensormap_params *p) {
+static tl_status validate_im2col(const tl_tensormap_params *p) {
   static const int32_t lowest[] = {-32768, -128, -16}, highest[] = {32767, 127, 15};
   static const char *const ranges[] = {"not -32768 to 32767 (rank 3)", "not -128 to 127 (rank 4)",
                                        "not -16 to 15 (rank 5)"};
@@ -124,11 +124,11 @@ static tl_status check_im2col(const tl_tensormap_params *p) {
     return invalid("not 1 to 256", "channels_per_pixel", p->channels_per_pixel);
   if (!p->pixels_per_column || p->pixels_per_column > 1024)
     return invalid("not 1 to 1024", "pixels_per_column", p->pixels_per_column);
-  return check_inner(p, "channels_per_pixel", p->channels_per_pixel);
+  return validate_inner(p, "channels_per_pixel", p->channels_per_pixel);
 }
 
-tl_status tl_tensormap_check(const tl_tensormap_params *params) {
-  TL_TRY(check_choices(params));
-  TL_TRY(check_memory(params));
-  return params->is_im2col ? check_im2col(params) : check_tiled(params);
+tl_status tl_tensormap_validate(const tl_tensormap_params *params) {
+  TL_TRY(validate_choices(params));
+  TL_TRY(validate_memory(params));
+  return params->is_im2col ? validate_im2col(params) : validate_tiled(params);
 }

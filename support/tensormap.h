@@ -88,6 +88,6 @@ uint32_t tl_tensormap_swizzle_span(tl_tensormap_swizzle swizzle);
 uint32_t tl_tensormap_l2_bytes(tl_tensormap_l2 l2);
 
 // INVALID_ARGUMENT with the parameter, its value and the rule, for the first rule that is broken.
-TL_MUST_USE tl_status tl_tensormap_check(const tl_tensormap_params *params);
+TL_MUST_USE tl_status tl_tensormap_validate(const tl_tensormap_params *params);
 
 #endif

@@ -269,7 +269,7 @@ static bool is_wanted(const golden_tool *g, tl_str name) {
 }
 
 // Every name of the command line is on the list.
-static tl_status check_names(const golden_tool *g, const tl_goldens *goldens) {
+static tl_status validate_names(const golden_tool *g, const tl_goldens *goldens) {
   for (int n = 0; n < g->num_names; n++) {
     size_t at = 0;
     while (at < goldens->len && !tl_str_is(goldens->items[at].name, g->names[n])) at++;
@@ -293,7 +293,7 @@ static tl_status run(golden_tool *g) {
   tl_goldens goldens = {0};
   status = tl_file_read(g->list_path, TL_FILE_MAX_TEXT_BYTES, &text);
   if (!status) status = tl_goldens_parse(g->list_path, tl_strbuf_view(&text), &goldens);
-  if (!status) status = check_names(g, &goldens);
+  if (!status) status = validate_names(g, &goldens);
   for (size_t i = 0; !status && i < goldens.len; i++) {
     if (is_wanted(g, goldens.items[i].name)) run_targets(g, &goldens.items[i]);
   }

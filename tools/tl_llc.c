@@ -181,7 +181,7 @@ static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
 }
 
 // Mistakes in check and bench are mistakes of the spec, although only tl-run runs them.
-static tl_status check_sections(llc *l, const tl_kernel_spec *kernel) {
+static tl_status validate_sections(llc *l, const tl_kernel_spec *kernel) {
   tl_check_validate(kernel, (tl_bindings){l->cli.bindings.items, (uint32_t)l->cli.bindings.len}, &l->cli.diags);
   if (!tl_diags_has_errors(&l->cli.diags)) return TL_OK;
   return tl_status_make(TL_STATUS_DIAGNOSTICS, "the check or bench section has errors");
@@ -201,7 +201,7 @@ static tl_status compile(llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
     request.passes.stop_after = last;
   tl_compiled compiled;
   tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, &compiled);
-  if (!status) status = check_sections(l, kernel);
+  if (!status) status = validate_sections(l, kernel);
   if (!status) status = emit_compiled(l, &compiled, out);
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, &compiled);
   tl_compiled_fini(&compiled);

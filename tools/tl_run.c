@@ -99,7 +99,7 @@ static void parse_word(tl_run_tool *t, int option, const char *text) {
 static void parse_checks(tl_run_tool *t, const char *text) {
   tl_str unknown;
   t->has_checks = true;
-  if (!tl_emu_checks_parse(tl_str_from(text), &t->emu.checks, &unknown))
+  if (!tl_emu_sanitize_parse(tl_str_from(text), &t->emu.checks, &unknown))
     tl_cli_usage_error(&t->cli, "--sanitize: there is no check '%.*s'", TL_STR_ARG(unknown));
 }
 
@@ -198,11 +198,11 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   if (!t->cli.is_done && !t->check && !t->bench.wanted && !t->tune.wanted && t->cases.len > 0) {
     tl_cli_usage_error(&t->cli, "--case goes with --check, --bench or --tune");
   }
-  tl_run_bench_check_options(t);
-  tl_run_tune_check_options(t);
+  tl_run_bench_validate_options(t);
+  tl_run_tune_validate_options(t);
   t->emu.seed = (uint32_t)t->seed;
   bool is_foreign = t->foreign.grid[0] || t->foreign.args.len;
-  if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted || is_foreign ? TL_EMU_CHECK_ALL : 0;
+  if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted || is_foreign ? TL_EMU_SANITIZE_ALL : 0;
   t->emu.findings = &t->findings;
 }
 
@@ -272,7 +272,7 @@ static bool is_lost(const tl_run_tool *t, tl_status status) {
 }
 
 // Every kernel of the file that has a check section, until a bug or a lost device ends it.
-static tl_status check_kernels(tl_run_tool *t, const tl_spec *spec) {
+static tl_status run_checks(tl_run_tool *t, const tl_spec *spec) {
   uint32_t checked = 0;
   tl_status status = TL_OK;
   for (uint32_t i = 0; i < spec->num_kernels && tl_status_code_of(status) != TL_STATUS_INTERNAL && !is_lost(t, status);
@@ -296,7 +296,7 @@ static tl_status run_spec(tl_run_tool *t) {
   if (!status) status = tl_cli_bindings(&t->cli);
   if (!status) status = tl_run_tool_inputs(t);
   if (!status && t->check && !t->cli.kernel_name) {
-    status = check_kernels(t, spec);
+    status = run_checks(t, spec);
   } else if (!status) {
     status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
     if (!status) status = t->check ? run_check(t, kernel) : told(t, tl_run_tool_spec(t, kernel));

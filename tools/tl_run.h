@@ -2,7 +2,7 @@
 #ifndef TL_TOOLS_TL_RUN_H
 #define TL_TOOLS_TL_RUN_H
 
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "harness/check/check.h"
 #include "tools/cli.h"
 
@@ -95,7 +95,7 @@ enum {
 // Handles an option of --bench; false: it is not one.
 bool tl_run_bench_option(tl_run_tool *t, int option, const char *argument);
 // Usage errors of their combination, after all options.
-void tl_run_bench_check_options(tl_run_tool *t);
+void tl_run_bench_validate_options(tl_run_tool *t);
 // Whether standard output is to hold JSON and nothing else.
 bool tl_run_bench_is_json_only(const tl_run_tool *t);
 // Benches the kernels of the spec.
@@ -108,7 +108,7 @@ TL_MUST_USE tl_status tl_run_bench(tl_run_tool *t);
   }
 // As those of --bench.
 bool tl_run_tune_option(tl_run_tool *t, int option, const char *argument);
-void tl_run_tune_check_options(tl_run_tool *t);
+void tl_run_tune_validate_options(tl_run_tool *t);
 // Tunes the kernels of the spec.
 TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
 

@@ -49,7 +49,7 @@ bool tl_run_bench_option(tl_run_tool *t, int option, const char *argument) {
   }
 }
 
-void tl_run_bench_check_options(tl_run_tool *t) {
+void tl_run_bench_validate_options(tl_run_tool *t) {
   const tl_run_bench_options *b = &t->bench;
   if (t->cli.is_done) return;
   bool has_others =

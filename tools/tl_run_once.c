@@ -42,7 +42,7 @@ tl_status tl_run_tool_inputs(tl_run_tool *t) {
 }
 
 // Every --in and --out names an argument.
-static tl_status check_names(const tl_run_tool *t, const tl_run_args *args) {
+static tl_status validate_names(const tl_run_tool *t, const tl_run_args *args) {
   for (size_t i = 0; i < t->in.len; i++) {
     const tl_run_arg *arg = tl_run_args_find(args, t->in.items[i].name);
     if (arg && arg->access != 1) continue;
@@ -92,7 +92,7 @@ static tl_status write_outputs(const tl_run_tool *t, const tl_run_args *args) {
 
 static tl_status launch(tl_run_tool *t, tl_run_kernel *kernel, const tl_input_request *inputs, tl_run_args *args,
                         const tl_mbinding *dynamics, size_t num_dynamics) {
-  TL_TRY(check_names(t, args));
+  TL_TRY(validate_names(t, args));
   tl_run_tool_step(t, "making the inputs");
   TL_TRY(tl_check_make_inputs(inputs, &t->cli.diags, args));
   tl_run_tool_step(t, NULL);
@@ -180,7 +180,7 @@ static tl_status bind_shapes(tl_run_tool *t, const tl_kernel_spec *kernel) {
 }
 
 // Every dynamic param has a value, and every --in an argument.
-static tl_status check_spec_names(const tl_run_tool *t, const tl_kernel_spec *kernel) {
+static tl_status validate_spec_names(const tl_run_tool *t, const tl_kernel_spec *kernel) {
   for (size_t i = 0; i < t->in.len; i++) {
     bool is_known = false;
     for (uint32_t a = 0; a < kernel->num_args; a++)
@@ -205,7 +205,7 @@ static tl_status check_spec_names(const tl_run_tool *t, const tl_kernel_spec *ke
 
 tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel) {
   TL_TRY(bind_shapes(t, kernel));
-  TL_TRY(check_spec_names(t, kernel));
+  TL_TRY(validate_spec_names(t, kernel));
   tl_bindings base = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len}, compile, all;
   tl_check_case_bindings(&t->cli.arena, kernel, base, NULL, &compile, &all);
   tl_env env;
@@ -235,7 +235,7 @@ tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel) {
   if (!status) status = tl_run_kernel_load(t->device, &compiled, &loaded);
   tl_compiled_fini(&compiled);
   tl_run_tool_step(t, NULL);
-  if (!status) status = tl_run_check_memory(kernel, &env, t->device, false, t->max_memory, &t->cli.diags);
+  if (!status) status = tl_run_validate_memory(kernel, &env, t->device, false, t->max_memory, &t->cli.diags);
   if (!status) status = tl_run_args_from_spec(kernel, &env, &t->cli.diags, &args);
   if (!status) status = launch(t, loaded, &inputs, &args, dynamics, num_dynamics);
   tl_run_args_fini(&args);

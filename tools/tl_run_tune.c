@@ -24,7 +24,7 @@ bool tl_run_tune_option(tl_run_tool *t, int option, const char *argument) {
   }
 }
 
-void tl_run_tune_check_options(tl_run_tool *t) {
+void tl_run_tune_validate_options(tl_run_tool *t) {
   const tl_run_bench_options *b = &t->bench;
   if (t->cli.is_done) return;
   if (!t->tune.wanted) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitizer.h"
 #include "support/vec.h"
 
 static void *context_of_worker(void) {
@@ -70,11 +70,11 @@ static void find_tiles(tl_emu_kernel *kernel) {
 
 tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                tl_emu_kernel **out) {
-  return tl_emu_kernel_create_checked(bitcode, len, manifest, 0, NULL, out);
+  return tl_emu_kernel_create_sanitized(bitcode, len, manifest, 0, NULL, out);
 }
 
-tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                       uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
+tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                         uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
   *out = NULL;
   if (manifest->block_threads < 1 || manifest->block_threads > TL_EMU_MAX_THREADS)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': %d threads a block; the limit is %d",

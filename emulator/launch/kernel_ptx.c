@@ -55,7 +55,7 @@ tl_status tl_emu_kernel_create_ptx(const tl_ptx_module *module, const tl_manifes
   tl_status status =
       tl_emu_ptx_translate(module, tl_str_from(manifest->name), options, (const void *const *)variables, diags, &text);
   if (!status) status = tl_emu_ptx_bitcode(tl_strbuf_view(&text), &bitcode, &len);
-  if (!status) status = tl_emu_kernel_create_checked(bitcode, len, manifest, checks, debug, out);
+  if (!status) status = tl_emu_kernel_create_sanitized(bitcode, len, manifest, checks, debug, out);
   free(bitcode);
   tl_strbuf_fini(&text);
   if (status) {

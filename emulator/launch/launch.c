@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
 #include "emulator/launch/kernel.h"
 #include "emulator/machine/machine.h"
 #include "emulator/ops/bulk.h"
 #include "emulator/ops/mbarrier.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitizer.h"
 
 enum { MAX_OS_THREADS = 64 };
 
@@ -19,7 +19,7 @@ static const tl_emu_hooks *const all_hooks[] = {&tl_emu_barrier_hooks,  &tl_emu_
                                                 &tl_emu_bulk_hooks,     &tl_emu_cluster_hooks,
                                                 &tl_emu_mbarrier_hooks, &tl_emu_tensormap_hooks,
                                                 &tl_emu_wgmma_hooks,    &tl_emu_registers_hooks,
-                                                &tl_emu_check_hooks,    NULL};
+                                                &tl_emu_sanitize_hooks, NULL};
 
 typedef struct job {
   tl_emu_launch_state *launch;
@@ -253,7 +253,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
   launch.deadline_ns = start + (uint64_t)(launch.timeout_s * 1e9);
   order_clusters(&launch, waits(kernel));
   launch.global = tl_emu_global_create(launch.checks, kernel->code.global_granule);
-  if (!(launch.checks & TL_EMU_CHECK_INIT)) tl_emu_forget_written();
+  if (!(launch.checks & TL_EMU_SANITIZE_INIT)) tl_emu_forget_written();
   job *jobs = tl_xcalloc((size_t)launch.num_workers, sizeof *jobs);
   tl_emu_faults_begin();
   tl_status status = run_jobs(&launch, jobs, launch.num_workers);

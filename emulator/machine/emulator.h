@@ -12,21 +12,21 @@
 #include "support/strbuf.h"
 
 // What is checked while a kernel runs (docs/emulator.md). Bits.
-typedef enum tl_emu_check {
-  TL_EMU_CHECK_RACE = 1,     // accesses to shared memory without an order
-  TL_EMU_CHECK_BOUNDS = 2,   // accesses outside buffers, shared memory and tiles
-  TL_EMU_CHECK_INIT = 4,     // reads of what was not written
-  TL_EMU_CHECK_ALIGN = 8,    // accesses that are less aligned than their instruction requires
-  TL_EMU_CHECK_PROXY = 16,   // missing proxy fences
-  TL_EMU_CHECK_BLOCKS = 32,  // accesses of several blocks to global memory without an order
-  TL_EMU_CHECK_ASYNC = 64,   // asynchronous operations that nobody waits for
-  TL_EMU_CHECK_ALL = 127,
+typedef enum tl_emu_sanitize {
+  TL_EMU_SANITIZE_RACE = 1,     // accesses to shared memory without an order
+  TL_EMU_SANITIZE_BOUNDS = 2,   // accesses outside buffers, shared memory and tiles
+  TL_EMU_SANITIZE_INIT = 4,     // reads of what was not written
+  TL_EMU_SANITIZE_ALIGN = 8,    // accesses that are less aligned than their instruction requires
+  TL_EMU_SANITIZE_PROXY = 16,   // missing proxy fences
+  TL_EMU_SANITIZE_BLOCKS = 32,  // accesses of several blocks to global memory without an order
+  TL_EMU_SANITIZE_ASYNC = 64,   // asynchronous operations that nobody waits for
+  TL_EMU_SANITIZE_ALL = 127,
   // Elements of one parallel that meet, also in one thread, in a module whose lowering marks them
   // (tl_backend_options.marks_elements); alone: nothing else is checked with it.
-  TL_EMU_CHECK_ELEMENTS = 128
-} tl_emu_check;
+  TL_EMU_SANITIZE_ELEMENTS = 128
+} tl_emu_sanitize;
 
-typedef struct tl_emu_findings tl_emu_findings;  // emulator/check/findings.h
+typedef struct tl_emu_findings tl_emu_findings;  // emulator/sanitize/findings.h
 
 typedef enum tl_landing {
   TL_LANDING_LATE,  // async copies land at the wait that covers them; until then the destination is poison
@@ -39,7 +39,7 @@ typedef struct tl_emu_options {
   int resident;               // clusters (blocks, without clusters) whose threads each OS thread interleaves; 0: 1
   uint32_t seed;              // order of warps and blocks
   double timeout_s;           // watchdog for one launch; 0: 60
-  uint32_t checks;            // TL_EMU_CHECK_… bits, of those that the kernel was created with
+  uint32_t checks;            // TL_EMU_SANITIZE_… bits, of those that the kernel was created with
   tl_emu_findings *findings;  // where to add what the checks found; NULL: only the status tells. Borrowed.
 } tl_emu_options;
 
@@ -53,10 +53,11 @@ typedef struct tl_emu_kernel tl_emu_kernel;
 // Compiles the bitcode of tl_backend_device_bitcode for the host. UNSUPPORTED names a device op that has no binding.
 TL_MUST_USE tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                            tl_emu_kernel **out);
-// The same for launches with `checks` (TL_EMU_CHECK_… bits): accesses to memory call the checker. `debug`: what
+// The same for launches with `checks` (TL_EMU_SANITIZE_… bits): accesses to memory call the checker. `debug`: what
 // messages need to name tiles and to show lines; copied; NULL: nothing.
-TL_MUST_USE tl_status tl_emu_kernel_create_checked(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                                   uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out);
+TL_MUST_USE tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len,
+                                                     const tl_manifest_kernel *manifest, uint32_t checks,
+                                                     const tl_debug_info *debug, tl_emu_kernel **out);
 void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 
 // A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. NULL-free:

@@ -30,9 +30,9 @@ typedef struct tl_emu_site tl_emu_site;
 typedef struct tl_emu_worker tl_emu_worker;
 typedef struct tl_emu_block tl_emu_block;
 typedef struct tl_emu_cluster tl_emu_cluster;
-typedef struct tl_emu_wgmma tl_emu_wgmma;        // ops_wgmma.c
-typedef struct tl_emu_checker tl_emu_checker;    // checker.h
-typedef struct tl_emu_raw_list tl_emu_raw_list;  // checker.h
+typedef struct tl_emu_wgmma tl_emu_wgmma;          // ops_wgmma.c
+typedef struct tl_emu_sanitizer tl_emu_sanitizer;  // checker.h
+typedef struct tl_emu_raw_list tl_emu_raw_list;    // checker.h
 
 typedef enum tl_emu_access_kind {
   TL_EMU_READ,
@@ -211,11 +211,11 @@ struct tl_emu_block {
 
 // Blocks that run at the same time and reach each other's shared memory. Without clusters each block is one of its own.
 struct tl_emu_cluster {
-  tl_emu_block *blocks;     // Borrowed from the worker: launch->cluster_size of them, by rank
-  uint32_t num_running;     // blocks that have a thread left; 0: the place is free
-  uint32_t position[3];     // in the grid of clusters
-  tl_emu_checker *checker;  // Owned. NULL: nothing is checked
-  uint32_t arrived, phase;  // of its barrier (barrier.cluster): threads in the current phase, and the phase's number
+  tl_emu_block *blocks;       // Borrowed from the worker: launch->cluster_size of them, by rank
+  uint32_t num_running;       // blocks that have a thread left; 0: the place is free
+  uint32_t position[3];       // in the grid of clusters
+  tl_emu_sanitizer *checker;  // Owned. NULL: nothing is checked
+  uint32_t arrived, phase;    // of its barrier (barrier.cluster): threads in the current phase, and the phase's number
   struct tl_emu_clock *clocks[2];  // of the current phase and the one before, by parity
 };
 
@@ -397,7 +397,7 @@ struct tl_emu_launch_state {
   uint64_t order_step, order_start;  // cluster number i is (start + i × step) mod num_clusters
   uint64_t next_cluster;             // atomic
   int stop;                          // atomic; set on the first failure
-  uint32_t checks;                   // TL_EMU_CHECK_… bits
+  uint32_t checks;                   // TL_EMU_SANITIZE_… bits
   const tl_emu_site *sites;          // Borrowed from the kernel.
   size_t num_sites;
   const tl_debug_info *debug;

@@ -3,10 +3,10 @@
 // the same signature (a unit test compares); a few ops that no row names yet are bound as well.
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/elements.h"
 #include "emulator/ops/ops.h"
 #include "emulator/ops/tensormap.h"
+#include "emulator/sanitize/sanitize.h"
 #include "support/dtype.h"
 
 // clang-format off

@@ -10,10 +10,10 @@
 #ifndef TL_EMULATOR_BULK_H
 #define TL_EMULATOR_BULK_H
 
-#include "emulator/check/check.h"
 #include "emulator/machine/elements.h"
 #include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
+#include "emulator/sanitize/sanitize.h"
 
 // Bytes that go together from one place to another.
 typedef struct tl_emu_run {

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/mbarrier.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 
 void tl_emu_fail_at(const tl_emu_site *site, const char *format, ...) {
   char text[512];
@@ -15,7 +15,7 @@ void tl_emu_fail_at(const tl_emu_site *site, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   // With a checker it is a finding like others, but the last one: what the operation would do nobody can say.
-  if (tl_emu_check_wrong_use(text, site)) tl_emu_give_up();
+  if (tl_emu_sanitize_wrong_use(text, site)) tl_emu_give_up();
   tl_strbuf where = {0};
   tl_emu_describe_site(site, &where);
   char place[256];
@@ -43,7 +43,8 @@ tl_emu_block *tl_emu_bulk_locate(const void *address, size_t bytes, size_t align
   return block;
 }
 
-static tl_emu_target check_target(const tl_emu_target *target, uint32_t bytes, size_t align, const tl_emu_site *site) {
+static tl_emu_target sanitize_target(const tl_emu_target *target, uint32_t bytes, size_t align,
+                                     const tl_emu_site *site) {
   const tl_emu_block *block = tl_emu_bulk_locate(target->to, bytes, align, "destination", site);
   const tl_emu_block *other = tl_emu_bulk_locate(target->mbarrier, 8, 8, "mbarrier", site);
   if (block != other)
@@ -57,7 +58,7 @@ uint32_t tl_emu_bulk_targets(uint8_t *to, void *mbarrier, uint32_t bytes, size_t
                              uint32_t mask, const tl_emu_site *site, tl_emu_target *out) {
   tl_emu_target first = {to, mbarrier};
   if (!is_multicast) {
-    out[0] = check_target(&first, bytes, align, site);
+    out[0] = sanitize_target(&first, bytes, align, site);
     return 1;
   }
   const tl_emu_block *home = tl_emu_bulk_locate(to, bytes, align, "destination", site);
@@ -67,7 +68,7 @@ uint32_t tl_emu_bulk_targets(uint8_t *to, void *mbarrier, uint32_t bytes, size_t
   TL_EMU_FOR_LANES(rank, mask) {
     const tl_emu_block *block = &home->cluster->blocks[rank];
     tl_emu_target target = {block->shared + (to - home->shared), block->shared + ((uint8_t *)mbarrier - other->shared)};
-    out[n++] = check_target(&target, bytes, align, site);
+    out[n++] = sanitize_target(&target, bytes, align, site);
   }
   return n;
 }

@@ -185,7 +185,7 @@ bool tl_emu_mbarrier_test(void *address, const tl_emu_mbarrier_question *questio
     return false;
   }
   if (question->by_parity && barrier->phase != phase + 1)
-    tl_emu_check_misuse("the phase behind the one waited for is complete too: a wait by parity may miss both", site);
+    tl_emu_sanitize_misuse("the phase behind the one waited for is complete too: a wait by parity may miss both", site);
   if (phase + 1 != barrier->phase) return true;
   if (question->is_relaxed)
     tl_emu_acquire_relaxed(me->thread, &barrier->clocks[phase & 1]);

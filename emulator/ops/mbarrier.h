@@ -4,9 +4,9 @@
 #ifndef TL_EMULATOR_MBARRIER_H
 #define TL_EMULATOR_MBARRIER_H
 
-#include "emulator/check/check.h"
 #include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
+#include "emulator/sanitize/sanitize.h"
 
 // What a thread arrives with.
 typedef struct tl_emu_arrival {

@@ -164,12 +164,12 @@ void tl_emu_mma_multiply(tl_emu_mma_tiles *t, bool k8, bool bf16, bool portable)
     multiply_portable(t, k8, bf16);
 }
 
-void tl_emu_mma_check_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting) {
+void tl_emu_mma_sanitize_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting) {
   if (meeting->mask != ~0u) tl_emu_fail("%s: warp %u has fewer than 32 lanes", meeting->site->op, warp->index);
 }
 
 static bool mma_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  tl_emu_mma_check_full(warp, meeting);
+  tl_emu_mma_sanitize_full(warp, meeting);
   int param = (int)meeting->site->binding->param, type = param & 15;
   mma_form form = {param & TL_EMU_MMA_HALF_K, param & TL_EMU_MMA_8_ROWS, param & TL_EMU_MMA_F16_SUMS};
   tl_emu_mma_tiles t;
@@ -188,7 +188,7 @@ void tl_emu_op_mma(void *result, const void *args, const tl_emu_site *site) {
 }
 
 static bool mma_f64_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  tl_emu_mma_check_full(warp, meeting);
+  tl_emu_mma_sanitize_full(warp, meeting);
   uint32_t rows = (uint32_t)meeting->site->binding->param / 32, k = (uint32_t)meeting->site->binding->param % 32;
   uint32_t halves = rows / 8, num_a = halves * k / 4, num_b = k / 4;
   double a[16][16], b[16][8];

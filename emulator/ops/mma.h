@@ -24,7 +24,7 @@ void tl_emu_mma_multiply(tl_emu_mma_tiles *tiles, bool k8, bool bf16, bool porta
 void tl_emu_mma_multiply_bytes(tl_emu_mma_tiles *tiles, int param);
 
 // Gives the launch up when the warp has fewer than 32 lanes.
-void tl_emu_mma_check_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting);
+void tl_emu_mma_sanitize_full(const tl_emu_warp *warp, const tl_emu_meeting *meeting);
 
 // Whether the CPU has what TL_EMU_AVX2 functions need.
 bool tl_emu_have_avx2(void);

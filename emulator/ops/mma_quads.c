@@ -71,7 +71,7 @@ static void scatter(const tl_emu_meeting *meeting, uint32_t quad, int form, cons
 }
 
 static bool quads_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  tl_emu_mma_check_full(warp, meeting);
+  tl_emu_mma_sanitize_full(warp, meeting);
   int form = meeting->site->binding->param;
   for (uint32_t quad = 0; quad < 4; quad++) {
     tile t;

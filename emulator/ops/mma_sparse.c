@@ -4,9 +4,9 @@
 // of A and of the sums as for mma of half the k, and words p, p + 4, p + 8, p + 12 of a column of B.
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/mma.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 #include "llvm_backend/jit/host_libcalls.h"
 
 typedef struct sparse_form {
@@ -113,7 +113,7 @@ static bool multiply_row(const sparse_form *f, const operands *o, uint32_t row, 
 }
 
 static bool sparse_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  tl_emu_mma_check_full(warp, meeting);
+  tl_emu_mma_sanitize_full(warp, meeting);
   sparse_form f = form_of(meeting->site->binding->param);
   operands o;
   tl_emu_mma_tiles t = {0};
@@ -123,7 +123,7 @@ static bool sparse_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
     good &= multiply_row(&f, &o, m, &t);
     memcpy(o.c[m], t.c[0], sizeof o.c[m]);
   }
-  if (!good) tl_emu_check_misuse("the metadata names no two units of a group in their order", meeting->site);
+  if (!good) tl_emu_sanitize_misuse("the metadata names no two units of a group in their order", meeting->site);
   scatter(meeting, &f, o.c);
   return true;
 }

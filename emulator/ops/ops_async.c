@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 #include "support/vec.h"
 
 typedef struct copy_args {
@@ -21,7 +21,7 @@ static void land(const tl_emu_copy *copy) {
   if (copy->from_bytes < copy->bytes) memset(copy->to + copy->from_bytes, 0, copy->bytes - copy->from_bytes);
 }
 
-static void check_copy(const tl_emu_copy *copy, const tl_emu_site *site) {
+static void sanitize_copy(const tl_emu_copy *copy, const tl_emu_site *site) {
   uintptr_t base = (uintptr_t)tl_emu_self->context.shared;
   if ((uintptr_t)copy->to % copy->bytes || (uintptr_t)copy->from % copy->bytes)
     tl_emu_fail("%s: addresses must be multiples of %u", site->op, copy->bytes);
@@ -42,7 +42,7 @@ void tl_emu_op_cp_async(void *result, const void *args, const tl_emu_site *site)
   bool good = tl_emu_touch_copy(copy.to, bytes, bytes, site);
   if (copy.from_bytes) good &= tl_emu_touch(copy.from, copy.from_bytes, bytes, TL_EMU_READ, site);
   if (!good) return;
-  check_copy(&copy, site);
+  sanitize_copy(&copy, site);
   me->num_issued++;
   tl_emu_access_begin(site, me->thread);
   if (tl_emu_self->launch->landing == TL_LANDING_EARLY) {

@@ -2,10 +2,10 @@
 // Barriers of a block (PTX ISA, bar / barrier).
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/args.h"
 #include "emulator/machine/hooks.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 
 // One execution of an op of a barrier. `reduction`: TL_EMU_BARRIER_RED_… or 0; `votes`: how many of the threads that
 // arrive have their predicate set.
@@ -34,7 +34,7 @@ static void release_barrier(tl_emu_worker *worker, tl_emu_barrier *barrier) {
 }
 
 // Whether the arrival fits those that are there; gives the launch up if not.
-static void check_arrival(const tl_emu_barrier *barrier, uint32_t threads, const arrival *own) {
+static void sanitize_arrival(const tl_emu_barrier *barrier, uint32_t threads, const arrival *own) {
   const char *op = own->site->op;
   uint32_t id = own->id;
   if (!own->expected || own->expected % TL_EMU_WARP)
@@ -57,7 +57,7 @@ static bool arrive(tl_emu_warp *warp, uint32_t mask, uint32_t threads, const arr
   tl_emu_worker *worker = tl_emu_self;
   if (own->id >= TL_EMU_NUM_BARRIERS) tl_emu_fail("%s: there is no barrier %u, only 0 to 15", own->site->op, own->id);
   tl_emu_barrier *barrier = &worker->block->barriers[own->id];
-  check_arrival(barrier, threads, own);
+  sanitize_arrival(barrier, threads, own);
   if (!barrier->arrived) barrier->votes = barrier->voters = 0;
   barrier->expected = own->expected;
   barrier->reduction = own->reduction;

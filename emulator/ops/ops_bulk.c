@@ -7,16 +7,16 @@
 // PTX ISA, cp.async.bulk: addresses and size are multiples of 16.
 enum { BULK_ALIGN = 16 };
 
-static void check_size(uint32_t bytes, const tl_emu_site *site) {
+static void sanitize_size(uint32_t bytes, const tl_emu_site *site) {
   if (bytes % BULK_ALIGN) tl_emu_fail_at(site, "the size %u is no multiple of %d", bytes, BULK_ALIGN);
 }
 
-static void check_global(const void *address, const char *what, const tl_emu_site *site) {
+static void sanitize_global(const void *address, const char *what, const tl_emu_site *site) {
   if ((uintptr_t)address % BULK_ALIGN)
     tl_emu_fail_at(site, "the %s %p in global memory is no multiple of %d", what, address, BULK_ALIGN);
 }
 
-static void check_source(const void *address, uint32_t bytes, const tl_emu_site *site) {
+static void sanitize_source(const void *address, uint32_t bytes, const tl_emu_site *site) {
   if (tl_emu_bulk_locate(address, bytes, BULK_ALIGN, "source", site) != tl_emu_self->block)
     tl_emu_fail_at(site, "the source is in shared memory of another block");
 }
@@ -54,8 +54,8 @@ void tl_emu_op_bulk_load(void *result, const void *operands, const tl_emu_site *
     (void)tl_emu_args_i64(&args);  // cache policy
     is_multicast = tl_emu_args_bool(&args);
   }
-  check_size(bytes, site);
-  check_global(from, "source", site);
+  sanitize_size(bytes, site);
+  sanitize_global(from, "source", site);
   tl_emu_target targets[TL_EMU_MAX_CLUSTER];
   uint32_t n = tl_emu_bulk_targets(to, mbarrier, bytes, BULK_ALIGN, is_multicast, mask, site, targets);
   for (uint32_t i = 0; i < n; i++) issue_to_mbarrier(tl_emu_transfer_create(site), &targets[i], from, bytes);
@@ -68,8 +68,8 @@ void tl_emu_op_bulk_to_cluster(void *result, const void *operands, const tl_emu_
   void *mbarrier = tl_emu_args_pointer(&args);
   const void *from = tl_emu_args_pointer(&args);
   uint32_t bytes = tl_emu_args_i32(&args);
-  check_size(bytes, site);
-  check_source(from, bytes, site);
+  sanitize_size(bytes, site);
+  sanitize_source(from, bytes, site);
   tl_emu_target target;
   tl_emu_bulk_targets(to, mbarrier, bytes, BULK_ALIGN, false, 0, site, &target);
   issue_to_mbarrier(tl_emu_transfer_create(site), &target, from, bytes);
@@ -90,9 +90,9 @@ static void to_global(const void *operands, tl_emu_transfer *(*create)(const tl_
   void *to = tl_emu_args_pointer(&args);
   const void *from = tl_emu_args_pointer(&args);
   uint32_t bytes = tl_emu_args_i32(&args);
-  check_size(bytes, site);
-  check_global(to, "destination", site);
-  check_source(from, bytes, site);
+  sanitize_size(bytes, site);
+  sanitize_global(to, "destination", site);
+  sanitize_source(from, bytes, site);
   issue_to_group(create(site), to, from, bytes);
 }
 
@@ -113,8 +113,8 @@ void tl_emu_op_bulk_reduce_cluster(void *result, const void *operands, const tl_
   const void *from = tl_emu_args_pointer(&args);
   uint32_t bytes = tl_emu_args_i32(&args);
   void *mbarrier = tl_emu_args_pointer(&args);
-  check_size(bytes, site);
-  check_source(from, bytes, site);
+  sanitize_size(bytes, site);
+  sanitize_source(from, bytes, site);
   tl_emu_target target;
   tl_emu_bulk_targets(to, mbarrier, bytes, BULK_ALIGN, false, 0, site, &target);
   issue_to_mbarrier(create_reduction(site), &target, from, bytes);
@@ -124,8 +124,8 @@ void tl_emu_op_bulk_reduce_cluster(void *result, const void *operands, const tl_
 void tl_emu_op_bulk_prefetch(void *result, const void *operands, const tl_emu_site *site) {
   (void)result;
   tl_emu_args args = {operands, 0};
-  check_global(tl_emu_args_pointer(&args), "source", site);
-  check_size(tl_emu_args_i32(&args), site);
+  sanitize_global(tl_emu_args_pointer(&args), "source", site);
+  sanitize_size(tl_emu_args_i32(&args), site);
 }
 
 void tl_emu_op_bulk_commit(void *result, const void *args, const tl_emu_site *site) {

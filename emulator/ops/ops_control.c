@@ -2,9 +2,9 @@
 // Special registers, syncs of a warp, traps.
 #include <stdio.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/args.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 
 void tl_emu_op_sreg(void *result, const void *args, const tl_emu_site *site) {
   (void)args;
@@ -52,7 +52,7 @@ void tl_emu_op_sreg(void *result, const void *args, const tl_emu_site *site) {
 }
 
 static bool sync_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  tl_emu_check_meet(warp, meeting->mask);
+  tl_emu_sanitize_meet(warp, meeting->mask);
   return true;
 }
 

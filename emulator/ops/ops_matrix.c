@@ -4,8 +4,8 @@
 // .trans of column l / 4.
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 
 enum { ROW_BYTES = 16 };
 
@@ -26,7 +26,7 @@ static uint8_t *row_address(const tl_emu_warp *warp, const tl_emu_meeting *meeti
   return address;
 }
 
-static void check_full(const tl_emu_meeting *meeting) {
+static void sanitize_full(const tl_emu_meeting *meeting) {
   if (meeting->mask != ~0u) tl_emu_fail("%s: the warp has fewer than 32 lanes", meeting->site->op);
 }
 
@@ -42,7 +42,7 @@ static void transpose(rows_of_words rows, uint32_t matrix) {
 }
 
 static bool load_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  check_full(meeting);
+  sanitize_full(meeting);
   uint32_t count = (uint32_t)meeting->site->binding->param & ~(uint32_t)TL_EMU_MATRIX_TRANS;
   bool trans = meeting->site->binding->param & TL_EMU_MATRIX_TRANS;
   rows_of_words rows = {{0}};
@@ -71,7 +71,7 @@ typedef struct stmatrix_args {
 } stmatrix_args;
 
 static bool store_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
-  check_full(meeting);
+  sanitize_full(meeting);
   uint32_t count = (uint32_t)meeting->site->binding->param & ~(uint32_t)TL_EMU_MATRIX_TRANS;
   rows_of_words rows = {{0}};
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++)

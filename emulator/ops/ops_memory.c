@@ -2,8 +2,8 @@
 // Predicated loads, stores and reductions in global memory.
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 #include "llvm_backend/jit/host_libcalls.h"
 
 // Bytes and number of the elements of an access. 8-bit elements travel in 16-bit registers (device_ops.def).
@@ -16,7 +16,7 @@ static access_shape shape_of(const tl_emu_site *site) {
   return (access_shape){bytes, count, bytes < 2 ? 2 : bytes};
 }
 
-static void check_alignment(const void *pointer, uint32_t bytes, const tl_emu_site *site) {
+static void sanitize_alignment(const void *pointer, uint32_t bytes, const tl_emu_site *site) {
   if ((uintptr_t)pointer % bytes) tl_emu_fail("%s: the address is no multiple of %u", site->op, bytes);
 }
 
@@ -36,7 +36,7 @@ void tl_emu_op_load_pred(void *result, const void *args, const tl_emu_site *site
     memset(result, 0xff, (size_t)shape.register_bytes * shape.count);
     return;
   }
-  check_alignment(pointer, bytes, site);
+  sanitize_alignment(pointer, bytes, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   memcpy(result, pointer, (size_t)shape.bytes * shape.count);  // a byte: little-endian, the rest is 0
   tl_emu_access_end();
@@ -50,7 +50,7 @@ void tl_emu_op_store_pred(void *result, const void *args, const tl_emu_site *sit
   uint8_t *pointer = pointer_of(args);
   uint32_t bytes = shape.bytes * shape.count;
   if (!tl_emu_touch(pointer, bytes, bytes, TL_EMU_WRITE, site)) return;
-  check_alignment(pointer, bytes, site);
+  sanitize_alignment(pointer, bytes, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   memcpy(pointer, values, (size_t)shape.bytes * shape.count);
   tl_emu_access_end();
@@ -88,7 +88,7 @@ void tl_emu_op_red_pred(void *result, const void *args, const tl_emu_site *site)
   uint8_t *pointer = pointer_of(args);
   if (!tl_emu_touch(pointer, 4 * count, 4 * count, TL_EMU_ATOMIC, site)) return;
   tl_emu_wrote_relaxed(pointer);
-  check_alignment(pointer, 4 * count, site);
+  sanitize_alignment(pointer, 4 * count, site);
   tl_emu_access_begin(site, tl_emu_self->current->thread);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t value, *word = (uint32_t *)(void *)(pointer + 4 * i);

@@ -60,7 +60,7 @@ static bool setmaxnreg_work(tl_emu_warp *warp, tl_emu_meeting *meeting) {
   warp->num_setmaxnreg++;
   warp->setmaxnreg_site = site;
   if (mistake) {
-    tl_emu_check_misuse(mistake, site);
+    tl_emu_sanitize_misuse(mistake, site);
     return true;
   }
   uint32_t before = warp->registers;
@@ -100,7 +100,7 @@ static void end_block(tl_emu_block *block) {
     const tl_emu_warp *warp = &block->warps[w], *first = &block->warps[w / WARPGROUP * WARPGROUP];
     if (warp->num_setmaxnreg == first->num_setmaxnreg && warp->registers == first->registers) continue;
     const tl_emu_site *site = warp->setmaxnreg_site ? warp->setmaxnreg_site : first->setmaxnreg_site;
-    tl_emu_check_misuse("the warps of a warpgroup did not all execute it", site);
+    tl_emu_sanitize_misuse("the warps of a warpgroup did not all execute it", site);
   }
 }
 

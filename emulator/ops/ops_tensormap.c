@@ -4,11 +4,11 @@
 // what is checked, not between whom it orders.
 #include <stdio.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/args.h"
 #include "emulator/ops/bulk_ops.h"
 #include "emulator/ops/ops.h"
 #include "emulator/ops/tensormap.h"
+#include "emulator/sanitize/sanitize.h"
 #include "support/vec.h"
 
 enum { REPLACE_ALIGN = 128 };  // of the operand of tensormap.replace, an object of 1024 bits
@@ -27,7 +27,7 @@ void tl_emu_tensormap_read(const void *address, tl_tensormap_params *out, const 
   tl_emu_access_end();
   if (!is_map) tl_emu_fail_at(site, "the %d bytes at %p are no tensor map", TL_TENSORMAP_BYTES, address);
   if (!is_replaced) return;
-  tl_status status = tl_tensormap_check(out);
+  tl_status status = tl_tensormap_validate(out);
   if (status) {
     char text[256];
     snprintf(text, sizeof text, "%s", tl_status_message(status));
@@ -35,7 +35,7 @@ void tl_emu_tensormap_read(const void *address, tl_tensormap_params *out, const 
     tl_emu_fail_at(site, "%s", text);
   }
   if (!was_acquired(tl_emu_self->block, address))
-    tl_emu_check_misuse("the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", site);
+    tl_emu_sanitize_misuse("the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", site);
 }
 
 // prefetch.tensormap: nothing to do, but the map must be one.

@@ -30,7 +30,7 @@ static void read_map(const void *address, tensor_op *op, const tl_emu_site *site
 
 // A column that is loaded starts at a pixel of the bounding box; outside of it the instruction is illegal (measured on
 // an H200).
-static void check_first_pixel(const tensor_op *op, const tl_emu_site *site) {
+static void sanitize_first_pixel(const tensor_op *op, const tl_emu_site *site) {
   const tl_tensormap_params *map = &op->map;
   for (uint32_t corner = 0; map->is_im2col && corner + 2 < map->rank; corner++) {
     uint32_t i = tl_emu_tma_first_spatial(map) + corner;
@@ -75,7 +75,7 @@ void tl_emu_op_tma_load(void *result, const void *operands, const tl_emu_site *s
   tensor_op op = {0};
   read_map(tl_emu_args_pointer(&args), &op, site);
   read_coordinates(&args, &op, site);
-  check_first_pixel(&op, site);
+  sanitize_first_pixel(&op, site);
   for (uint32_t i = 0; op.map.is_im2col && i + 2 < op.map.rank; i++) op.box.offsets[i] = tl_emu_args_i16(&args);
   bool is_multicast = false;
   uint32_t mask = 0;
@@ -99,7 +99,7 @@ static void add_stored(void *user, const tl_emu_tma_piece *piece) {
 
 // Loads take coordinates outside the tensor on all sides, stores only behind its end: a negative one is an illegal
 // instruction on sm_90 (measured on an H200).
-static void check_stored_coordinates(const tensor_op *op, const tl_emu_site *site) {
+static void sanitize_stored_coordinates(const tensor_op *op, const tl_emu_site *site) {
   for (uint32_t i = 0; i < op->map.rank; i++)
     if (op->box.coords[i] < 0)
       tl_emu_fail_at(site, "coordinate %u is %d: stores cannot start before the tensor", i, op->box.coords[i]);
@@ -112,7 +112,7 @@ void tl_emu_op_tma_store(void *result, const void *operands, const tl_emu_site *
   tensor_op op = {0};
   read_map(tl_emu_args_pointer(&args), &op, site);
   read_coordinates(&args, &op, site);
-  check_stored_coordinates(&op, site);
+  sanitize_stored_coordinates(&op, site);
   if (tl_emu_bulk_locate(from, op.shared_bytes, SHARED_ALIGN, "source", site) != tl_emu_self->block)
     tl_emu_fail_at(site, "the source is in shared memory of another block");
   uint32_t reduction = (uint32_t)site->binding->param >> TL_EMU_TMA_REDUCE_SHIFT;
@@ -138,5 +138,5 @@ void tl_emu_op_tma_prefetch(void *result, const void *operands, const tl_emu_sit
   tensor_op op = {0};
   read_map(tl_emu_args_pointer(&args), &op, site);
   read_coordinates(&args, &op, site);
-  check_first_pixel(&op, site);
+  sanitize_first_pixel(&op, site);
 }

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/bulk_ops.h"
 #include "emulator/ops/ops.h"
 #include "emulator/ops/wgmma.h"
+#include "emulator/sanitize/sanitize.h"
 #include "support/vec.h"
 
 enum { GROUP_WARPS = 4, MAX_KEPT = 16, ALL_WARPS = 15 };
@@ -133,7 +133,7 @@ static void announce_operand(const operation *o, uint64_t bits, uint32_t extent,
   const uint8_t *base = tl_emu_shared_base();
   if (o->async) {
     const char *problem = tl_emu_descriptor_problem(&d, extent, transposed);
-    if (problem) tl_emu_check_misuse(problem, o->site);
+    if (problem) tl_emu_sanitize_misuse(problem, o->site);
   }
   for (uint32_t i = 0; i < count; i++) {
     if (o->async)
@@ -178,7 +178,7 @@ static uint32_t words_before_b(const tl_wgmma_form *form) {
   return (uint32_t)tl_wgmma_sum_registers(form) + (form->a_in_registers ? TL_WGMMA_A_REGISTERS : 2);
 }
 
-static void check_uniform(const warpgroup *group, const tl_wgmma_form *form) {
+static void sanitize_uniform(const warpgroup *group, const tl_wgmma_form *form) {
   uint32_t b = words_before_b(form), from = form->a_in_registers ? b : b - 2;
   for (uint32_t t = 1; t < TL_EMU_WARPGROUP; t++) {
     bool same_scale = *(const uint8_t *)(group->args[t] + b + 2) == *(const uint8_t *)(group->args[0] + b + 2);
@@ -227,12 +227,12 @@ static bool is_untouched(const warpgroup *group, const tl_wgmma_form *form, uint
 }
 
 // PTX ISA, wgmma.fence: needed before the first wgmma, and where a thread accessed registers of D or A in between.
-static void check_fence(const warpgroup *group, const operation *o, bool chained, uint32_t count) {
+static void sanitize_fence(const warpgroup *group, const operation *o, bool chained, uint32_t count) {
   bool needed = false;
   for (int i = 0; i < GROUP_WARPS; i++) needed |= group->needs_fence[i];
   if (!needed || !o->async) return;
   if (!o->form->a_in_registers && (chained || is_untouched(group, o->form, count))) return;
-  tl_emu_check_misuse("no wgmma.fence since its registers were accessed", o->site);
+  tl_emu_sanitize_misuse("no wgmma.fence since its registers were accessed", o->site);
 }
 
 static tl_emu_sums *unlink_sums(tl_emu_sums **list, tl_emu_sums *sums) {
@@ -304,7 +304,7 @@ static void issue(warpgroup *group) {
   const tl_emu_site *site = group->site;
   const tl_wgmma_form *form = &((const detail *)site->detail)->form;
   uint32_t count = (uint32_t)tl_wgmma_sum_registers(form), b = words_before_b(form);
-  check_uniform(group, form);
+  sanitize_uniform(group, form);
   for (int i = 1; i < GROUP_WARPS; i++)
     if (group->open_group[i] != group->open_group[0])
       tl_emu_fail_at(site, "the warps of the warpgroup have committed different numbers of groups");
@@ -322,7 +322,7 @@ static void issue(warpgroup *group) {
   if (!form->a_in_registers) announce_operand(o, o->a, TL_WGMMA_M, form->transpose_a);
   announce_operand(o, o->b, (uint32_t)form->n, form->transpose_b);
   tl_emu_sums *chain = find_chain(group, form, count);
-  check_fence(group, o, chain != NULL, count);
+  sanitize_fence(group, o, chain != NULL, count);
   o->sums = chain ? chain : begin_sums(group, form, o->accumulates, count);
   group->next_id = group->next_id % (TL_EMU_HANDLE_IDS - 1) + 1;
   o->sums->id = group->next_id;
@@ -419,13 +419,13 @@ static bool is_held(const held_registers *held, uint32_t lane, uint32_t word) {
 
 // PTX ISA, wgmma.mma_async: accessing the registers of A before the operation has ended is undefined. Of which nothing
 // is to be seen but that the wait holds what the operation took.
-static void check_held(const operation *o, const held_registers *held, uint32_t warp_in_group) {
+static void sanitize_held(const operation *o, const held_registers *held, uint32_t warp_in_group) {
   for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++)
     for (uint32_t i = 0; i < TL_WGMMA_A_REGISTERS; i++) {
       uint32_t word;
       memcpy(&word, &o->a_registers[warp_in_group * 16 + lane / 4 + i % 2 * 8][i / 2 * 16 + lane % 4 * 4], sizeof word);
       if (is_held(held, lane, word)) continue;
-      tl_emu_check_misuse("the first wait for it does not hold its A in registers", o->site);
+      tl_emu_sanitize_misuse("the first wait for it does not hold its A in registers", o->site);
       return;
     }
 }
@@ -439,7 +439,7 @@ static void await(warpgroup *group, const tl_emu_warp *warp, uint32_t pending, c
   while (*at && (*at)->group < limit) {
     operation *o = *at;
     if (!o->landed) land(o);
-    if (o->async && o->form->a_in_registers && !(o->awaited >> own & 1)) check_held(o, held, own);
+    if (o->async && o->form->a_in_registers && !(o->awaited >> own & 1)) sanitize_held(o, held, own);
     if (o->async && !(o->awaited >> own & 1))
       for (uint32_t lane = 0; lane < TL_EMU_WARP; lane++) tl_emu_acquire(warp->index * TL_EMU_WARP + lane, &o->clock);
     o->awaited |= 1u << own;

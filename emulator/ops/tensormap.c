@@ -30,7 +30,7 @@ static uint32_t checksum_of(const layout *map) {
 }
 
 tl_status tl_emu_tensormap_encode(const tl_tensormap_params *p, tl_emu_tensormap *out) {
-  TL_TRY(tl_tensormap_check(p));
+  TL_TRY(tl_tensormap_validate(p));
   layout map;
   memset(&map, 0, sizeof map);
   map.magic = magic;

@@ -10,7 +10,7 @@ typedef struct tl_emu_tensormap {
   _Alignas(TL_TENSORMAP_ALIGN) uint8_t bytes[TL_TENSORMAP_BYTES];
 } tl_emu_tensormap;
 
-// INVALID_ARGUMENT as tl_tensormap_check says.
+// INVALID_ARGUMENT as tl_tensormap_validate says.
 TL_MUST_USE tl_status tl_emu_tensormap_encode(const tl_tensormap_params *params, tl_emu_tensormap *out);
 // One field of a map, by the names of PTX ISA, tensormap.replace.
 typedef enum tl_emu_tensormap_field {

@@ -3,9 +3,9 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/ops.h"
 #include "emulator/retarget/retarget.h"
+#include "emulator/sanitize/sanitize.h"
 
 enum { GENERIC_SPACE = 0, GLOBAL_SPACE = 1, CONSTANT_SPACE = 4, LOCAL_SPACE = 5 };
 
@@ -50,7 +50,7 @@ static bool is_local(LLVMValueRef pointer) {
 
 // The device faults on an access that is not as aligned as the instruction promises; the host mostly does not mind. The
 // low bits that ought to be zero are added at the top of the address: no address has bits there, and the access faults.
-static void check_alignment(retarget *r, LLVMValueRef instruction, int index) {
+static void sanitize_alignment(retarget *r, LLVMValueRef instruction, int index) {
   enum { MAX_ALIGN = 16, MIN_ALIGN = 4, TOP = 60 };  // no instruction accesses more than 16 bytes at once
   LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);
   uint64_t align = LLVMGetAlignment(instruction);
@@ -126,7 +126,7 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   int index = pointer_operand(instruction);
   if (index < 0) return;
   if (!r->checks) {
-    check_alignment(r, instruction, index);
+    sanitize_alignment(r, instruction, index);
     return;
   }
   LLVMValueRef pointer = LLVMGetOperand(instruction, (unsigned)index);

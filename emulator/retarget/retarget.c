@@ -18,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/machine/machine.h"
 #include "emulator/ops/ops.h"
 #include "emulator/retarget/retarget.h"
 #include "emulator/retarget/retargeted.h"
 #include "emulator/retarget/undefined.h"
+#include "emulator/sanitize/sanitize.h"
 #include "llvm_backend/device/wgmma.h"
 #include "llvm_backend/jit/host_jit.h"
 #include "support/vec.h"
@@ -197,7 +197,7 @@ static bool is_bound(LLVMValueRef function, const char *name) {
   return LLVMCountParamTypes(type) == params && has == results;
 }
 
-static tl_status check_ops_bound(retarget *r) {
+static tl_status sanitize_ops_bound(retarget *r) {
   tl_strbuf missing = {0};
   for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f)) {
     size_t len;
@@ -465,13 +465,13 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   TL_TRY(tl_host_jit_prepare_module(r->module));
   r->layout = LLVMGetModuleDataLayout(r->module);
   make_types(r);
-  TL_TRY(check_ops_bound(r));
+  TL_TRY(sanitize_ops_bound(r));
   lay_out_shared(r, manifest, out);
   LLVMValueRef kernel = LLVMGetNamedFunction(r->module, manifest->name);
   if (kernel)
     out->entry_registers = tl_emu_entry_registers(number_of(kernel, "nvvm.maxnreg"), number_of(kernel, "nvvm.minctasm"),
                                                   (uint32_t)manifest->block_threads);
-  if (r->checks & TL_EMU_CHECK_INIT) tl_emu_follow_undefined(r);
+  if (r->checks & TL_EMU_SANITIZE_INIT) tl_emu_follow_undefined(r);
   out->follows_undefined = r->follows_undefined;
   uint64_t args_bytes, result_bytes;
   measure_ops(r, &args_bytes, &result_bytes);
@@ -507,7 +507,7 @@ tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_ker
                           tl_emu_retargeted *out) {
   memset(out, 0, sizeof *out);
   retarget r = {.context = LLVMContextCreate(),
-                .checks = checks & TL_EMU_CHECK_ALL,
+                .checks = checks & TL_EMU_SANITIZE_ALL,
                 .granule = MAX_GRANULE,
                 .global_granule = MAX_GRANULE};
   tl_status status = read_bitcode(&r, bitcode, len);

@@ -246,41 +246,41 @@ static void end_phi(undefined *u, LLVMValueRef phi) {
 // ---- what matters
 
 // Tells before `i` when `value`, one of its operands, is undefined.
-static void check_operand(undefined *u, LLVMValueRef i, LLVMValueRef value, const char *what) {
+static void sanitize_operand(undefined *u, LLVMValueRef i, LLVMValueRef value, const char *what) {
   if (!may_be(u, value)) return;
   LLVMValueRef shadow = tl_emu_shadow_value(u, value), origin = tl_emu_shadow_origin(u, value);
-  tl_emu_shadow_check(u, i, shadow, origin, NULL, what);
+  tl_emu_shadow_sanitize(u, i, shadow, origin, NULL, what);
 }
 
-static void check_store(undefined *u, LLVMValueRef store) {
+static void sanitize_store(undefined *u, LLVMValueRef store) {
   LLVMValueRef pointer = LLVMGetOperand(store, 1);
-  check_operand(u, store, pointer, "writes through it");
+  sanitize_operand(u, store, pointer, "writes through it");
   if (memory_may_be(u, pointer))
     tl_emu_shadow_store(u, store);
   else
-    check_operand(u, store, LLVMGetOperand(store, 0), "stores it");
+    sanitize_operand(u, store, LLVMGetOperand(store, 0), "stores it");
 }
 
 static void check(undefined *u, LLVMValueRef i) {
   LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
   if (opcode == LLVMLoad) {
-    check_operand(u, i, LLVMGetOperand(i, 0), "reads through it");
+    sanitize_operand(u, i, LLVMGetOperand(i, 0), "reads through it");
   } else if (opcode == LLVMStore) {
-    check_store(u, i);
+    sanitize_store(u, i);
   } else if (opcode == LLVMAtomicRMW || opcode == LLVMAtomicCmpXchg) {
     for (int k = 0; k < LLVMGetNumOperands(i); k++)
-      check_operand(u, i, LLVMGetOperand(i, (unsigned)k), "updates memory with it");
+      sanitize_operand(u, i, LLVMGetOperand(i, (unsigned)k), "updates memory with it");
   } else if ((opcode == LLVMBr && LLVMIsConditional(i)) || opcode == LLVMSwitch) {
-    check_operand(u, i, opcode == LLVMBr ? LLVMGetCondition(i) : LLVMGetOperand(i, 0), "branches on it");
+    sanitize_operand(u, i, opcode == LLVMBr ? LLVMGetCondition(i) : LLVMGetOperand(i, 0), "branches on it");
   } else if (LLVMIsAMemIntrinsic(i)) {
     tl_emu_shadow_fill(u, i);
   } else if (opcode == LLVMCall) {
-    tl_emu_shadow_check_call(u, i);
+    tl_emu_shadow_sanitize_call(u, i);
   }
 }
 
-void tl_emu_shadow_check(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
-                         LLVMValueRef condition, const char *what) {
+void tl_emu_shadow_sanitize(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
+                            LLVMValueRef condition, const char *what) {
   retarget *r = u->r;
   LLVMPositionBuilderBefore(u->builder, instruction);
   LLVMValueRef any = tl_emu_shadow_any(u, shadow);

@@ -74,10 +74,10 @@ typedef enum undefined_call_kind {
 undefined_call_kind tl_emu_shadow_call_kind(LLVMValueRef call);
 void tl_emu_shadow_build_call(undefined *u, LLVMValueRef call, LLVMValueRef *out_shadow, LLVMValueRef *out_origin);
 // Tells of operands that matter.
-void tl_emu_shadow_check_call(undefined *u, LLVMValueRef call);
+void tl_emu_shadow_sanitize_call(undefined *u, LLVMValueRef call);
 // Tells, before `instruction`, when `shadow` has a bit set and `condition` (i1; NULL: always) holds.
-void tl_emu_shadow_check(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
-                         LLVMValueRef condition, const char *what);
+void tl_emu_shadow_sanitize(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
+                            LLVMValueRef condition, const char *what);
 
 // ---- undefined_memory.c
 void tl_emu_shadow_make_memory(undefined *u, LLVMValueRef variable, undefined_value *entry);

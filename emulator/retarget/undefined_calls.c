@@ -2,9 +2,9 @@
 // Shadows of calls: device ops and LLVM's own functions.
 #include <string.h>
 
-#include "emulator/check/check.h"
 #include "emulator/ops/ops.h"
 #include "emulator/retarget/undefined.h"
+#include "emulator/sanitize/sanitize.h"
 
 static const char *name_of(LLVMValueRef call) {
   size_t len;
@@ -148,12 +148,12 @@ void tl_emu_shadow_build_call(undefined *u, LLVMValueRef call, LLVMValueRef *out
 // ---- what goes in
 
 // Tells of undefined operands from `from` to `to`, each only where `condition` holds.
-static void check_operands(undefined *u, LLVMValueRef call, unsigned from, unsigned to, LLVMValueRef condition) {
+static void sanitize_operands(undefined *u, LLVMValueRef call, unsigned from, unsigned to, LLVMValueRef condition) {
   for (unsigned i = from; i < to; i++) {
     LLVMValueRef operand = LLVMGetOperand(call, i);
     if (!tl_emu_shadow_find(u, operand)) continue;
     LLVMValueRef shadow = tl_emu_shadow_value(u, operand), origin = tl_emu_shadow_origin(u, operand);
-    tl_emu_shadow_check(u, call, shadow, origin, condition, "hands it to the operation");
+    tl_emu_shadow_sanitize(u, call, shadow, origin, condition, "hands it to the operation");
   }
 }
 
@@ -164,26 +164,26 @@ static bool is_predicated(const tl_emu_binding *binding) {
          run == tl_emu_op_cp_async_pred;
 }
 
-void tl_emu_shadow_check_call(undefined *u, LLVMValueRef call) {
+void tl_emu_shadow_sanitize_call(undefined *u, LLVMValueRef call) {
   const tl_emu_binding *binding = binding_of(call);
   unsigned n = num_args(call);
   undefined_call_kind kind = tl_emu_shadow_call_kind(call);
   if (kind == UNDEFINED_EXCHANGE) {
-    check_operands(u, call, 0, 1, NULL);
-    check_operands(u, call, 2, n, NULL);
+    sanitize_operands(u, call, 0, 1, NULL);
+    sanitize_operands(u, call, 2, n, NULL);
     return;
   }
   if (kind != UNDEFINED_USES || !strncmp(name_of(call), "emu:", 4)) return;
   if (binding && is_predicated(binding)) {
-    check_operands(u, call, n - 1, n, NULL);
-    check_operands(u, call, 0, n - 1, LLVMGetOperand(call, n - 1));
+    sanitize_operands(u, call, n - 1, n, NULL);
+    sanitize_operands(u, call, 0, n - 1, LLVMGetOperand(call, n - 1));
   } else if (binding && binding->run == tl_emu_op_wgmma) {
     // The last operand says whether the old sums count.
     LLVMTypeRef result = LLVMTypeOf(call);
     unsigned sums = LLVMGetTypeKind(result) == LLVMStructTypeKind ? LLVMCountStructElementTypes(result) : 1;
-    check_operands(u, call, sums, n, NULL);
-    check_operands(u, call, 0, sums, LLVMGetOperand(call, n - 1));
+    sanitize_operands(u, call, sums, n, NULL);
+    sanitize_operands(u, call, 0, sums, LLVMGetOperand(call, n - 1));
   } else {
-    check_operands(u, call, 0, n, NULL);
+    sanitize_operands(u, call, 0, n, NULL);
   }
 }

@@ -20,7 +20,7 @@ typedef struct names {
 } names;
 
 // One namespace, as in a kernel. False when the name was reported.
-static bool check_new(names *n, tl_str name, tl_loc loc) {
+static bool validate_new(names *n, tl_str name, tl_loc loc) {
   const tl_kernel_spec *unit = n->scope->unit;
   tl_loc first = {0};
   bool found = false;
@@ -48,7 +48,7 @@ static bool define_buffer(names *n, const tl_buffer_decl *decl, const char *pref
   tl_chain_planner *p = n->planner;
   tl_chain_symbol symbol = {.name = decl->name, .loc = decl->loc, .is_written = true};
   symbol.memory = (uint32_t)p->memories.len;
-  if (!check_new(n, decl->name, decl->loc) ||
+  if (!validate_new(n, decl->name, decl->loc) ||
       !tl_chain_dense_type(p->arena, n->scope, decl->dtype, decl->dims, decl->num_dims, p->diags, &symbol.type))
     return false;
   symbol.type.align = BUFFER_ALIGN;
@@ -80,7 +80,7 @@ static bool define_view(names *n, const tl_view *view) {
   tl_chain_symbol symbol = *base;
   symbol.name = view->name;
   symbol.loc = view->loc;
-  if (!check_new(n, view->name, view->loc) ||
+  if (!validate_new(n, view->name, view->loc) ||
       !tl_chain_dense_type(p->arena, n->scope, view->dtype, view->dims, view->num_dims, p->diags, &symbol.type))
     return false;
   symbol.type.align = base->type.align;
@@ -134,7 +134,7 @@ static bool define_argument(names *n, const tl_arg *arg, tl_manifest_kernel *sig
   tl_chain_symbol symbol = {.name = arg->name, .loc = arg->loc, .is_written = arg->access != TL_ARG_IN};
   symbol.memory = (uint32_t)p->memories.len;
   symbol.scalar = (tl_manifest_given){.kind = TL_MGIVEN_SCALAR, .index = index};
-  if (!check_new(n, arg->name, arg->loc) || !tl_chain_arg_type(p->arena, n->scope, arg, p->diags, &symbol.type))
+  if (!validate_new(n, arg->name, arg->loc) || !tl_chain_arg_type(p->arena, n->scope, arg, p->diags, &symbol.type))
     return false;
   param->dtype = symbol.type.dtype;
   if (arg->is_tensor) {
@@ -261,7 +261,7 @@ static bool plan_inner(tl_chain_planner *p, const tl_chain_call *call, const cha
                               .type = passed->symbol ? passed->symbol->type : passed->type,
                               .memory = passed->symbol ? passed->symbol->memory : 0,
                               .scalar = passed->given};
-    ok = check_new(&n, symbol.name, symbol.loc) && ok;
+    ok = validate_new(&n, symbol.name, symbol.loc) && ok;
     tl_vec_push(&symbols, symbol);
   }
   ok = ok && plan_steps(p, &call->scope, &symbols, prefix);

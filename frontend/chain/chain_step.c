@@ -63,7 +63,7 @@ static void infer_from(tl_chain_call *call, const tl_chain_passed *passed) {
     infer(call, passed->arg->strides[i], type->strides[i]);
 }
 
-static bool check_dynamics(tl_chain_planner *p, const tl_chain_call *call) {
+static bool validate_dynamics(tl_chain_planner *p, const tl_chain_call *call) {
   bool ok = true;
   for (uint32_t i = 0; i < call->kernel->num_params; i++) {
     const tl_param *param = &call->kernel->params[i];
@@ -121,7 +121,7 @@ static const char *disagreement(tl_arena *arena, const tl_chain_type *wanted, co
   return NULL;
 }
 
-static bool check_tensor(tl_chain_planner *p, const tl_chain_call *call, tl_chain_passed *passed) {
+static bool validate_tensor(tl_chain_planner *p, const tl_chain_call *call, tl_chain_passed *passed) {
   const tl_chain_symbol *symbol = passed->symbol;
   const char *reason = disagreement(p->arena, &passed->type, &symbol->type);
   if (reason) {
@@ -153,8 +153,8 @@ static bool check_tensor(tl_chain_planner *p, const tl_chain_call *call, tl_chai
 
 // ---- scalars
 
-static bool check_scalar(tl_chain_planner *p, const tl_chain_frame *frame, const tl_chain_call *call,
-                         tl_chain_passed *passed) {
+static bool validate_scalar(tl_chain_planner *p, const tl_chain_frame *frame, const tl_chain_call *call,
+                            tl_chain_passed *passed) {
   const tl_expr *expr = passed->expr;
   const tl_chain_symbol *symbol = expr->kind == TL_EXPR_NAME ? find_symbol(frame, expr->text) : NULL;
   bool wants_float = tl_dtype_is_float(passed->type.dtype), has_float = false;
@@ -194,7 +194,7 @@ static bool check_scalar(tl_chain_planner *p, const tl_chain_frame *frame, const
 
 // ---- reading and writing
 
-static bool check_access(tl_chain_planner *p, const tl_chain_call *call, const tl_chain_passed *passed) {
+static bool validate_access(tl_chain_planner *p, const tl_chain_call *call, const tl_chain_passed *passed) {
   const tl_chain_symbol *symbol = passed->symbol;
   tl_chain_memory *memory = &p->memories.items[symbol->memory];
   int access = passed->arg->access;
@@ -216,7 +216,7 @@ static bool check_access(tl_chain_planner *p, const tl_chain_call *call, const t
   return false;
 }
 
-static bool check_aliases(tl_chain_planner *p, const tl_chain_call *call) {
+static bool validate_aliases(tl_chain_planner *p, const tl_chain_call *call) {
   for (uint32_t i = 0; i < call->kernel->num_args; i++) {
     const tl_chain_passed *a = &call->passed[i];
     for (uint32_t k = 0; k < i && a->symbol; k++) {
@@ -244,14 +244,14 @@ bool tl_chain_call_make(tl_chain_planner *p, const tl_chain_frame *frame, const 
     if (call->passed[i].arg->is_tensor) ok = find_tensor(p, frame, call, &call->passed[i]) && ok;
   for (uint32_t i = 0; ok && i < num_args; i++)
     if (call->passed[i].symbol) infer_from(call, &call->passed[i]);
-  if (!ok || !check_dynamics(p, call)) return false;
+  if (!ok || !validate_dynamics(p, call)) return false;
   for (uint32_t i = 0; i < num_args; i++) {
     tl_chain_passed *passed = &call->passed[i];
     bool fits = tl_chain_arg_type(p->arena, &call->scope, passed->arg, p->diags, &passed->type) &&
-                (passed->symbol ? check_tensor(p, call, passed) && check_access(p, call, passed)
-                                : check_scalar(p, frame, call, passed));
+                (passed->symbol ? validate_tensor(p, call, passed) && validate_access(p, call, passed)
+                                : validate_scalar(p, frame, call, passed));
     passed->given.name = tl_arena_copy_bytes(p->arena, passed->arg->name.data, passed->arg->name.len);
     ok = ok && fits;
   }
-  return ok && check_aliases(p, call);
+  return ok && validate_aliases(p, call);
 }

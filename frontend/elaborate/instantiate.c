@@ -18,7 +18,7 @@ void tl_instantiate_leave(tl_sema *sema, tl_builder outer) {
 // Half of what int32 holds: a layout rounds every dim up to whole threads, and its coordinates must not wrap.
 #define TL_MAX_BLOCK_ELEMENTS (INT64_C(1) << 30)
 
-bool tl_instantiate_check_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc) {
+bool tl_instantiate_validate_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc) {
   int64_t count = 1;
   for (int32_t i = 0; i < rank; ++i) {
     if (!__builtin_mul_overflow(count, extents[i], &count) && count <= TL_MAX_BLOCK_ELEMENTS) continue;
@@ -32,7 +32,7 @@ bool tl_instantiate_check_extents(tl_sema *sema, const int64_t *extents, int32_t
 tl_parallel_scope tl_instantiate_begin_parallel(tl_sema *sema, const int64_t *extents, int32_t rank,
                                                 const char *const *names, tl_loc loc) {
   tl_parallel_scope scope = {.outer_in_parallel = sema->in_parallel};
-  tl_instantiate_check_extents(sema, extents, rank, loc);
+  tl_instantiate_validate_extents(sema, extents, rank, loc);
   sema->builder.loc = loc;
   scope.op = tl_build(&sema->builder, TL_OP_PARALLEL, NULL, NULL, 0);
   tl_op_set_ints(sema->module, scope.op, TL_ATTR_EXTENTS, extents, rank);
@@ -82,7 +82,7 @@ bool tl_instantiate_refuse_in_parallel(tl_sema *sema, const tl_stmt *stmt, const
   return true;
 }
 
-bool tl_instantiate_check_writable(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
+bool tl_instantiate_validate_writable(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
   if (symbol->access != TL_ACCESS_IN) return true;
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_WRITE_TO_INPUT, loc,
                                  "`%.*s` is an `in` tensor and is written here", TL_STR_ARG(symbol->name));

@@ -31,9 +31,9 @@ static void emit_store(tl_sema *sema, const tl_symbol *symbol, tl_value *const *
   tl_build(&sema->builder, TL_OP_STORE, groups, NULL, 0);
 }
 
-bool tl_instantiate_check_element(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
-  if (!tl_instantiate_check_writable(sema, symbol, loc)) return false;
-  if (!tl_sema_check_local_place(sema, symbol, true, loc)) return false;
+bool tl_instantiate_validate_element(tl_sema *sema, const tl_symbol *symbol, tl_loc loc) {
+  if (!tl_instantiate_validate_writable(sema, symbol, loc)) return false;
+  if (!tl_sema_validate_local_place(sema, symbol, true, loc)) return false;
   if (symbol->value->type->scope != TL_SCOPE_FRAGMENT || sema->in_parallel) return true;
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_FRAGMENT_ELEMENT, loc,
                                  "an element of the fragment `%.*s` can be written inside `parallel` only",
@@ -48,7 +48,7 @@ static void assign_element(tl_sema *sema, const tl_assign *assign) {
   tl_value *indices[TL_MAX_RANK];
   bool ok = symbol && tl_sema_subscripts(sema, symbol, target, indices);
   tl_sema_value value = tl_sema_expr(sema, assign->value);
-  if (ok && tl_instantiate_check_element(sema, symbol, target->loc) && value.kind != TL_SEMA_POISON) {
+  if (ok && tl_instantiate_validate_element(sema, symbol, target->loc) && value.kind != TL_SEMA_POISON) {
     emit_store(sema, symbol, indices, assign, value);
   }
 }
@@ -59,7 +59,7 @@ static void assign_reduced_element(tl_sema *sema, const tl_assign *assign) {
   tl_symbol *symbol = tl_sema_buffer(sema, target);
   tl_tile_context tile = {.rank = 1, .extents = {1}, .target = symbol};
   if (!symbol || !tl_sema_subscripts(sema, symbol, target, tile.target_indices)) return;
-  if (!tl_instantiate_check_element(sema, symbol, target->loc)) return;
+  if (!tl_instantiate_validate_element(sema, symbol, target->loc)) return;
   tl_instantiate_reductions(sema, assign->value);
   tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, tile.extents, 1, NULL, assign->loc);
   tile.indices[0] = scope.op->regions[0]->args[0];
@@ -125,7 +125,7 @@ static bool assign_fill(tl_sema *sema, const tl_assign *assign, const tl_sema_re
 static void assign_tile(tl_sema *sema, const tl_assign *assign) {
   tl_sema_region region;
   if (!tl_sema_parse_region(sema, assign->targets[0], &region)) return;
-  if (!tl_instantiate_check_writable(sema, region.symbol, assign->targets[0]->loc)) return;
+  if (!tl_instantiate_validate_writable(sema, region.symbol, assign->targets[0]->loc)) return;
   if (assign_fill(sema, assign, &region)) return;
   tl_tile_context tile = {.rank = region.num_axes};
   if (!tl_instantiate_region_extents(sema, &region, tile.extents)) return;
@@ -156,7 +156,7 @@ static void assign_local(tl_sema *sema, const tl_assign *assign, const tl_symbol
   if (value.kind == TL_SEMA_POISON) return;
   tl_loc target = assign->targets[0]->loc;
   if (tl_sema_is_local_scalar(symbol)) {
-    if (tl_instantiate_check_element(sema, symbol, target)) emit_store(sema, symbol, NULL, assign, value);
+    if (tl_instantiate_validate_element(sema, symbol, target)) emit_store(sema, symbol, NULL, assign, value);
   } else if (tl_str_is(assign->op, "=")) {
     tl_instantiate_fill_local(sema, symbol, &value, target, assign->value->loc);
   } else {

@@ -31,7 +31,7 @@ static bool fits(tl_dtype dtype, int op) {
   return is_int;
 }
 
-static bool check_atomic(tl_sema *sema, const tl_symbol *symbol, int op, tl_loc loc) {
+static bool validate_atomic(tl_sema *sema, const tl_symbol *symbol, int op, tl_loc loc) {
   const tl_type *type = symbol->value->type;
   if (type->scope != TL_SCOPE_GLOBAL && type->scope != TL_SCOPE_SHARED) {
     tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, loc, "atomics work on global and shared memory, `%.*s` is %s",
@@ -134,7 +134,7 @@ static void put_into(tl_sema *sema, const tl_expr *into, tl_value *old) {
                    tl_sema_expr_text(sema, into));
     return;
   }
-  if (!tl_instantiate_check_element(sema, symbol, into->loc)) return;
+  if (!tl_instantiate_validate_element(sema, symbol, into->loc)) return;
   tl_sema_value value = tl_sema_of_value(old);
   tl_value *element;
   if (!converted(sema, into, &value, symbol->value->type->dtype, &element)) return;
@@ -177,8 +177,8 @@ static void emit_element_atomic(tl_sema *sema, const tl_stmt *stmt, const atomic
   bool ok = symbol && tl_sema_subscripts(sema, symbol, stmt->to, indices);
   tl_sema_value value = tl_sema_expr(sema, stmt->from), other = tl_sema_poison();
   if (options->compare) other = tl_sema_expr(sema, options->compare);
-  if (!ok || !tl_instantiate_check_writable(sema, symbol, stmt->to->loc) ||
-      !check_atomic(sema, symbol, options->op, stmt->to->loc)) {
+  if (!ok || !tl_instantiate_validate_writable(sema, symbol, stmt->to->loc) ||
+      !validate_atomic(sema, symbol, options->op, stmt->to->loc)) {
     return;
   }
   tl_dtype dtype = symbol->value->type->dtype;
@@ -228,12 +228,12 @@ static bool parse_sides(tl_sema *sema, const tl_stmt *stmt, const atomic_options
   bool ok = tl_sema_parse_region(sema, stmt->from, &src->region);
   ok = tl_sema_parse_region(sema, stmt->to, &dst->region) && ok;
   if (options->into) ok = tl_sema_parse_region(sema, options->into, &into->region) && ok;
-  if (!ok || !tl_instantiate_check_writable(sema, dst->region.symbol, stmt->to->loc) ||
-      !check_atomic(sema, dst->region.symbol, options->op, stmt->to->loc) ||
+  if (!ok || !tl_instantiate_validate_writable(sema, dst->region.symbol, stmt->to->loc) ||
+      !validate_atomic(sema, dst->region.symbol, options->op, stmt->to->loc) ||
       !tl_sema_match_regions(sema, &src->region, &dst->region, stmt->text_loc)) {
     return false;
   }
-  return !options->into || (tl_instantiate_check_writable(sema, into->region.symbol, options->into->loc) &&
+  return !options->into || (tl_instantiate_validate_writable(sema, into->region.symbol, options->into->loc) &&
                             tl_sema_match_regions(sema, &src->region, &into->region, options->into->loc));
 }
 

@@ -9,8 +9,8 @@ typedef struct copy_way {
 } copy_way;
 
 // Whether the side of a copy lies in `scope`; reports that `option` needs it.
-static bool check_side(tl_sema *sema, const tl_option *option, const tl_sema_region *region, int scope,
-                       const char *what) {
+static bool validate_side(tl_sema *sema, const tl_option *option, const tl_sema_region *region, int scope,
+                          const char *what) {
   if (region->symbol->value->type->scope == scope) return true;
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->loc,
                                  "%s moves from global to shared memory, and `%.*s` is no %s", what,
@@ -41,8 +41,8 @@ static bool read_way(tl_sema *sema, const tl_stmt *stmt, copy_way *out) {
 }
 
 // What is asked for by name must be possible between the two sides.
-static bool check_way(tl_sema *sema, const tl_stmt *stmt, const copy_way *way, const tl_sema_region *src,
-                      const tl_sema_region *dst) {
+static bool validate_way(tl_sema *sema, const tl_stmt *stmt, const copy_way *way, const tl_sema_region *src,
+                         const tl_sema_region *dst) {
   const tl_option *option = NULL;
   const char *what = "`via: cp_async`";
   if (way->via == TL_VIA_CP_ASYNC || way->via == TL_VIA_TMA) option = tl_instantiate_option(stmt, "via");
@@ -55,8 +55,8 @@ static bool check_way(tl_sema *sema, const tl_stmt *stmt, const copy_way *way, c
     option = tl_instantiate_option(stmt, "async");
     what = "an asynchronous copy";
   }
-  return !option ||
-         (check_side(sema, option, src, TL_SCOPE_GLOBAL, what) && check_side(sema, option, dst, TL_SCOPE_SHARED, what));
+  return !option || (validate_side(sema, option, src, TL_SCOPE_GLOBAL, what) &&
+                     validate_side(sema, option, dst, TL_SCOPE_SHARED, what));
 }
 
 static void set_steps(tl_sema *sema, tl_op *op, const tl_sema_region *region, tl_attr_key dims_key,
@@ -126,7 +126,7 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
                       tl_value *pad, const copy_way *way) {
   int64_t extents[TL_MAX_RANK] = {0};
   for (int32_t i = 0; i < src->num_axes; ++i) extents[i] = src->axes[i].extent;
-  if (!tl_instantiate_check_extents(sema, extents, src->num_axes, stmt->text_loc)) return;
+  if (!tl_instantiate_validate_extents(sema, extents, src->num_axes, stmt->text_loc)) return;
   sema->builder.loc = stmt->loc;
   tl_group groups[TL_GROUP_COPY_stage + 1] = {
       TL_GROUP_OF(src->symbol->value),
@@ -192,8 +192,8 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   bool ok = read_way(sema, stmt, &way);
   ok = tl_sema_parse_region(sema, stmt->from, &src) && ok;
   ok = tl_sema_parse_region(sema, stmt->to, &dst) && ok;
-  if (!ok || !check_way(sema, stmt, &way, &src, &dst)) return;
-  ok = tl_instantiate_check_writable(sema, dst.symbol, stmt->to->loc);
+  if (!ok || !validate_way(sema, stmt, &way, &src, &dst)) return;
+  ok = tl_instantiate_validate_writable(sema, dst.symbol, stmt->to->loc);
   tl_value *pad = NULL;
   const tl_option *option = tl_instantiate_option(stmt, "pad");
   if (option) {

@@ -42,7 +42,7 @@ static bool parse_operand(tl_sema *sema, const tl_expr *expr, gemm_operand *out)
   return true;
 }
 
-static bool check_scopes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b) {
+static bool validate_scopes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b) {
   bool ok = true;
   if (acc->transposed) ok = report_operand(sema, acc->expr->loc, "the accumulator cannot be transposed");
   if (acc->symbol->value->type->scope != TL_SCOPE_FRAGMENT) {
@@ -69,8 +69,8 @@ static const char *operand_text(tl_sema *sema, const gemm_operand *operand) {
 }
 
 // Says which dims clash, and where `.T` would make all agree.
-static bool check_shapes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
-                         tl_loc loc) {
+static bool validate_shapes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
+                            tl_loc loc) {
   if (acc->rows == a->rows && acc->columns == b->columns && a->columns == b->rows) return true;
   tl_strbuf clashes;
   tl_strbuf_init(&clashes);
@@ -125,8 +125,8 @@ static tl_dtype accumulator_of(tl_dtype a, tl_dtype b, tl_dtype *out_other) {
   return a == TL_DTYPE_F64 ? TL_DTYPE_F64 : TL_DTYPE_NONE;
 }
 
-static bool check_dtypes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
-                         tl_loc loc) {
+static bool validate_dtypes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
+                            tl_loc loc) {
   tl_dtype dtype = a->symbol->value->type->dtype, other = b->symbol->value->type->dtype, second;
   tl_dtype result = acc->symbol->value->type->dtype, first = accumulator_of(dtype, other, &second);
   if (first == TL_DTYPE_NONE && dtype != other) {
@@ -176,9 +176,9 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   ok = parse_operand(sema, assign->value->operands[1], &b) && ok;
   int policy = tl_instantiate_enum_option(sema, stmt, "policy", TL_IR_ENUM_POLICY, TL_POLICY_SQUARE);
   int mma = tl_instantiate_enum_option(sema, stmt, "mma", TL_IR_ENUM_MMA, TL_MMA_AUTO);
-  if (!ok || policy < 0 || mma < 0 || !check_scopes(sema, &acc, &a, &b)) return;
-  ok = check_shapes(sema, &acc, &a, &b, assign->loc);
-  ok = check_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;
+  if (!ok || policy < 0 || mma < 0 || !validate_scopes(sema, &acc, &a, &b)) return;
+  ok = validate_shapes(sema, &acc, &a, &b, assign->loc);
+  ok = validate_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;
   int accumulate = ok ? accumulate_option(sema, stmt, &a) : -1;
   if (accumulate < 0) return;
   sema->builder.loc = stmt->loc;

@@ -129,8 +129,8 @@ static int64_t count_elements(const int64_t *dims, int32_t rank) {
   return count;
 }
 
-static bool check_bytes(tl_sema *sema, tl_str name, tl_dtype dtype, const int64_t *dims, int32_t rank, int64_t limit,
-                        const char *limit_text, tl_loc loc) {
+static bool validate_bytes(tl_sema *sema, tl_str name, tl_dtype dtype, const int64_t *dims, int32_t rank, int64_t limit,
+                           const char *limit_text, tl_loc loc) {
   int64_t known[TL_MAX_RANK] = {0};  // a dynamic dim may be 1
   for (int32_t i = 0; i < rank; ++i) known[i] = dims[i] < 0 ? 1 : dims[i];
   int64_t count = count_elements(known, rank);
@@ -211,7 +211,7 @@ static void emit_tensor(tl_sema *sema, const tl_arg *arg, uint32_t position) {
   ok = dims_of(sema, arg->dims, arg->num_dims, arg->type_loc, dims, sizes) && ok;
   if (!ok || !symbol) return;
   sema->builder.loc = arg->loc;
-  ok = check_bytes(sema, arg->name, dtype, sizes, rank, max_tensor_bytes - 1, "2^47 - 1", arg->type_loc);
+  ok = validate_bytes(sema, arg->name, dtype, sizes, rank, max_tensor_bytes - 1, "2^47 - 1", arg->type_loc);
   ok = ok && strides_of(sema, arg, dims, rank, strides);
   if (!ok) return;
   int64_t align = align_of(sema, arg, dtype);
@@ -233,8 +233,8 @@ static void emit_tensor(tl_sema *sema, const tl_arg *arg, uint32_t position) {
 }
 
 // Sizes in bytes must agree where both are constant.
-static bool check_view_size(tl_sema *sema, const tl_view *view, const tl_symbol *base, tl_dtype dtype,
-                            const int64_t *sizes) {
+static bool validate_view_size(tl_sema *sema, const tl_view *view, const tl_symbol *base, tl_dtype dtype,
+                               const int64_t *sizes) {
   const tl_type *type = base->value->type;
   int64_t base_count = count_elements(type->dims, type->rank);
   int64_t count = count_elements(sizes, (int32_t)view->num_dims);
@@ -275,7 +275,7 @@ void tl_instantiate_view(tl_sema *sema, const tl_view *view) {
   bool ok = tl_sema_dtype(sema, view->dtype, &dtype);
   sema->builder.loc = view->loc;
   ok = dims_of(sema, view->dims, view->num_dims, view->loc, dims, sizes) && ok;
-  if (!ok || !base || !symbol || !check_view_size(sema, view, base, dtype, sizes)) return;
+  if (!ok || !base || !symbol || !validate_view_size(sema, view, base, dtype, sizes)) return;
   int32_t rank = (int32_t)view->num_dims;
   int scope = base->value->type->scope;
   if (scope == TL_SCOPE_SHARED && count_elements(sizes, rank) < 0) {
@@ -414,7 +414,7 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
   }
   int64_t most = is_local ? max_local_bytes : max_shared_bytes;
   if (!ok || !symbol ||
-      !check_bytes(sema, tile->name, dtype, dims, rank, most, is_local ? "65536" : "2^31 - 1", tile->type_loc)) {
+      !validate_bytes(sema, tile->name, dtype, dims, rank, most, is_local ? "65536" : "2^31 - 1", tile->type_loc)) {
     return;
   }
   sema->builder.loc = tile->loc;

@@ -60,7 +60,7 @@ tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand);
 // From now on `expr` stands for the fragment `value` (NULL: poison) in tile assignments.
 void tl_instantiate_stand_for(tl_sema *sema, const tl_expr *expr, tl_value *value);
 // Whether the target has the very shape of what `call` stands for; reports.
-bool tl_instantiate_check_result(tl_sema *sema, const tl_expr *target, const tl_expr *call);
+bool tl_instantiate_validate_result(tl_sema *sema, const tl_expr *target, const tl_expr *call);
 // A flag that must be known at compile time; an axis of a tile, negative ones from the end. False after a report.
 bool tl_instantiate_flag(tl_sema *sema, const tl_expr *value, const char *name, bool *out);
 bool tl_instantiate_axis(tl_sema *sema, const tl_expr *value, const tl_type *tile, int32_t *out);
@@ -81,7 +81,7 @@ void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
 // An assignment to one target.
 void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign);
 // Whether an element of the buffer may be written where the builder stands; reports.
-bool tl_instantiate_check_element(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
+bool tl_instantiate_validate_element(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
 // Names for the indices of loops that stand for whole tiles.
 extern const char *const tl_instantiate_index_names[TL_MAX_RANK];
 // The extents of a region must be constant (reports); a run-time end becomes a condition.
@@ -102,7 +102,7 @@ tl_parallel_scope tl_instantiate_begin_parallel(tl_sema *sema, const int64_t *ex
                                                 const char *const *names, tl_loc loc);
 void tl_instantiate_end_parallel(tl_sema *sema, tl_parallel_scope *scope);
 // Reports a statement over more than 2^31 - 1 elements.
-bool tl_instantiate_check_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc);
+bool tl_instantiate_validate_extents(tl_sema *sema, const int64_t *extents, int32_t rank, tl_loc loc);
 // Enters region `index` of `op` and leaves it; the builder is restored.
 tl_builder tl_instantiate_enter(tl_sema *sema, tl_op *op, uint32_t index);
 void tl_instantiate_leave(tl_sema *sema, tl_builder outer);
@@ -114,7 +114,7 @@ int tl_instantiate_enum_option(tl_sema *sema, const tl_stmt *stmt, const char *n
 // Refuses what stands inside `parallel` but works on whole tiles; true when it was refused.
 bool tl_instantiate_refuse_in_parallel(tl_sema *sema, const tl_stmt *stmt, const char *what);
 // Whether the buffer may be written; reports.
-bool tl_instantiate_check_writable(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
+bool tl_instantiate_validate_writable(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
 void tl_instantiate_not_yet(tl_sema *sema, tl_loc loc, const char *what);
 
 #endif

@@ -23,7 +23,7 @@ static void store_everywhere(tl_sema *sema, const tl_symbol *symbol, tl_value *e
 
 void tl_instantiate_fill_local(tl_sema *sema, const tl_symbol *symbol, const tl_sema_value *value, tl_loc target,
                                tl_loc loc) {
-  if (!tl_sema_check_local_place(sema, symbol, true, target)) return;
+  if (!tl_sema_validate_local_place(sema, symbol, true, target)) return;
   tl_value *element = tl_sema_to_dtype(sema, value, symbol->value->type->dtype, loc);
   if (!element) return;
   sema->builder.loc = target;

@@ -284,7 +284,7 @@ static bool accumulate(tl_sema *sema, const reduction_request *request, tl_assig
 }
 
 // The target of a statement must have the result's very shape.
-bool tl_instantiate_check_result(tl_sema *sema, const tl_expr *target, const tl_expr *call) {
+bool tl_instantiate_validate_result(tl_sema *sema, const tl_expr *target, const tl_expr *call) {
   const tl_type *type = tl_sema_find_reduction(sema, call)->value->type;
   int64_t shape[TL_MAX_RANK] = {1};
   int32_t rank = 1;
@@ -334,13 +334,13 @@ static void assign_results(tl_sema *sema, const tl_assign *from, const reduction
     tl_instantiate_stand_for(sema, node, is_arg && count == 1 ? values[1] : values[i]);
     tl_assign assign = {
         .targets = &from->targets[i], .num_targets = 1, .op = from->op, .value = node, .loc = from->loc};
-    if (!tl_instantiate_check_result(sema, from->targets[i], node)) continue;
+    if (!tl_instantiate_validate_result(sema, from->targets[i], node)) continue;
     if (accumulates && tl_str_is(from->op, "=") && !accumulate(sema, request, &assign)) continue;
     tl_instantiate_assign_one(sema, &assign);
   }
 }
 
-static bool check_form(tl_sema *sema, const tl_assign *assign, bool accumulates) {
+static bool validate_form(tl_sema *sema, const tl_assign *assign, bool accumulates) {
   bool is_arg = tl_reduction_is_arg(tl_ir_enum_parse(TL_IR_ENUM_REDUCTION, assign->value->text));
   if (assign->num_targets > (is_arg ? 2u : 1u)) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_REDUCTION, assign->targets[1]->loc, "`%.*s` gives one tile",
@@ -361,7 +361,7 @@ void tl_instantiate_reduce(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`reduce`")) return;
   reduction_request request = {0};
   bool accumulates = false;
-  if (!read_options(sema, stmt, &request, &accumulates) || !check_form(sema, assign, accumulates)) return;
+  if (!read_options(sema, stmt, &request, &accumulates) || !validate_form(sema, assign, accumulates)) return;
   size_t mark = sema->reductions.len;
   tl_value *values[2] = {NULL, NULL};
   for (uint32_t i = 0; i < assign->value->num_operands; ++i)

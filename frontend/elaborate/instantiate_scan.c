@@ -66,7 +66,7 @@ void tl_instantiate_scan(tl_sema *sema, const tl_stmt *stmt) {
     if (reverse) tl_op_set_unit(sema->module, op, TL_ATTR_REVERSE);
     if (exclusive) tl_op_set_unit(sema->module, op, TL_ATTR_EXCLUSIVE);
     tl_instantiate_stand_for(sema, call, result);
-    if (tl_instantiate_check_result(sema, assign->targets[0], call)) tl_instantiate_assign_one(sema, assign);
+    if (tl_instantiate_validate_result(sema, assign->targets[0], call)) tl_instantiate_assign_one(sema, assign);
   }
   sema->reductions.len = mark;
 }

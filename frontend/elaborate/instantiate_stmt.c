@@ -142,7 +142,7 @@ static bool is_inside_unrolled(const tl_op *loop) {
   return false;
 }
 
-static void check_unroll_bounds(tl_sema *sema, const tl_stmt *stmt, const loop_range *range, const tl_op *loop) {
+static void validate_unroll_bounds(tl_sema *sema, const tl_stmt *stmt, const loop_range *range, const tl_op *loop) {
   int64_t lower, upper, step, iterations;
   if (!tl_value_const_int(range->lower, &lower) || !tl_value_const_int(range->upper, &upper) ||
       !tl_value_const_int(range->step, &step)) {
@@ -192,7 +192,7 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
     tl_value *bounds[3] = {range.lower, range.upper, range.step};
     op = tl_instantiate_begin_loop(sema, stmt, bounds, &flow);
     int64_t factor = stmt->kind == TL_STMT_UNROLL ? -1 : stmt->kind == TL_STMT_FOR ? unroll_factor(sema, stmt) : 0;
-    if (factor == -1) check_unroll_bounds(sema, stmt, &range, op);
+    if (factor == -1) validate_unroll_bounds(sema, stmt, &range, op);
     if (factor != 0) tl_op_set_int(sema->module, op, TL_ATTR_UNROLL, factor);
     if (stmt->kind == TL_STMT_PIPELINED && tl_instantiate_holds_async(&stmt->body)) {
       tl_diag_report(sema->diags, TL_DIAG_PIPELINE_IN_ORDER, stmt->loc,

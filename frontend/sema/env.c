@@ -106,7 +106,7 @@ static fold_status fold_comparison(const folder *f, const tl_expr *expr, tl_cons
 static fold_status fold_call(const folder *f, const tl_expr *expr, tl_const *out) {
   enum { MAX_ARGS = 16 };
   tl_const args[MAX_ARGS];
-  tl_function function = tl_sema_check_call(f->diags, expr);
+  tl_function function = tl_sema_validate_call(f->diags, expr);
   if (function == TL_FUNCTION_NONE) return FOLD_FAILED;
   const tl_function_info *info = tl_function_info_of(function);
   if (info->kind == TL_FUNCTION_KIND_ACCESS || info->kind == TL_FUNCTION_KIND_THREAD) {

@@ -182,7 +182,7 @@ int tl_sema_scan_kind(tl_str function);
 // The tile that a reduction of the current statement has become; NULL for other expressions.
 tl_symbol *tl_sema_find_reduction(const tl_sema *sema, const tl_expr *expr);
 // Checks the function's name and number of arguments; reports. NONE on errors.
-tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr);
+tl_function tl_sema_validate_call(tl_diags *diags, const tl_expr *expr);
 
 // sema_expr.c
 tl_sema_value tl_sema_expr(tl_sema *sema, const tl_expr *expr);
@@ -220,7 +220,7 @@ tl_symbol *tl_sema_buffer(tl_sema *sema, const tl_expr *expr);
 bool tl_sema_subscripts(tl_sema *sema, const tl_symbol *symbol, const tl_expr *expr, tl_value **out_indices);
 bool tl_sema_is_local_scalar(const tl_symbol *symbol);
 // Reports a local array used outside of `parallel`, and a local scalar assigned inside; true for every other buffer.
-bool tl_sema_check_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc);
+bool tl_sema_validate_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc);
 tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_value *pad, tl_loc loc);
 tl_sema_value tl_sema_load_element(tl_sema *sema, const tl_expr *expr, const tl_expr *pad);
 // A whole tile or a slice as the element of the current tile context (NumPy broadcasting).

@@ -132,7 +132,7 @@ static bool are_apart(tl_range a, int64_t a_width, tl_range b, int64_t b_width) 
 
 // A tile assignment may read its target, by whatever name, only where it writes in the same iteration, or where it
 // writes nowhere: other elements may have been overwritten already.
-static void check_self_read(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_loc loc) {
+static void validate_self_read(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_loc loc) {
   const tl_tile_context *tile = sema->tile;
   const tl_symbol *target = tile->target;
   element_place read = {.rank = symbol->value->type->rank, .indices = indices, .width = 1};
@@ -168,7 +168,7 @@ bool tl_sema_is_local_scalar(const tl_symbol *symbol) {
          symbol->value->type->rank == 0;
 }
 
-bool tl_sema_check_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc) {
+bool tl_sema_validate_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc) {
   if (symbol->value->type->scope != TL_SCOPE_LOCAL) return true;
   if (tl_sema_is_local_scalar(symbol)) {
     if (!is_write || !sema->in_parallel) return true;
@@ -198,11 +198,11 @@ tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *con
     tl_diag_add_hint(sema->diags, diag, "copy `%.*s` to a shared tile and read that", TL_STR_ARG(symbol->name));
     return tl_sema_poison();
   }
-  if (!tl_sema_check_local_place(sema, symbol, false, loc)) return tl_sema_poison();
+  if (!tl_sema_validate_local_place(sema, symbol, false, loc)) return tl_sema_poison();
   sema->builder.loc = loc;
   const tl_symbol *target = sema->tile ? sema->tile->target : NULL;
   if (target && tl_buffer_root(target->value) == tl_buffer_root(symbol->value))
-    check_self_read(sema, symbol, indices, loc);
+    validate_self_read(sema, symbol, indices, loc);
   const tl_type *element = tl_type_scalar(sema->module, type->dtype);
   tl_group groups[3] = {TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}, {&pad, pad ? 1 : 0}};
   return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, groups, &element, 1), 0));

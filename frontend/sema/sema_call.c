@@ -7,7 +7,7 @@
 
 enum { MAX_CALL_ARGS = 16 };
 
-tl_function tl_sema_check_call(tl_diags *diags, const tl_expr *expr) {
+tl_function tl_sema_validate_call(tl_diags *diags, const tl_expr *expr) {
   tl_function function = tl_function_parse(expr->text);
   if (function == TL_FUNCTION_NONE) {
     tl_diag *diag =
@@ -419,7 +419,7 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
     tl_diag_add_hint(sema->diags, diag, "it is a statement: `scan: c = %.*s(x, axis=0)`", TL_STR_ARG(expr->text));
     return tl_sema_poison();
   }
-  tl_function function = tl_sema_check_call(sema->diags, expr);
+  tl_function function = tl_sema_validate_call(sema->diags, expr);
   if (function == TL_FUNCTION_NONE) return tl_sema_poison();
   const tl_function_info *info = tl_function_info_of(function);
   if (info->kind == TL_FUNCTION_KIND_ACCESS) return access_call(sema, function, expr);

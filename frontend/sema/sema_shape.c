@@ -33,7 +33,7 @@ bool tl_sema_is_reshaped(const tl_sema *sema, const tl_expr *expr) {
 }
 
 // Subscripts of a value are `:`, one for each of its dims, and `None`. False after a report.
-static bool check_reshaped(tl_sema *sema, const tl_expr *expr, int64_t *dims, int32_t *out_rank) {
+static bool validate_reshaped(tl_sema *sema, const tl_expr *expr, int64_t *dims, int32_t *out_rank) {
   const tl_expr *base = expr->operands[0];
   tl_tile_context inner = {0};
   if (!tl_sema_add_shape(sema, base, &inner)) return false;
@@ -66,7 +66,7 @@ bool tl_sema_add_shape(tl_sema *sema, const tl_expr *expr, tl_tile_context *tile
   int64_t dims[TL_MAX_RANK];
   int32_t rank = 0;
   if (tl_sema_is_reshaped(sema, expr)) {
-    return check_reshaped(sema, expr, dims, &rank) && merge_shape(sema, tile, dims, rank, expr->loc);
+    return validate_reshaped(sema, expr, dims, &rank) && merge_shape(sema, tile, dims, rank, expr->loc);
   }
   bool is_buffer = tl_sema_find_reduction(sema, expr) != NULL || expr->kind == TL_EXPR_TRANSPOSE ||
                    (expr->kind == TL_EXPR_INDEX && !tl_sema_is_element(expr)) ||
@@ -98,7 +98,7 @@ tl_sema_value tl_sema_reshaped(tl_sema *sema, const tl_expr *expr) {
   const tl_tile_context *tile = sema->tile;
   int64_t dims[TL_MAX_RANK];
   int32_t rank = 0;
-  if (!check_reshaped(sema, expr, dims, &rank)) return tl_sema_poison();
+  if (!validate_reshaped(sema, expr, dims, &rank)) return tl_sema_poison();
   int32_t shift = tile->rank - rank;
   bool fits = shift >= 0;
   for (int32_t i = 0; fits && i < rank; ++i) fits = dims[i] == 1 || dims[i] == tile->extents[shift + i];

@@ -266,7 +266,7 @@ static tl_sema_value finish(tl_sema *sema, sum_state *state, tl_value *term, tl_
   return tl_sema_of_value(tl_build_select(&sema->builder, tl_op_result(state->loops[0], 1), result, empty));
 }
 
-static bool check_form(tl_sema *sema, const tl_expr *expr, sum_state *state) {
+static bool validate_form(tl_sema *sema, const tl_expr *expr, sum_state *state) {
   for (state->kind = SUM; state->kind < NUM_KINDS; ++state->kind) {
     if (tl_str_is(expr->text, kind_names[state->kind])) break;
   }
@@ -290,7 +290,7 @@ static bool check_form(tl_sema *sema, const tl_expr *expr, sum_state *state) {
 
 tl_sema_value tl_sema_sum(tl_sema *sema, const tl_expr *expr) {
   sum_state state = {.expr = expr};
-  if (!check_form(sema, expr, &state)) return tl_sema_poison();
+  if (!validate_form(sema, expr, &state)) return tl_sema_poison();
   tl_builder outside = sema->builder;
   size_t mark = tl_sema_open_scope(sema);
   // The terms have a dtype to be summed in.

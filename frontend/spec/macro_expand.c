@@ -24,29 +24,29 @@ static tl_diag *report_argument(tl_macro_expander *x, const tl_stmt *stmt, const
 }
 
 // What was a parameter there may have become any expression.
-static void check_region(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *expr) {
+static void validate_region(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *expr) {
   if (!expr || is_region(expr)) return;
   report_argument(x, stmt, expr, "is an expression: the macro needs a tensor, a tile or a part of one");
 }
 
 // X or X[…].
-static void check_target(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *target) {
+static void validate_target(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *target) {
   if (target->kind == TL_EXPR_TRANSPOSE) {
     report_argument(x, stmt, target, "is a transpose: the macro assigns to it");
   } else {
-    check_region(x, stmt, target);
+    validate_region(x, stmt, target);
   }
 }
 
-static void check_places(tl_macro_expander *x, const tl_stmt *stmt) {
+static void validate_places(tl_macro_expander *x, const tl_stmt *stmt) {
   if (x->full) return;  // copies are not complete
-  check_region(x, stmt, stmt->target);
-  if (stmt->kind != TL_STMT_ATOMIC) check_region(x, stmt, stmt->from);
-  check_region(x, stmt, stmt->to);
-  for (uint32_t i = 0; i < stmt->assign.num_targets; i++) check_target(x, stmt, stmt->assign.targets[i]);
+  validate_region(x, stmt, stmt->target);
+  if (stmt->kind != TL_STMT_ATOMIC) validate_region(x, stmt, stmt->from);
+  validate_region(x, stmt, stmt->to);
+  for (uint32_t i = 0; i < stmt->assign.num_targets; i++) validate_target(x, stmt, stmt->assign.targets[i]);
   const tl_expr *product = stmt->assign.value;
   for (uint32_t i = 0; stmt->kind == TL_STMT_GEMM && i < product->num_operands; i++)
-    check_region(x, stmt, product->operands[i]);
+    validate_region(x, stmt, product->operands[i]);
 }
 
 // ---- statements
@@ -145,7 +145,7 @@ static tl_stmt *copy_stmt(tl_macro_expander *x, tl_macro_frame *frame, const tl_
   copy_list(x, frame, &stmt->body, &copy->body);
   if (stmt->in.num_names) frame->visible.len = scope;
   copy_list(x, frame, &stmt->else_body, &copy->else_body);
-  if (frame->macro) check_places(x, copy);
+  if (frame->macro) validate_places(x, copy);
   if (stmt->kind == TL_STMT_USE) {
     tl_expr *use = TL_NEW(x->reader->arena, tl_expr);
     *use = *stmt->use;

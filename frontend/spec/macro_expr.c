@@ -168,7 +168,7 @@ static uint32_t height_of(const tl_expr *expr) {
 // What the trees of one statement may be high, as the parser has it.
 enum { MAX_HEIGHT = 1200 };
 
-static void check_height(tl_macro_expander *x, const tl_expr *expr) {
+static void validate_height(tl_macro_expander *x, const tl_expr *expr) {
   if (expr->height <= MAX_HEIGHT || x->full) return;
   x->full = true;
   tl_diag_report(x->reader->diags, TL_DIAG_MACRO_LIMIT, expr->loc,
@@ -210,6 +210,6 @@ tl_expr *tl_macro_copy_expr(tl_macro_expander *x, tl_macro_frame *frame, const t
       expr->operands[0]->kind == TL_EXPR_NAME)
     return copy->operands[0]->operands[0];
   copy->height = height_of(copy);
-  check_height(x, copy);
+  validate_height(x, copy);
   return copy;
 }

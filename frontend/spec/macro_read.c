@@ -30,7 +30,7 @@ static void add_macro(tl_spec_reader *reader, tl_macro *macro, tl_macro_list *ou
   out->items[out->len++] = macro;
 }
 
-static bool check_params(tl_spec_reader *reader, const tl_macro *macro) {
+static bool validate_params(tl_spec_reader *reader, const tl_macro *macro) {
   for (uint32_t i = 0; i < macro->num_params; i++) {
     for (uint32_t k = 0; k < i; k++) {
       if (!tl_str_equal(macro->params[i], macro->params[k])) continue;
@@ -50,7 +50,7 @@ void tl_spec_read_macros(tl_spec_reader *reader, const tl_yaml_node *node, bool 
     tl_macro *macro = TL_NEW(reader->arena, tl_macro);
     macro->is_included = is_included;
     bool ok = !entry->key->bad && tl_expr_parse_macro_head(reader->arena, reader->diags, entry->key->text, macro) &&
-              check_params(reader, macro);
+              validate_params(reader, macro);
     tl_spec_read_body(reader, entry->value, &macro->body);
     macro->is_broken = !ok;
     if (ok || macro->name.len) add_macro(reader, macro, out);

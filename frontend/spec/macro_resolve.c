@@ -149,7 +149,7 @@ static void visit_macro(chain *c, tl_macro *macro) {
   macro->visit = DONE;
 }
 
-static void check_recursion(tl_spec_reader *reader, const tl_macro_list *list) {
+static void validate_recursion(tl_spec_reader *reader, const tl_macro_list *list) {
   chain c = {.reader = reader};
   for (uint32_t i = 0; i < list->len; i++)
     if (list->items[i]->visit == UNSEEN) visit_macro(&c, list->items[i]);
@@ -186,8 +186,8 @@ void tl_macros_resolve(tl_spec_reader *reader, tl_spec *spec) {
     for (uint32_t i = 0; i < kernel->macros.len; i++) resolve_list(&r, &kernel->macros.items[i]->body);
     resolve_list(&r, &kernel->body);
   }
-  check_recursion(reader, &spec->macros);
-  for (uint32_t k = 0; k < spec->num_kernels; k++) check_recursion(reader, &spec->kernels[k].macros);
+  validate_recursion(reader, &spec->macros);
+  for (uint32_t k = 0; k < spec->num_kernels; k++) validate_recursion(reader, &spec->kernels[k].macros);
   if (reader->diags->num_errors != reader->errors_before || !spec->num_kernels) return;
   for (uint32_t k = 0; k < spec->num_kernels; k++) mark_used(&spec->kernels[k].body);
   warn_unused(reader, &spec->macros);

@@ -91,8 +91,8 @@ bool tl_spec_is_later_setting(tl_spec_reader *reader, const tl_yaml_node *key) {
   return true;
 }
 
-const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
-                                       const char *section) {
+const tl_schema_key *tl_spec_validate_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
+                                          const char *section) {
   if (key->bad) return NULL;
   tl_str name = key->text.text;
   const tl_schema_key *known = tl_schema_find_key(place, name);
@@ -214,7 +214,7 @@ static void read_rasterize(tl_spec_reader *reader, const tl_yaml_node *node, tl_
   if (!tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("rasterize"))) return;
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
-    const tl_schema_key *key = tl_spec_check_key(reader, TL_SCHEMA_RASTERIZE, entry->key, "`rasterize`");
+    const tl_schema_key *key = tl_spec_validate_key(reader, TL_SCHEMA_RASTERIZE, entry->key, "`rasterize`");
     if (!key) continue;
     if (tl_str_is(entry->key->text.text, "panel")) {
       kernel->raster_panel = tl_spec_read_expr(reader, entry->value, TL_STR("panel"));
@@ -332,11 +332,11 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
   size_t errors_before = reader->diags->num_errors;
   for (uint32_t i = 0; i < document->num_entries; i++) {
     const tl_yaml_entry *entry = &document->entries[i];
-    if (tl_spec_check_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel"))
+    if (tl_spec_validate_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel"))
       tl_spec_read_section(reader, entry, kernel);
   }
-  if (reader->diags->num_errors == errors_before) tl_spec_check_names(reader, kernel);
-  if (reader->diags->num_errors == errors_before) tl_spec_check_tune(reader, kernel);
+  if (reader->diags->num_errors == errors_before) tl_spec_validate_names(reader, kernel);
+  if (reader->diags->num_errors == errors_before) tl_spec_validate_tune(reader, kernel);
   return kernel->name.len > 0;
 }
 

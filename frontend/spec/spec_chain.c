@@ -79,7 +79,7 @@ bool tl_spec_read_chain(tl_spec_reader *reader, const tl_yaml_node *document, tl
   kernel->chain = TL_NEW(reader->arena, tl_chain_spec);
   for (uint32_t i = 0; i < document->num_entries; i++) {
     const tl_yaml_entry *entry = &document->entries[i];
-    if (!tl_spec_check_key(reader, TL_SCHEMA_CHAIN, entry->key, "a chain")) continue;
+    if (!tl_spec_validate_key(reader, TL_SCHEMA_CHAIN, entry->key, "a chain")) continue;
     if (tl_str_is(entry->key->text.text, "buffers"))
       read_buffers(reader, entry->value, kernel->chain);
     else if (tl_str_is(entry->key->text.text, "steps"))
@@ -88,7 +88,7 @@ bool tl_spec_read_chain(tl_spec_reader *reader, const tl_yaml_node *document, tl
       tl_spec_read_section(reader, entry, kernel);
   }
   keep_argument_views(reader, kernel);
-  if (reader->diags->num_errors == errors_before) tl_spec_check_names(reader, kernel);
+  if (reader->diags->num_errors == errors_before) tl_spec_validate_names(reader, kernel);
   return kernel->name.len > 0;
 }
 

@@ -24,7 +24,7 @@ static const char *arity_of(const generator *given) {
   return given->max_args == 1 ? "at most one argument" : "at most two arguments";
 }
 
-static bool check_generator(tl_spec_reader *reader, const tl_expr *value) {
+static bool validate_generator(tl_spec_reader *reader, const tl_expr *value) {
   if (value->kind == TL_EXPR_STRING) return true;  // a .npy path
   bool is_call = value->kind == TL_EXPR_CALL || value->kind == TL_EXPR_NAME;
   if (!is_call) {
@@ -90,7 +90,7 @@ static tl_expr *read_generator(tl_spec_reader *reader, const tl_yaml_node *node,
     return path;
   }
   tl_expr *value = tl_expr_parse(reader->arena, reader->diags, node->text);
-  return value && check_generator(reader, value) ? value : NULL;
+  return value && validate_generator(reader, value) ? value : NULL;
 }
 
 static void read_inputs(tl_spec_reader *reader, const tl_yaml_node *node, tl_named_expr **out_items,
@@ -127,7 +127,7 @@ static void read_reference(tl_spec_reader *reader, const tl_yaml_node *node, tl_
 static bool read_recur(tl_spec_reader *reader, const tl_yaml_node *node, tl_reference_stmt *out) {
   bool ok = true;
   for (uint32_t i = 0; i < node->num_entries; i++)
-    ok = tl_spec_check_key(reader, TL_SCHEMA_RECUR, node->entries[i].key, "a reference statement") && ok;
+    ok = tl_spec_validate_key(reader, TL_SCHEMA_RECUR, node->entries[i].key, "a reference statement") && ok;
   const tl_yaml_node *recur = tl_yaml_get(node, "recur"), *body = tl_yaml_get(node, "do");
   if (!ok) return false;
   if (!recur || !body) {
@@ -148,7 +148,7 @@ static bool read_recur(tl_spec_reader *reader, const tl_yaml_node *node, tl_refe
 }
 
 // X or X[i, j]: slices say nothing in index notation.
-static bool check_left_side(tl_spec_reader *reader, const tl_expr *target) {
+static bool validate_left_side(tl_spec_reader *reader, const tl_expr *target) {
   for (uint32_t i = 0; i < target->num_subscripts; i++) {
     if (target->subscripts[i].kind == TL_SUBSCRIPT_ELEMENT) continue;
     tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_CHECK_REFERENCE, target->subscripts[i].loc,
@@ -165,7 +165,7 @@ static bool read_reference_item(tl_spec_reader *reader, const tl_yaml_node *node
   if (!tl_spec_want(reader, node, TL_YAML_SCALAR, TL_STR("reference"))) return false;
   if (!tl_expr_parse_reference(reader->arena, reader->diags, node->text, out)) return false;
   if (out->assign.num_targets == 1 && tl_str_is(out->assign.op, "="))
-    return check_left_side(reader, out->assign.targets[0]);
+    return validate_left_side(reader, out->assign.targets[0]);
   tl_diag_report(reader->diags, TL_DIAG_CHECK_REFERENCE, out->loc,
                  "a reference sets one tensor with `=`: the right side is complete before the left is replaced");
   return false;
@@ -184,7 +184,7 @@ static void read_tolerance_of(tl_spec_reader *reader, const tl_yaml_node *node, 
   if (!want_tolerance(reader, node)) return;
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
-    if (!tl_spec_check_key(reader, TL_SCHEMA_OUTPUT_TOLERANCE, entry->key, "a tolerance")) continue;
+    if (!tl_spec_validate_key(reader, TL_SCHEMA_OUTPUT_TOLERANCE, entry->key, "a tolerance")) continue;
     bool is_rtol = tl_str_is(entry->key->text.text, "rtol");
     *(is_rtol ? rtol : atol) = tl_spec_read_expr(reader, entry->value, entry->key->text.text);
   }
@@ -201,7 +201,7 @@ static void read_per_output(tl_spec_reader *reader, const tl_yaml_node *node, tl
 }
 
 // A key of a tolerance. An unknown one with a mapping is probably an output's name.
-static bool check_tolerance_key(tl_spec_reader *reader, const tl_yaml_entry *entry) {
+static bool validate_tolerance_key(tl_spec_reader *reader, const tl_yaml_entry *entry) {
   const tl_yaml_node *key = entry->key;
   if (!key->bad && entry->value->kind == TL_YAML_MAPPING && !tl_schema_find_key(TL_SCHEMA_TOLERANCE, key->text.text)) {
     tl_diag *diag =
@@ -210,7 +210,7 @@ static bool check_tolerance_key(tl_spec_reader *reader, const tl_yaml_entry *ent
     tl_diag_add_hint(reader->diags, diag, "the tolerance of a single output stands under `per`");
     return false;
   }
-  return tl_spec_check_key(reader, TL_SCHEMA_TOLERANCE, key, "a tolerance") != NULL;
+  return tl_spec_validate_key(reader, TL_SCHEMA_TOLERANCE, key, "a tolerance") != NULL;
 }
 
 static void read_tolerance(tl_spec_reader *reader, const tl_yaml_node *node, tl_check *check) {
@@ -221,7 +221,7 @@ static void read_tolerance(tl_spec_reader *reader, const tl_yaml_node *node, tl_
   tl_tolerance all = {.loc = node->loc};
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
-    if (!check_tolerance_key(reader, entry)) continue;
+    if (!validate_tolerance_key(reader, entry)) continue;
     tl_str key = entry->key->text.text;
     if (tl_str_is(key, "per")) continue;
     *(tl_str_is(key, "rtol") ? &all.rtol : &all.atol) = tl_spec_read_expr(reader, entry->value, key);
@@ -287,7 +287,7 @@ void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc
   out->loc = key_loc;
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
-    if (!tl_spec_check_key(reader, TL_SCHEMA_CHECK, entry->key, "`check`")) continue;
+    if (!tl_spec_validate_key(reader, TL_SCHEMA_CHECK, entry->key, "`check`")) continue;
     tl_str key = entry->key->text.text;
     if (tl_str_is(key, "inputs")) read_inputs(reader, entry->value, &out->inputs, &out->num_inputs);
     if (tl_str_is(key, "derive")) read_reference(reader, entry->value, key, &out->derive, &out->num_derive);
@@ -299,8 +299,8 @@ void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc
 }
 
 // Reports `name` unless it is an argument; with `written`, one that the kernel writes.
-static void check_name(tl_spec_reader *reader, const tl_kernel_spec *kernel, tl_str name, tl_loc loc, bool written,
-                       const char *section) {
+static void validate_name(tl_spec_reader *reader, const tl_kernel_spec *kernel, tl_str name, tl_loc loc, bool written,
+                          const char *section) {
   const tl_arg *found = NULL;
   tl_str *candidates = TL_NEW_ARRAY(reader->arena, tl_str, kernel->num_args + 1);
   uint32_t num_candidates = 0;
@@ -316,18 +316,18 @@ static void check_name(tl_spec_reader *reader, const tl_kernel_spec *kernel, tl_
   if (near != SIZE_MAX) tl_diag_add_hint(reader->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(candidates[near]));
 }
 
-void tl_spec_check_names(tl_spec_reader *reader, const tl_kernel_spec *kernel) {
+void tl_spec_validate_names(tl_spec_reader *reader, const tl_kernel_spec *kernel) {
   const tl_check *check = &kernel->check;
   for (uint32_t i = 0; i < check->num_inputs; i++)
-    check_name(reader, kernel, check->inputs[i].name, check->inputs[i].loc, false, "inputs");
+    validate_name(reader, kernel, check->inputs[i].name, check->inputs[i].loc, false, "inputs");
   for (uint32_t i = 0; i < check->num_unchecked; i++)
-    check_name(reader, kernel, check->unchecked[i], check->unchecked_locs[i], true, "unchecked");
+    validate_name(reader, kernel, check->unchecked[i], check->unchecked_locs[i], true, "unchecked");
   for (uint32_t i = 0; i < check->num_tolerances; i++)
     if (check->tolerances[i].output.len)
-      check_name(reader, kernel, check->tolerances[i].output, check->tolerances[i].loc, true, "per");
+      validate_name(reader, kernel, check->tolerances[i].output, check->tolerances[i].loc, true, "per");
   for (uint32_t i = 0; i < check->num_cases; i++)
     for (uint32_t k = 0; k < check->cases[i].num_inputs; k++)
-      check_name(reader, kernel, check->cases[i].inputs[k].name, check->cases[i].inputs[k].loc, false, "inputs");
+      validate_name(reader, kernel, check->cases[i].inputs[k].name, check->cases[i].inputs[k].loc, false, "inputs");
 }
 
 void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_bench *out) {
@@ -336,7 +336,7 @@ void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc
   out->loc = key_loc;
   for (uint32_t i = 0; i < node->num_entries; i++) {
     const tl_yaml_entry *entry = &node->entries[i];
-    if (!tl_spec_check_key(reader, TL_SCHEMA_BENCH, entry->key, "`bench`")) continue;
+    if (!tl_spec_validate_key(reader, TL_SCHEMA_BENCH, entry->key, "`bench`")) continue;
     tl_str key = entry->key->text.text;
     if (tl_str_is(key, "flops")) out->flops = tl_spec_read_expr(reader, entry->value, key);
     if (tl_str_is(key, "bytes")) out->bytes = tl_spec_read_expr(reader, entry->value, key);

@@ -48,8 +48,8 @@ void tl_spec_refuse_later(tl_spec_reader *reader, tl_loc loc, const char *key);
 // Whether the key is a setting that is compiled later; reports it.
 bool tl_spec_is_later_setting(tl_spec_reader *reader, const tl_yaml_node *key);
 // Reports an unknown key of a section, or one that is compiled later. NULL when reported.
-const tl_schema_key *tl_spec_check_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
-                                       const char *section);
+const tl_schema_key *tl_spec_validate_key(tl_spec_reader *reader, tl_schema_place place, const tl_yaml_node *key,
+                                          const char *section);
 
 // A section that kernels and chains share; the key is known.
 void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_kernel_spec *kernel);
@@ -62,7 +62,7 @@ void tl_spec_print_chain(const tl_chain_spec *chain, tl_strbuf *out);
 void tl_spec_read_body(tl_spec_reader *reader, const tl_yaml_node *node, tl_stmt_list *out);
 void tl_spec_read_check(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_check *out);
 // The names in `check` against the arguments; to be called when the document had no errors.
-void tl_spec_check_names(tl_spec_reader *reader, const tl_kernel_spec *kernel);
+void tl_spec_validate_names(tl_spec_reader *reader, const tl_kernel_spec *kernel);
 void tl_spec_read_bench(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_bench *out);
 // The section `macros`: adds to `out`, a kernel's or the file's list.
 void tl_spec_read_macros(tl_spec_reader *reader, const tl_yaml_node *node, bool is_included, tl_macro_list *out);
@@ -80,7 +80,7 @@ void tl_macros_resolve(tl_spec_reader *reader, tl_spec *spec);
 void tl_macros_expand(tl_spec_reader *reader, tl_spec *spec);
 void tl_spec_read_tune(tl_spec_reader *reader, const tl_yaml_node *node, tl_loc key_loc, tl_tune *out);
 // The names in `tune` against the params; to be called when the document had no errors.
-void tl_spec_check_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel);
+void tl_spec_validate_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel);
 
 // Printing, at an indentation of `indent` spaces.
 void tl_spec_print_macros(const tl_macro_list *macros, tl_strbuf *out);

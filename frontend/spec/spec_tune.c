@@ -86,7 +86,7 @@ static void report_unknown(tl_spec_reader *reader, const tl_kernel_spec *kernel,
   if (nearest != SIZE_MAX) tl_diag_add_hint(reader->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(names[nearest]));
 }
 
-void tl_spec_check_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel) {
+void tl_spec_validate_tune(tl_spec_reader *reader, const tl_kernel_spec *kernel) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < kernel->tune.num_params; i++) {
     const tl_tune_param *tuned = &kernel->tune.params[i];

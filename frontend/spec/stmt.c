@@ -292,8 +292,8 @@ static bool has_key(const tl_yaml_node *node, const char *key) {
   return tl_yaml_get(node, key) != NULL;
 }
 
-static bool check_required(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *node,
-                           tl_loc key_loc) {
+static bool validate_required(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *node,
+                              tl_loc key_loc) {
   bool ok = true;
   const tl_schema_option *option;
   for (size_t i = 0; (option = tl_schema_required_option(schema, i)); i++) {
@@ -356,7 +356,7 @@ static tl_stmt *read_known(tl_spec_reader *reader, const tl_schema_stmt *schema,
       ok = read_option(reader, option, entry, stmt) && ok;
     }
   }
-  ok = check_required(reader, schema, node, main->key->loc) && ok;
+  ok = validate_required(reader, schema, node, main->key->loc) && ok;
   if (schema->kind == TL_STMT_ATOMIC) add_default_op(reader, stmt);
   return ok ? stmt : NULL;
 }

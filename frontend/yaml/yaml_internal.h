@@ -17,7 +17,7 @@ typedef struct tl_yaml_positions {
 } tl_yaml_positions;
 
 // Checks UTF-8, control characters, directives and the size of the file, and prepares positions. False when reported.
-bool tl_yaml_check_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t source, tl_yaml_positions *out);
+bool tl_yaml_validate_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t source, tl_yaml_positions *out);
 // Byte offset in the file of the character that libyaml counts as `index`.
 uint32_t tl_yaml_offset(const tl_yaml_positions *positions, size_t index);
 
@@ -35,6 +35,6 @@ void tl_yaml_report_error(tl_diags *diags, const yaml_parser_t *parser, const tl
                           uint32_t source);
 // Looks for values of a finished flow collection that commas or missing spaces cut up; reports one and marks the node
 // bad.
-void tl_yaml_check_flow(tl_diags *diags, tl_yaml_node *node);
+void tl_yaml_validate_flow(tl_diags *diags, tl_yaml_node *node);
 
 #endif

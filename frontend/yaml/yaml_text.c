@@ -53,7 +53,7 @@ static size_t skip_ascii(tl_str text, size_t at) {
   return at;
 }
 
-static bool check_characters(tl_diags *diags, tl_str text, uint32_t source, tl_yaml_positions *out) {
+static bool validate_characters(tl_diags *diags, tl_str text, uint32_t source, tl_yaml_positions *out) {
   out->ascii = true;
   for (size_t at = out->bom_bytes; (at = skip_ascii(text, at)) < text.len;) {
     uint32_t code = 0;
@@ -73,7 +73,7 @@ static bool check_characters(tl_diags *diags, tl_str text, uint32_t source, tl_y
 
 // Refuses a file of far too many keys without parsing it. In a text without quotes, block scalars and comments every
 // colon before white space ends a key, and a key and its value are two nodes, so the count is a lower bound.
-static bool check_key_count(tl_diags *diags, tl_str text, uint32_t source) {
+static bool validate_key_count(tl_diags *diags, tl_str text, uint32_t source) {
   static const char may_hide_colons[] = "'\"|>#";
   if (text.len < 2 * TL_YAML_MAX_NODES) return true;
   for (const char *c = may_hide_colons; *c; c++)
@@ -103,7 +103,7 @@ static void sample_positions(tl_arena *arena, tl_yaml_positions *positions) {
   }
 }
 
-bool tl_yaml_check_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t source, tl_yaml_positions *out) {
+bool tl_yaml_validate_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t source, tl_yaml_positions *out) {
   *out = (tl_yaml_positions){.text = text};
   if (text.len > TL_SPEC_MAX_BYTES) {
     tl_diag_report(diags, TL_DIAG_YAML_LIMIT, (tl_loc){source, 0, 0},
@@ -117,7 +117,7 @@ bool tl_yaml_check_text(tl_arena *arena, tl_diags *diags, tl_str text, uint32_t 
                    "YAML directives (`%%…` at the start of a line) are not part of the language");
     return false;
   }
-  if (!check_characters(diags, text, source, out) || !check_key_count(diags, text, source)) return false;
+  if (!validate_characters(diags, text, source, out) || !validate_key_count(diags, text, source)) return false;
   if (!out->ascii) sample_positions(arena, out);
   return true;
 }

@@ -174,7 +174,7 @@ static bool lacks_space(const tl_yaml_entry *entry) {
   return colon != SIZE_MAX && colon > 0;
 }
 
-void tl_yaml_check_flow(tl_diags *diags, tl_yaml_node *node) {
+void tl_yaml_validate_flow(tl_diags *diags, tl_yaml_node *node) {
   const tl_yaml_node *first = NULL;  // where a bracket was opened that a comma left open
   int balance = 0;
   uint32_t count = node->kind == TL_YAML_MAPPING ? 2 * node->num_entries : node->num_items;

@@ -188,7 +188,7 @@ static void close_collection(builder *build, const yaml_event_t *event) {
   tl_vec_fini(&done->entries);
   if (done->has_index) tl_strmap_fini(&done->index);
   build->depth--;
-  if (node->flow && !node->bad && !value_is_dropped(build)) tl_yaml_check_flow(build->diags, node);
+  if (node->flow && !node->bad && !value_is_dropped(build)) tl_yaml_validate_flow(build->diags, node);
   if (!node->flow && node->num_entries) {
     // A block mapping is shown by its first key: its end is somewhere below.
     node->loc = node->entries[0].key->loc;
@@ -319,7 +319,7 @@ void tl_yaml_parse(tl_arena *arena, tl_diags *diags, const tl_sources *sources, 
   const tl_source *file = tl_sources_get(sources, source);
   if (!file) return;
   builder build = {.arena = arena, .diags = diags, .source = source};
-  if (!tl_yaml_check_text(arena, diags, file->text, source, &build.positions)) return;
+  if (!tl_yaml_validate_text(arena, diags, file->text, source, &build.positions)) return;
   if (file->text.len > build.positions.bom_bytes) read_events(&build);
   free_frames(&build);
   out->documents = tl_expr_copy_items(arena, build.documents.items, build.documents.len, sizeof(tl_yaml_node *));

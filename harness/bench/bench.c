@@ -129,7 +129,7 @@ static const char *why_unchecked(const tl_bench_case *c) {
   return is_small ? NULL : "not checked (too large for the reference)";
 }
 
-static tl_status check_case(tl_bench_case *c) {
+static tl_status compare_case(tl_bench_case *c) {
   const char *reason = why_unchecked(c);
   if (reason) {
     c->result->checked = strdup(reason);
@@ -230,7 +230,7 @@ static tl_status run_case(tl_bench_case *c) {
   report_progress(c, "compiling", 0, 1);
   TL_TRY(prepare(c));
   report_progress(c, "checking", 0, 1);
-  TL_TRY(check_case(c));
+  TL_TRY(compare_case(c));
   tl_device_facts facts;
   TL_TRY(tl_device_query_facts(c->options->device->gpu, &facts));
   size_t free_bytes = facts.free_bytes ? facts.free_bytes : (size_t)4 << 30;

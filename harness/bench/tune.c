@@ -175,7 +175,7 @@ static tl_status run_check_case(tuner *t, tl_bindings bindings, uint32_t number,
 }
 
 // The first check case whose sizes the configuration allows. Without one it stays unchecked.
-static tl_status check_row(tuner *t, tl_bindings bindings, tl_tune_row *row) {
+static tl_status compare_row(tuner *t, tl_bindings bindings, tl_tune_row *row) {
   const tl_check *check = &t->kernel->check;
   row->outcome = TL_TUNE_COMPILED;
   if (t->options->no_check || !check->present || !check->num_reference) return TL_OK;
@@ -259,7 +259,7 @@ static double seconds_of(const tl_tune_row *row) {
 
 static tl_status try_row(tuner *t, tl_tune_row *row) {
   tl_bindings bindings = bindings_of(t, row->index);
-  TL_TRY(check_row(t, bindings, row));
+  TL_TRY(compare_row(t, bindings, row));
   if (row->outcome != TL_TUNE_RIGHT && row->outcome != TL_TUNE_COMPILED) return TL_OK;
   if (t->report->is_timed) return time_row(t, bindings, SCREENING_BURSTS, 1, row);
   return compile_row(t, bindings, row);

@@ -229,7 +229,7 @@ static tl_status prepare(checker *c, case_run *run) {
   TL_TRY(compile_case(c, run->compile_bindings));
   name_case(c, run->one_case);
   step(c, "making the inputs", run->number);
-  TL_TRY(tl_run_check_memory(c->kernel, &run->env, c->options->device, true, c->options->max_memory, c->diags));
+  TL_TRY(tl_run_validate_memory(c->kernel, &run->env, c->options->device, true, c->options->max_memory, c->diags));
   TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &run->args));
   tl_input_request inputs = {.kernel = c->kernel,
                              .one_case = run->one_case,

@@ -83,7 +83,7 @@ typedef struct validation {
   tl_diags *diags;
 } validation;
 
-static void check_tolerances(const validation *v) {
+static void validate_tolerances(const validation *v) {
   for (uint32_t i = 0; i < v->kernel->num_args; i++) {
     double rtol, atol;
     if (v->kernel->args[i].access == TL_ARG_IN) continue;
@@ -96,7 +96,7 @@ static void check_tolerances(const validation *v) {
 }
 
 // Declares the argument for the reference and looks at its generator.
-static bool check_argument(const validation *v, tl_reference *reference, const tl_arg *arg) {
+static bool validate_argument(const validation *v, tl_reference *reference, const tl_arg *arg) {
   tl_dtype dtype;
   tl_generate_request request = {.rank = (int32_t)arg->num_dims, .env = v->env, .name = arg->name, .loc = arg->loc};
   int64_t strides[TL_ARRAY_MAX_RANK];
@@ -108,15 +108,15 @@ static bool check_argument(const validation *v, tl_reference *reference, const t
   tl_status_free(status);
   if (!ok || arg->access == TL_ARG_OUT) return ok;
   const tl_input_request inputs = {.kernel = v->kernel, .one_case = v->one_case};
-  return !tl_check_find_generator(&inputs, arg->name, &request.generator) || tl_generate_check(&request, v->diags);
+  return !tl_check_find_generator(&inputs, arg->name, &request.generator) || tl_generate_validate(&request, v->diags);
 }
 
-static void check_reference(const validation *v) {
+static void validate_reference(const validation *v) {
   tl_reference reference;
   tl_reference_init(&reference, v->kernel, v->env, v->diags);
   reference.shapes_only = true;
   bool ok = true;
-  for (uint32_t i = 0; i < v->kernel->num_args; i++) ok = check_argument(v, &reference, &v->kernel->args[i]) && ok;
+  for (uint32_t i = 0; i < v->kernel->num_args; i++) ok = validate_argument(v, &reference, &v->kernel->args[i]) && ok;
   const tl_check *check = &v->kernel->check;
   tl_status status = ok ? tl_reference_add_views(&reference) : TL_OK;
   if (ok && !status) status = tl_reference_run(&reference, check->derive, check->num_derive);
@@ -137,7 +137,7 @@ static bool case_env(tl_arena *arena, validation *v, tl_bindings base, tl_env *e
   return true;
 }
 
-static void check_number(const validation *v, const tl_expr *expr) {
+static void validate_number(const validation *v, const tl_expr *expr) {
   tl_const value;
   if (!expr || !tl_env_eval(v->env, expr, v->diags, &value)) return;
   if (value.kind == TL_CONST_INT || value.kind == TL_CONST_FLOAT) return;
@@ -179,7 +179,7 @@ bool tl_check_where(tl_arena *arena, const tl_env *env, const tl_expr *condition
 }
 
 // The values, conditions and budget of `tune`, with the params as they stand.
-static void check_tune(tl_arena *arena, const validation *v) {
+static void validate_tune(tl_arena *arena, const validation *v) {
   const tl_tune *tune = &v->kernel->tune;
   tl_const value;
   bool truth;
@@ -206,21 +206,21 @@ void tl_check_validate(const tl_kernel_spec *kernel, tl_bindings base, tl_diags 
     validation v = {.kernel = kernel, .one_case = check->num_cases ? &check->cases[i] : NULL, .diags = diags};
     tl_env env;
     if (!case_env(&arena, &v, base, &env)) continue;
-    check_tolerances(&v);
-    check_reference(&v);
+    validate_tolerances(&v);
+    validate_reference(&v);
   }
   for (uint32_t i = 0; i < kernel->bench.num_cases && !tl_diags_has_errors(diags); i++) {
     validation v = {.kernel = kernel, .one_case = &kernel->bench.cases[i], .diags = diags};
     tl_env env;
     if (!case_env(&arena, &v, base, &env)) continue;
-    check_number(&v, kernel->bench.flops);
-    check_number(&v, kernel->bench.bytes);
+    validate_number(&v, kernel->bench.flops);
+    validate_number(&v, kernel->bench.bytes);
   }
   if (kernel->tune.present && !tl_diags_has_errors(diags)) {
     validation v = {.kernel = kernel, .diags = diags};
     if (kernel->bench.num_cases) v.one_case = &kernel->bench.cases[0];
     tl_env env;
-    if (case_env(&arena, &v, base, &env)) check_tune(&arena, &v);
+    if (case_env(&arena, &v, base, &env)) validate_tune(&arena, &v);
   }
   tl_arena_fini(&arena);
 }

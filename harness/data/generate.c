@@ -86,7 +86,7 @@ static void store_int(const generation *g, uint64_t i, int64_t value) {
 }
 
 // Whether the integers lo … hi are values of the dtype.
-static bool check_int_range(const generation *g, int64_t lo, int64_t hi) {
+static bool validate_int_range(const generation *g, int64_t lo, int64_t hi) {
   tl_dtype dtype = g->out->dtype;
   if (tl_dtype_is_float(dtype)) return true;
   if (lo >= tl_dtype_int_min(dtype) && (hi < 0 || (uint64_t)hi <= tl_dtype_int_max(dtype))) return true;
@@ -186,7 +186,7 @@ static bool gen_ints(const generation *g) {
   int64_t lo, hi;
   if (!integer(g, 0, 0, &lo) || !integer(g, 1, 0, &hi)) return false;
   if (lo > hi) return report(g, g->call, "ints(%lld, %lld) is empty", (long long)lo, (long long)hi);
-  if (!check_int_range(g, lo, hi)) return false;
+  if (!validate_int_range(g, lo, hi)) return false;
   return fill_all((span){.g = g, .fill = fill_ints, .lo = lo, .num_values = (uint64_t)hi - (uint64_t)lo + 1});
 }
 
@@ -195,7 +195,7 @@ static bool gen_int_steps(const generation *g, int64_t start, int64_t step) {
   int64_t last = start, steps = g->out->count ? (int64_t)g->out->count - 1 : 0;
   if (__builtin_mul_overflow(steps, step, &last) || __builtin_add_overflow(start, last, &last))
     return report(g, g->call, "the values are too large");
-  if (!check_int_range(g, start < last ? start : last, start < last ? last : start)) return false;
+  if (!validate_int_range(g, start < last ? start : last, start < last ? last : start)) return false;
   if (!g->out->data) return true;
   for (uint64_t i = 0; i < g->out->count; i++) store_int(g, i, start + step * (int64_t)i);
   return true;
@@ -228,7 +228,7 @@ static bool gen_const(const generation *g, bool from_call, int64_t fallback) {
 
 static bool gen_permutation(const generation *g) {
   uint64_t count = g->out->count;
-  if (count > 0 && !check_int_range(g, 0, (int64_t)count - 1)) return false;
+  if (count > 0 && !validate_int_range(g, 0, (int64_t)count - 1)) return false;
   if (!g->out->data) return true;
   int64_t *order = tl_xmalloc((count + 1) * sizeof *order);
   for (uint64_t i = 0; i < count; i++) order[i] = (int64_t)i;
@@ -256,7 +256,7 @@ static bool gen_offsets(const generation *g) {
   if (g->out->rank != 1 || count < 2)
     return report(g, g->call, "offsets fill a one-dimensional argument of at least 2");
   if (total < 0) return report(g, g->call, "the total is negative");
-  if (!check_int_range(g, 0, total)) return false;
+  if (!validate_int_range(g, 0, total)) return false;
   if (!g->out->data) return true;
   int64_t *values = tl_xmalloc(count * sizeof *values);
   for (uint64_t i = 0; i < count; i++) {
@@ -285,7 +285,7 @@ static bool gen_list(const generation *g) {
       store(g, i, value);
     } else {
       int64_t value;
-      if (!integer(g, i, 0, &value) || !check_int_range(g, value, value)) return false;
+      if (!integer(g, i, 0, &value) || !validate_int_range(g, value, value)) return false;
       store_int(g, i, value);
     }
   }
@@ -416,7 +416,7 @@ tl_status tl_generate(const tl_generate_request *request, tl_diags *diags, tl_ar
   return tl_status_make(TL_STATUS_DIAGNOSTICS, "the input '%.*s' cannot be made", TL_STR_ARG(request->name));
 }
 
-bool tl_generate_check(const tl_generate_request *request, tl_diags *diags) {
+bool tl_generate_validate(const tl_generate_request *request, tl_diags *diags) {
   tl_array shape;
   tl_status status = tl_array_init_shape(&shape, request->dtype, request->rank, request->shape);
   generation g = {.request = request, .diags = diags, .out = &shape};

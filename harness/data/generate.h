@@ -22,6 +22,6 @@ typedef struct tl_generate_request {
 TL_MUST_USE tl_status tl_generate(const tl_generate_request *request, tl_diags *diags, tl_array *out);
 
 // Reports what is wrong with the generator without making anything; files are not read. False after a report.
-bool tl_generate_check(const tl_generate_request *request, tl_diags *diags);
+bool tl_generate_validate(const tl_generate_request *request, tl_diags *diags);
 
 #endif

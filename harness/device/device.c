@@ -90,7 +90,7 @@ tl_status tl_run_device_alloc(tl_run_device *device, uint64_t bytes, uint64_t al
 }
 
 // Names the changed byte that is nearest to the buffer.
-static tl_status check_guard(tl_run_device *device, const tl_run_buffer *buffer, bool is_behind, const char *name) {
+static tl_status compare_guard(tl_run_device *device, const tl_run_buffer *buffer, bool is_behind, const char *name) {
   uint8_t *guard = tl_xmalloc(buffer->guard_bytes);
   const char *from = is_behind ? (char *)buffer->pointer + buffer->bytes : buffer->base;
   tl_status status = device->ops->read(device, guard, from, buffer->guard_bytes);
@@ -108,8 +108,8 @@ static tl_status check_guard(tl_run_device *device, const tl_run_buffer *buffer,
 tl_status tl_run_device_release(tl_run_device *device, tl_run_buffer *buffer, const char *name) {
   if (!buffer->base) return TL_OK;
   bool is_checked = name && buffer->guard_bytes > 0;
-  tl_status status = is_checked ? check_guard(device, buffer, false, name) : TL_OK;
-  if (!status && is_checked) status = check_guard(device, buffer, true, name);
+  tl_status status = is_checked ? compare_guard(device, buffer, false, name) : TL_OK;
+  if (!status && is_checked) status = compare_guard(device, buffer, true, name);
   status = tl_status_join(status, device->ops->free(device, buffer->base));
   *buffer = (tl_run_buffer){0};
   return status;

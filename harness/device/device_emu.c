@@ -84,13 +84,13 @@ static tl_status create_via_ptx(const tl_manifest_kernel *info, tl_backend *back
 
 static tl_status create(tl_run_kernel *kernel, uint32_t index, tl_backend *backend, uint32_t checks,
                         tl_emu_kernel **out) {
-  if (kernel->device->via == TL_VIA_PTX && checks != TL_EMU_CHECK_ELEMENTS)
+  if (kernel->device->via == TL_VIA_PTX && checks != TL_EMU_SANITIZE_ELEMENTS)
     return create_via_ptx(&kernel->manifest.kernels[index], backend, checks, out);
   char *bitcode = NULL;
   size_t len = 0;
   TL_TRY(tl_backend_device_bitcode(backend, &bitcode, &len));
-  tl_status status = tl_emu_kernel_create_checked(bitcode, len, &kernel->manifest.kernels[index], checks,
-                                                  tl_backend_debug_info(backend), out);
+  tl_status status = tl_emu_kernel_create_sanitized(bitcode, len, &kernel->manifest.kernels[index], checks,
+                                                    tl_backend_debug_info(backend), out);
   free(bitcode);
   return status;
 }
@@ -98,14 +98,14 @@ static tl_status create(tl_run_kernel *kernel, uint32_t index, tl_backend *backe
 // The kernel once more, lowered so that each access says which element makes it. What runs on a GPU stays what the
 // other checks see.
 static tl_status load_marked(tl_run_kernel *kernel, uint32_t index, const tl_compiled *compiled) {
-  if (!(kernel->device->emu.checks & TL_EMU_CHECK_RACE) || !compiled->tile) return TL_OK;
+  if (!(kernel->device->emu.checks & TL_EMU_SANITIZE_RACE) || !compiled->tile) return TL_OK;
   if (!tl_has_meeting_elements(tl_module_kernel(compiled->tile))) return TL_OK;
   const tl_backend_options options = {.opt_level = 1, .marks_elements = true};
   tl_diags diags;
   tl_diags_init(&diags, compiled->sources);
   tl_backend *marked = NULL;
   tl_status status = tl_backend_create(compiled->tile, compiled->target, &options, &diags, &marked);
-  if (!status) status = create(kernel, index, marked, TL_EMU_CHECK_ELEMENTS, &kernel->emu_elements[index]);
+  if (!status) status = create(kernel, index, marked, TL_EMU_SANITIZE_ELEMENTS, &kernel->emu_elements[index]);
   tl_backend_destroy(marked);
   tl_diags_fini(&diags);
   return status;
@@ -179,7 +179,7 @@ static tl_status encode_maps(const tl_manifest_kernel *info, tl_launch_plan *pla
       tl_vec_push(memory, map->params.address);
     }
     tl_emu_tensormap encoded;
-    TL_TRY(tl_launch_plan_check_map(info, plan, i));
+    TL_TRY(tl_launch_plan_validate_map(info, plan, i));
     TL_TRY(tl_emu_tensormap_encode(&map->params, &encoded));
     memcpy(plan->params[i], encoded.bytes, sizeof encoded.bytes);
   }
@@ -257,7 +257,7 @@ static tl_status run_on_copies(tl_emu_kernel *other, const tl_manifest_kernel *i
 // Elements of one parallel that meet.
 static tl_status run_marked(tl_emu_kernel *marked, const tl_manifest_kernel *info, tl_launch_plan *plan,
                             tl_emu_options options, const saved_tensors *saved) {
-  options.checks = TL_EMU_CHECK_ELEMENTS;
+  options.checks = TL_EMU_SANITIZE_ELEMENTS;
   return run_on_copies(marked, info, plan, &options, saved);
 }
 
@@ -272,7 +272,7 @@ static tl_status compare_ptx(tl_emu_kernel *ptx, const tl_manifest_kernel *info,
                              const tl_emu_options *options, const saved_tensors *saved) {
   for (size_t i = 0; i < saved->items.len; i++) {
     const saved_tensor *one = &saved->items.items[i];
-    if ((options->checks & TL_EMU_CHECK_INIT) && info->params[one->param].access == TL_ACCESS_OUT)
+    if ((options->checks & TL_EMU_SANITIZE_INIT) && info->params[one->param].access == TL_ACCESS_OUT)
       tl_emu_mark_unwritten(one->copy);
   }
   TL_TRY(tl_status_annotate(run_on_copies(ptx, info, plan, options, saved), "the PTX"));
@@ -340,7 +340,7 @@ static tl_status launch_chain(tl_run_kernel *kernel, const tl_argument *argument
   enum { POISON = 0xff };
   tl_chain_launch_plan plan;
   TL_TRY(tl_chain_launch_plan_create(kernel->chain, arguments, num_arguments, facts, &plan));
-  bool checks_init = kernel->device->emu.checks & TL_EMU_CHECK_INIT;
+  bool checks_init = kernel->device->emu.checks & TL_EMU_SANITIZE_INIT;
   if (checks_init) mark_outputs(kernel->info, &plan.signature);
   void **buffers = tl_xcalloc(kernel->chain->num_buffers + 1, sizeof *buffers);
   for (uint32_t i = 0; i < kernel->chain->num_buffers; i++) {
@@ -367,7 +367,7 @@ static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments,
   if (kernel->chain) return launch_chain(kernel, arguments, num_arguments, &facts);
   tl_launch_plan plan;
   TL_TRY(tl_launch_plan_create(kernel->info, arguments, num_arguments, &facts, &plan));
-  if (kernel->device->emu.checks & TL_EMU_CHECK_INIT) mark_outputs(kernel->info, &plan);
+  if (kernel->device->emu.checks & TL_EMU_SANITIZE_INIT) mark_outputs(kernel->info, &plan);
   uint32_t index = (uint32_t)(kernel->info - kernel->manifest.kernels);
   tl_status status = run_plan(kernel, index, &plan);
   tl_launch_plan_fini(&plan);

@@ -60,8 +60,8 @@ static tl_status memory_of(const tl_arg *arg, const tl_env *env, bool in_emulato
   return TL_OK;
 }
 
-tl_status tl_run_check_memory(const tl_kernel_spec *kernel, const tl_env *env, const tl_run_device *device,
-                              bool with_reference, uint64_t max_bytes, tl_diags *diags) {
+tl_status tl_run_validate_memory(const tl_kernel_spec *kernel, const tl_env *env, const tl_run_device *device,
+                                 bool with_reference, uint64_t max_bytes, tl_diags *diags) {
   if (!max_bytes) return TL_OK;
   uint64_t total = 0, most = 0;
   char largest[160] = "";

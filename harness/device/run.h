@@ -28,8 +28,9 @@ bool tl_run_arg_type(const tl_arg *arg, const tl_env *env, tl_diags *diags, tl_d
 // Refuses arguments for which a run takes more memory than `max_bytes` (0: no limit), before any is made: host arrays,
 // the images that are copied, in the emulator its own copies and, `with_reference`, the values of the reference. LIMIT
 // says how much and what for; DIAGNOSTICS when the arguments are wrong.
-TL_MUST_USE tl_status tl_run_check_memory(const tl_kernel_spec *kernel, const tl_env *env, const tl_run_device *device,
-                                          bool with_reference, uint64_t max_bytes, tl_diags *diags);
+TL_MUST_USE tl_status tl_run_validate_memory(const tl_kernel_spec *kernel, const tl_env *env,
+                                             const tl_run_device *device, bool with_reference, uint64_t max_bytes,
+                                             tl_diags *diags);
 // The arguments of a spec's kernel with zeroed arrays; shapes from `env` (dynamic params need values there).
 TL_MUST_USE tl_status tl_run_args_from_spec(const tl_kernel_spec *kernel, const tl_env *env, tl_diags *diags,
                                             tl_run_args *out);

@@ -49,7 +49,7 @@ static void parse_words(tl_str line, tl_golden *out) {
   }
 }
 
-static tl_status check_golden(const char *path, const tl_golden *golden, const tl_goldens *before) {
+static tl_status compare_golden(const char *path, const tl_golden *golden, const tl_goldens *before) {
   int line = golden->line;
   for (size_t i = 0; i < golden->bindings.len; i++) {
     tl_str word = golden->bindings.items[i];
@@ -84,7 +84,7 @@ tl_status tl_goldens_parse(const char *path, tl_str text, tl_goldens *out) {
     if (tl_str_trim(line).len == 0) continue;
     tl_golden golden = {.line = number};
     parse_words(line, &golden);
-    tl_status status = check_golden(path, &golden, out);
+    tl_status status = compare_golden(path, &golden, out);
     tl_vec_push(out, golden);
     if (!status) continue;
     tl_goldens_fini(out);

@@ -15,7 +15,7 @@ static tl_ref_value constant_true(void) {
 }
 
 // in bounds so far AND 0 <= subscript < dim.
-static tl_ref_value check_bound(tl_ref_code *code, tl_ref_value so_far, const tl_ref_value *subscript, int64_t dim) {
+static tl_ref_value validate_bound(tl_ref_code *code, tl_ref_value so_far, const tl_ref_value *subscript, int64_t dim) {
   if (subscript->has_range && subscript->lo >= 0 && subscript->hi < dim) return so_far;
   // One unsigned comparison: a negative subscript is huge.
   tl_ref_value one = tl_ref_op(code, TL_REF_BOOL, "icmp ult i64 %s, %lld", subscript->text, (long long)dim);
@@ -69,7 +69,7 @@ bool tl_ref_emit_address(tl_ref_code *code, const tl_expr *access, tl_ref_addres
     if (!tl_ref_emit_int(code, subscript->lo, &value)) return false;
     if (value.has_range && value.hi < 0 && !counts_up(code, subscript->lo, false))
       warn_negative(code, subscript->lo->loc, buffer, name, d);
-    out->in_bounds = check_bound(code, out->in_bounds, &value, buffer->dims[d]);
+    out->in_bounds = validate_bound(code, out->in_bounds, &value, buffer->dims[d]);
     if (d == 0) {
       out->offset = value;
     } else {

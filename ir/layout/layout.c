@@ -132,7 +132,7 @@ bool tl_layout_equivalent(const tl_layout *a, const tl_layout *b) {
 }
 
 // Whether the modes of `dim`, taken by rising stride, are digits of one mixed radix number without gaps or overlaps.
-static const char *check_dim(const tl_layout *layout, int32_t dim) {
+static const char *verify_dim(const tl_layout *layout, int32_t dim) {
   int64_t expected = 1;
   for (;;) {
     const tl_layout_mode *found = NULL;
@@ -158,7 +158,7 @@ static const char *check_dim(const tl_layout *layout, int32_t dim) {
   return NULL;
 }
 
-const char *tl_layout_check(const tl_layout *layout, int32_t threads) {
+const char *tl_layout_verify(const tl_layout *layout, int32_t threads) {
   if (layout->rank < 0 || layout->rank > TL_MAX_RANK) return "the rank is out of range";
   if (layout->num_modes < 0 || layout->num_modes > TL_LAYOUT_MAX_MODES) return "there are too many modes";
   int64_t sizes[TL_AXIS_COUNT] = {1, 1, 1};
@@ -180,7 +180,7 @@ const char *tl_layout_check(const tl_layout *layout, int32_t threads) {
   }
   for (int32_t d = 0; d < layout->rank; d++) {
     if (layout->shape[d] < 1) return "a dim is not positive";
-    const char *problem = check_dim(layout, d);
+    const char *problem = verify_dim(layout, d);
     if (problem) return problem;
   }
   if (sizes[TL_AXIS_LANE] != 32) return "the lane modes do not multiply to 32";

@@ -70,7 +70,7 @@ bool tl_layout_equal(const tl_layout *a, const tl_layout *b);
 // Same element on the same thread in the same register order, though the modes may be factored differently.
 bool tl_layout_equivalent(const tl_layout *a, const tl_layout *b);
 // NULL when well-formed for `threads` threads; else what is wrong (static text).
-const char *tl_layout_check(const tl_layout *layout, int32_t threads);
+const char *tl_layout_verify(const tl_layout *layout, int32_t threads);
 // Contiguous elements along `dim` in consecutive registers from register 0 (the vector width the layout allows). A
 // vector may reach into the padding when it does not divide shape[dim].
 int32_t tl_layout_vector(const tl_layout *layout, int32_t dim);

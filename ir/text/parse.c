@@ -15,7 +15,7 @@ static void define_name(tl_parser *parser, tl_str name, tl_value *value) {
   tl_vec_push(&parser->scope, name);
 }
 
-static bool check_free_name(tl_parser *parser, tl_str name) {
+static bool validate_free_name(tl_parser *parser, tl_str name) {
   if (tl_strmap_get(&parser->names, name) == NULL) return true;
   return tl_parser_error(parser, name.data - 1, name.data + name.len, "%%%.*s is already defined", TL_STR_ARG(name));
 }
@@ -81,7 +81,7 @@ static bool parse_results(tl_parser *parser, op_parts *parts) {
     tl_str name;
     if (!tl_parser_expect_name(parser, &name)) return false;
     tl_vec_push(&parts->results, name);
-    if (!check_free_name(parser, name)) return false;
+    if (!validate_free_name(parser, name)) return false;
     for (size_t i = 0; i + 1 < parts->results.len; i++) {
       if (tl_str_equal(parts->results.items[i], name)) {
         return tl_parser_error(parser, name.data - 1, name.data + name.len, "%%%.*s is already defined",
@@ -224,7 +224,7 @@ static bool parse_region(tl_parser *parser, tl_op *op, uint32_t index) {
     do {
       tl_str name = {0};
       const tl_type *type = NULL;
-      good = tl_parser_expect_name(parser, &name) && check_free_name(parser, name) &&
+      good = tl_parser_expect_name(parser, &name) && validate_free_name(parser, name) &&
              tl_parser_expect(parser, ':', "after the argument") && (type = tl_parser_type(parser)) != NULL;
       if (!good) break;
       tl_value *arg = tl_block_add_arg(parser->module, block, type, NULL);

@@ -17,7 +17,7 @@ void tl_verify_layout(tl_verifier *verifier, const tl_op *op, const tl_layout *l
   // Without a number of threads any number of warps is right.
   int32_t threads = tl_op_threads_known(op);
   if (threads == 0) threads = 32 * tl_layout_axis_size(layout, TL_AXIS_WARP);
-  const char *problem = tl_layout_check(layout, threads);
+  const char *problem = tl_layout_verify(layout, threads);
   if (problem) tl_verify_fail(verifier, op, "%s: %s", what, problem);
 }
 

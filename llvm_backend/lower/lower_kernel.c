@@ -99,7 +99,7 @@ static void set_map_param(tl_lower *l, tl_op *op, LLVMValueRef param, int index)
 }
 
 // PTX ISA, Kernel Function Parameters: "32,764 bytes" from version 8.1 on.
-static void check_parameter_limit(tl_lower *l, LLVMTypeRef const *types, size_t n) {
+static void validate_parameter_limit(tl_lower *l, LLVMTypeRef const *types, size_t n) {
   uint64_t bytes = tl_session_parameter_bytes(types, n);
   if (bytes <= TL_MAX_PARAMETER_BYTES) return;
   l->reported = true;
@@ -125,7 +125,7 @@ static void make_function(tl_lower *l) {
   for (size_t i = 0; i < params.dynamics.len; i++)
     types[params.args.len + i] = tl_op_has(params.dynamics.items[i], TL_ATTR_WIDE) ? s->i64 : s->i32;
   for (size_t i = maps; i < n; i++) types[i] = s->generic_ptr;
-  if (!tl_lower_failed(l)) check_parameter_limit(l, types, n);
+  if (!tl_lower_failed(l)) validate_parameter_limit(l, types, n);
   if (!tl_lower_failed(l)) {
     const char *name = tl_kernel_entry_name(&l->arena, l->kernel);
     l->function = LLVMAddFunction(s->module, name, LLVMFunctionType(s->void_type, types, (unsigned)n, 0));
@@ -260,7 +260,7 @@ static void unfold_grid(tl_lower *l, tl_op *op, LLVMValueRef rest, LLVMValueRef 
 }
 
 // The hardware counts blocks in x with 31 bits; a persistent kernel counts its tiles with 62.
-static void check_grid_limit(tl_lower *l, tl_op *op) {
+static void validate_grid_limit(tl_lower *l, tl_op *op) {
   int64_t blocks = 1, extent_value, limit = l->persistent ? TL_GRID_MAX_TILES : TL_GRID_MAX_X;
   bool folds = l->persistent || tl_grid_folds(op);
   for (uint32_t d = 0; d < tl_op_group_len(op, TL_GROUP_GRID_extents); d++) {
@@ -285,7 +285,7 @@ static void set_indices(tl_lower *l, tl_op *op, LLVMValueRef *index) {
 
 void tl_lower_op_GRID(tl_lower *l, tl_op *op) {
   static const tl_device_op_id ids[] = {TL_DEVOP_CTAID_X, TL_DEVOP_CTAID_Y, TL_DEVOP_CTAID_Z};
-  check_grid_limit(l, op);
+  validate_grid_limit(l, op);
   if (l->persistent) return;  // nothing uses the results
   uint32_t rank = tl_op_group_len(op, TL_GROUP_GRID_extents);
   LLVMValueRef *index = TL_NEW_ARRAY(&l->arena, LLVMValueRef, rank + 1);

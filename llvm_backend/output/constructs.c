@@ -177,7 +177,7 @@ static bool is_allowed(LLVMValueRef i, bool flushes, int sm) {
   return false;
 }
 
-static tl_status check_function(LLVMValueRef function, int sm) {
+static tl_status verify_function(LLVMValueRef function, int sm) {
   bool flushes =
       LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20) != NULL;
   for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
@@ -213,7 +213,7 @@ static bool call_is_allowed(tl_str name, LLVMTypeRef type) {
   return false;
 }
 
-tl_status tl_backend_check_constructs(LLVMModuleRef module, int sm) {
+tl_status tl_backend_verify_constructs(LLVMModuleRef module, int sm) {
   pthread_once(&once, index_rows);
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
     size_t len;
@@ -224,7 +224,7 @@ tl_status tl_backend_check_constructs(LLVMModuleRef module, int sm) {
                               data);
       continue;
     }
-    TL_TRY(check_function(f, sm));
+    TL_TRY(verify_function(f, sm));
   }
   return TL_OK;
 }

@@ -11,7 +11,7 @@
 void tl_backend_legalise(tl_session *session, LLVMModuleRef module);
 
 // INTERNAL, with the first instruction that no row of constructs.def allows for compute capability `sm` (times ten).
-TL_MUST_USE tl_status tl_backend_check_constructs(LLVMModuleRef module, int sm);
+TL_MUST_USE tl_status tl_backend_verify_constructs(LLVMModuleRef module, int sm);
 
 // Whether `shl` is marked as free of signed overflow and may move the lowest bit to the place of the sign.
 bool tl_backend_shifts_to_sign(LLVMValueRef shl);

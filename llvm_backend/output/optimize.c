@@ -50,7 +50,7 @@ tl_status tl_backend_optimise(tl_backend *backend) {
   tl_status status = run_passes(session, module, pipelines[level]);
   if (!status) {
     tl_backend_legalise(session, module);
-    status = tl_backend_check_constructs(module, session->target->sm);
+    status = tl_backend_verify_constructs(module, session->target->sm);
   }
   if (!status) {
     backend->optimised = module;

@@ -248,7 +248,7 @@ static void refine(tl_op *op, void *user) {
   }
 }
 
-void tl_refine_checks(tl_module *module, tl_op *op) {
+void tl_refine_bounds(tl_module *module, tl_op *op) {
   tl_walk(op, refine, module);
 }
 
@@ -258,17 +258,17 @@ static void visit(tl_op *op, void *user) {
     tl_box box = tl_box_source(op);
     clip_limits(context, &box);
     check_box(context, &box);
-    tl_check_box_loops(context, &box);
+    tl_bounds_of_box_loops(context, &box);
   }
   if (op->code == TL_OP_COPY || op->code == TL_OP_TILE_STORE) {
     tl_box box = tl_box_destination(op);
     clip_limits(context, &box);
     check_box(context, &box);
-    tl_check_box_loops(context, &box);
+    tl_bounds_of_box_loops(context, &box);
   }
   if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC || op->code == TL_OP_WAIT_UNTIL) {
     check_element(context, op);
-    tl_check_element_loops(context, op);
+    tl_bounds_of_element_loops(context, op);
   }
 }
 

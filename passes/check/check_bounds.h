@@ -7,11 +7,11 @@
 #include "passes/manager/passes.h"
 
 // Warns where a loop around the access walks past the tensor, or a tile over its neighbour's part.
-void tl_check_box_loops(tl_pass_context *context, const tl_box *box);
-void tl_check_element_loops(tl_pass_context *context, const tl_op *op);
+void tl_bounds_of_box_loops(tl_pass_context *context, const tl_box *box);
+void tl_bounds_of_element_loops(tl_pass_context *context, const tl_op *op);
 
 // Drops checks of `op` and what is inside that are proven by now: of a clone for an iteration that is known, for
 // instance. Never adds one.
-void tl_refine_checks(tl_module *module, tl_op *op);
+void tl_refine_bounds(tl_module *module, tl_op *op);
 
 #endif

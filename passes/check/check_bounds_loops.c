@@ -187,7 +187,7 @@ static void check_index(tl_pass_context *context, const tl_op *op, const tl_valu
   }
 }
 
-void tl_check_box_loops(tl_pass_context *context, const tl_box *box) {
+void tl_bounds_of_box_loops(tl_pass_context *context, const tl_box *box) {
   if (!tl_buffer_is_global(box->buffer)) return;
   for (int32_t d = 0; d < box->buffer_rank; d++) {
     int64_t lo = 0, hi = 0;
@@ -198,7 +198,7 @@ void tl_check_box_loops(tl_pass_context *context, const tl_box *box) {
   }
 }
 
-void tl_check_element_loops(tl_pass_context *context, const tl_op *op) {
+void tl_bounds_of_element_loops(tl_pass_context *context, const tl_op *op) {
   tl_value *buffer = tl_element_buffer(op);
   if (!tl_buffer_is_global(buffer)) return;
   for (uint32_t d = 0; d < tl_element_rank(op); d++) {

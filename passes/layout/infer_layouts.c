@@ -462,7 +462,7 @@ static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_unify_replicas(context, kernel);
   tl_split_reductions(context, kernel);
   tl_split_scans(context, kernel);
-  tl_check_registers(&graph);
+  tl_validate_registers(&graph);
   tl_vec_fini(&graph.nodes);
   tl_vec_fini(&graph.projections);
   free(graph.slots);

@@ -66,7 +66,7 @@ tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *til
 void tl_unify_replicas(tl_pass_context *context, tl_op *kernel);
 
 // register_limit.c: an error when the tiles that must be held at once need more registers than a thread has.
-void tl_check_registers(tl_layout_graph *graph);
+void tl_validate_registers(tl_layout_graph *graph);
 
 // infer_layouts_reduce.c: reductions. Relates sources and results; gives the results their layouts once the sources
 // have theirs; and brings the warps together where several hold parts of one result.

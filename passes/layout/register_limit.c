@@ -171,7 +171,7 @@ static void report_limit(tl_layout_graph *graph, const tl_op *op, const tl_value
 }
 
 // Values that are certainly alive together: what a loop carries, else each result of an op for itself.
-static void check_op(tl_op *op, void *user) {
+static void validate_op(tl_op *op, void *user) {
   tl_layout_graph *graph = user;
   if (graph->over_registers) return;
   bool is_loop = op->code == TL_OP_FOR;
@@ -223,7 +223,7 @@ static bool make_room(tl_layout_graph *graph, int64_t registers) {
   return false;
 }
 
-static void check_spills(tl_layout_graph *graph) {
+static void validate_spills(tl_layout_graph *graph) {
   register_count count = {0};
   number_op(&count, graph->kernel);
   qsort(count.ops.items, count.ops.len, sizeof *count.ops.items, by_address);
@@ -240,7 +240,7 @@ static void check_spills(tl_layout_graph *graph) {
   tl_vec_fini(&count.ranges);
 }
 
-void tl_check_registers(tl_layout_graph *graph) {
-  tl_walk(graph->kernel, check_op, graph);
-  if (!graph->over_registers) check_spills(graph);
+void tl_validate_registers(tl_layout_graph *graph) {
+  tl_walk(graph->kernel, validate_op, graph);
+  if (!graph->over_registers) validate_spills(graph);
 }

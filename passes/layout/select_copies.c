@@ -200,7 +200,7 @@ static void select_op(tl_op *op, void *user) {
   }
 }
 
-static void check_specialized(tl_op *op, void *user) {
+static void validate_specialized(tl_op *op, void *user) {
   tl_pass_context *context = user;
   if (op->code != TL_OP_FOR || tl_op_int(op, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) != TL_SWITCH_ON) return;
   if (context->target->features & TL_FEATURE_TMA) return;
@@ -214,7 +214,7 @@ tl_status tl_pass_select_copies(tl_pass_context *context) {
   for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
     if (kernel->code != TL_OP_KERNEL) continue;
     select_state state = {.context = context, .threads = tl_op_threads(kernel)};
-    tl_walk(kernel, check_specialized, context);
+    tl_walk(kernel, validate_specialized, context);
     tl_select_shared_layouts(context, kernel);
     tl_walk(kernel, select_op, &state);
   }

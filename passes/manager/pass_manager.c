@@ -57,7 +57,7 @@ static bool list_names(const char *list, const char *pass) {
   return false;
 }
 
-static tl_status check_list(const char *flag, const char *list, bool allow_all) {
+static tl_status validate_list(const char *flag, const char *list, bool allow_all) {
   if (!list) return TL_OK;
   tl_str rest = tl_str_from(list), name;
   while (next_name(&rest, &name)) {
@@ -77,11 +77,11 @@ static tl_status check_list(const char *flag, const char *list, bool allow_all) 
   return TL_OK;
 }
 
-static tl_status check_options(const tl_pass_options *options) {
-  TL_TRY(check_list("--passes", options->passes, false));
-  TL_TRY(check_list("--print-before", options->print_before, true));
-  TL_TRY(check_list("--print-after", options->print_after, true));
-  return check_list("--stop-after", options->stop_after, false);
+static tl_status validate_options(const tl_pass_options *options) {
+  TL_TRY(validate_list("--passes", options->passes, false));
+  TL_TRY(validate_list("--print-before", options->print_before, true));
+  TL_TRY(validate_list("--print-after", options->print_after, true));
+  return validate_list("--stop-after", options->stop_after, false);
 }
 
 static void print_module(const run_state *state, const char *when, const char *pass) {
@@ -130,7 +130,7 @@ static double now_seconds(void) {
 
 // Modules of which level a pass takes: of the one that the pass before it in the pipeline leaves; what only looks at
 // single accesses, or folds, takes both.
-static tl_status check_level(const tl_module *module, const tl_pass_info *pass) {
+static tl_status validate_level(const tl_module *module, const tl_pass_info *pass) {
   static const char *const names[] = {"tile", "scheduled"};
   int level = pass == pass_table ? 0 : pass[-1].level_after;
   if (module->level == level || pass->run == tl_pass_check_bounds || pass->run == tl_pass_canonicalize) return TL_OK;
@@ -139,7 +139,7 @@ static tl_status check_level(const tl_module *module, const tl_pass_info *pass) 
 }
 
 static tl_status call_pass(run_state *state, const tl_pass_info *pass) {
-  TL_TRY(check_level(state->module, pass));
+  TL_TRY(validate_level(state->module, pass));
   tl_pass_context context = {.module = state->module, .target = state->target, .diags = state->diags};
   context.explore_limit = state->options->explore_limit;
   tl_arena_init(&context.scratch);
@@ -223,7 +223,7 @@ static void log_timings(const run_state *state) {
 tl_status tl_passes_run(tl_module *module, const tl_target *target, const tl_pass_options *options, tl_diags *diags) {
   static const tl_pass_options defaults = {.pass_limit = -1};
   run_state state = {.module = module, .target = target, .options = options ? options : &defaults, .diags = diags};
-  TL_TRY(check_options(state.options));
+  TL_TRY(validate_options(state.options));
   module->target = target;
   tl_strbuf_init(&state.before);
   const tl_pass_info *last = NULL;

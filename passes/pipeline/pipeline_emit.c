@@ -157,7 +157,7 @@ static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block 
     if (producer_of(clone->self->dependence, op, clone->group)) {
       tl_op *copy = tl_op_clone(builder, op, &clone->map);
       tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
-      tl_refine_checks(module, copy);
+      tl_refine_bounds(module, copy);
       if (copy->code != TL_OP_COPY) continue;
       const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
       tl_op_set_results(module, copy, &token, 1);

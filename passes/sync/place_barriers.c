@@ -394,7 +394,7 @@ static void place_for(placement *self, tl_op *op, hazard_state *state, bool may_
 }
 
 // Two roles that touch one memory, one of them writing, meet at a ring or not at all.
-static void check_roles(placement *self, tl_op *a, tl_op *b) {
+static void validate_roles(placement *self, tl_op *a, tl_op *b) {
   tl_effect_list ours = {0}, theirs = {0};
   tl_effects_inside(a, &ours);
   tl_effects_inside(b, &theirs);
@@ -421,7 +421,7 @@ static void place_roles(placement *self, tl_op *op, hazard_state *state) {
     place_block(self, role->regions[0], &own, true);
     fini_state(&own);
     for (tl_op *other = role->next; other; other = other->next)
-      if (other->code == TL_OP_ROLE) check_roles(self, role, other);
+      if (other->code == TL_OP_ROLE) validate_roles(self, role, other);
   }
 }
 

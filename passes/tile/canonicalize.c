@@ -226,8 +226,8 @@ tl_status tl_pass_canonicalize(tl_pass_context *context) {
       changed |= canonicalize_common(context, body);
       changed |= canonicalize_dead(body);
     }
-    tl_canonicalize_check_unrolled(context, kernel);
-    tl_canonicalize_check_statements(context, kernel);
+    tl_canonicalize_validate_unrolled(context, kernel);
+    tl_canonicalize_validate_statements(context, kernel);
   }
   return TL_OK;
 }

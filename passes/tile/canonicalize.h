@@ -15,9 +15,9 @@ tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op);
 // Decided branches, empty loops, complete unrolling and if-conversion in `block` and below.
 bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
 // Refuses loops that are to be unrolled completely and whose bounds did not become constants.
-void tl_canonicalize_check_unrolled(tl_pass_context *context, tl_op *kernel);
+void tl_canonicalize_validate_unrolled(tl_pass_context *context, tl_op *kernel);
 // Refuses a kernel of more than TL_MAX_STATEMENTS.
-void tl_canonicalize_check_statements(tl_pass_context *context, tl_op *kernel);
+void tl_canonicalize_validate_statements(tl_pass_context *context, tl_op *kernel);
 // The part that leaves control flow alone: folds, shares and drops pure ops.
 void tl_canonicalize_pure(tl_pass_context *context, tl_block *block);
 

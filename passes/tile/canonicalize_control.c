@@ -165,7 +165,7 @@ static void refuse_unknown_bounds(tl_op *op, void *user) {
   tl_op_remove_attr(op, TL_ATTR_UNROLL);
 }
 
-void tl_canonicalize_check_unrolled(tl_pass_context *context, tl_op *kernel) {
+void tl_canonicalize_validate_unrolled(tl_pass_context *context, tl_op *kernel) {
   tl_walk(kernel, refuse_unknown_bounds, context);
 }
 
@@ -213,7 +213,7 @@ static tl_op *find_excess(const tl_block *block, int *count) {
   return NULL;
 }
 
-void tl_canonicalize_check_statements(tl_pass_context *context, tl_op *kernel) {
+void tl_canonicalize_validate_statements(tl_pass_context *context, tl_op *kernel) {
   int count = 0;
   const tl_op *excess = find_excess(kernel->regions[0], &count);
   if (!excess) return;

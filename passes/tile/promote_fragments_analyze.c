@@ -193,7 +193,7 @@ bool tl_fragments_extents(tl_fragments *fragments, tl_op *parallel, bool blame, 
 }
 
 // Checks every access to fragment `which` in one parallel. True when it was demoted.
-static bool check_parallel_of(tl_fragments *fragments, int which, tl_op *parallel, const access_list *list) {
+static bool validate_parallel_of(tl_fragments *fragments, int which, tl_op *parallel, const access_list *list) {
   const tl_value *buffer = fragments->items.items[which].buffer;
   int32_t rank = buffer->type->rank;
   int32_t num_loops = 0;
@@ -243,12 +243,12 @@ static void collect_parallel(tl_op *op, void *user) {
   if (op->code == TL_OP_PARALLEL) tl_vec_push(&list->items, op);
 }
 
-static bool check_parallel(tl_fragments *fragments, tl_op *parallel) {
+static bool validate_parallel(tl_fragments *fragments, tl_op *parallel) {
   access_list list = {0};
   tl_walk(parallel, collect_access, &list);
   bool changed = false;
   for (size_t f = 0; f < fragments->items.len; f++) {
-    if (!fragments->items.items[f].demoted) changed |= check_parallel_of(fragments, (int)f, parallel, &list);
+    if (!fragments->items.items[f].demoted) changed |= validate_parallel_of(fragments, (int)f, parallel, &list);
   }
   tl_vec_fini(&list.items);
   int64_t extents[TL_MAX_RANK];
@@ -258,7 +258,7 @@ static bool check_parallel(tl_fragments *fragments, tl_op *parallel) {
 }
 
 // Uses that no value can serve, wherever they stand.
-static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
+static void validate_use(tl_fragments *fragments, int which, const tl_use *use) {
   tl_op *op = use->owner;
   switch (op->code) {
     case TL_OP_FILL:
@@ -294,7 +294,7 @@ static void check_use(tl_fragments *fragments, int which, const tl_use *use) {
 void tl_fragments_analyze(tl_fragments *fragments) {
   for (size_t f = 0; f < fragments->items.len; f++) {
     for (const tl_use *use = fragments->items.items[f].buffer->uses; use; use = use->next) {
-      check_use(fragments, (int)f, use);
+      validate_use(fragments, (int)f, use);
     }
   }
   parallel_list list = {0};
@@ -303,7 +303,7 @@ void tl_fragments_analyze(tl_fragments *fragments) {
     changed = false;
     for (size_t i = 0; i < list.items.len; i++) {
       // Demoting one fragment can free the extents of another, so a clash is looked at again.
-      changed |= check_parallel(fragments, list.items.items[i]);
+      changed |= validate_parallel(fragments, list.items.items[i]);
     }
   }
   tl_vec_fini(&list.items);

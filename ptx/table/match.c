@@ -112,7 +112,7 @@ static void index_rows(checker *c) {
   }
 }
 
-static void check_target(checker *c, const tl_ptx_statement *s) {
+static void validate_target(checker *c, const tl_ptx_statement *s) {
   const tl_ptx_module *m = c->module;
   int min_sm = s->row->min_sm & ~TL_PTX_ARCH;
   bool is_arch = s->row->min_sm & TL_PTX_ARCH;
@@ -127,7 +127,7 @@ static void check_target(checker *c, const tl_ptx_statement *s) {
   c->ok = false;
 }
 
-static void check_instruction(checker *c, tl_ptx_statement *s) {
+static void validate_instruction(checker *c, tl_ptx_statement *s) {
   tl_ptx_problem problem = {0};
   bool is_opcode = false, has_words = false;
   for (int i = c->first[bucket_of(s->words[0])]; i; i = c->next[i - 1]) {
@@ -137,9 +137,9 @@ static void check_instruction(checker *c, tl_ptx_statement *s) {
     is_opcode = true;
     if (!tl_ptx_match(row, s, terms)) continue;
     has_words = true;
-    if (!tl_ptx_check_operands(row, s, terms, &problem)) continue;
+    if (!tl_ptx_validate_operands(row, s, terms, &problem)) continue;
     s->row = row;
-    check_target(c, s);
+    validate_target(c, s);
     return;
   }
   c->ok = false;
@@ -160,7 +160,7 @@ bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags) {
   for (uint32_t f = 0; f < module->num_functions; f++)
     for (uint32_t i = 0; i < module->functions[f]->num_statements; i++)
       if (module->functions[f]->statements[i].kind == TL_PTX_INSTRUCTION)
-        check_instruction(c, &module->functions[f]->statements[i]);
+        validate_instruction(c, &module->functions[f]->statements[i]);
   bool ok = c->ok;
   free(c);
   return ok;

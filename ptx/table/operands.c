@@ -112,7 +112,7 @@ static bool special_fits(const operand_check *c, tl_ptx_operand *operand, tl_ptx
                                                   TL_STR_ARG(operand->text), tl_ptx_type_name(wanted));
 }
 
-static bool check_value(const operand_check *c, tl_ptx_operand *operand, const spec *s, tl_ptx_type type) {
+static bool validate_value(const operand_check *c, tl_ptx_operand *operand, const spec *s, tl_ptx_type type) {
   operand->type = type;
   if (operand->kind == TL_PTX_SINK && s->is_written) return true;
   if (operand->kind == TL_PTX_REGISTER) {
@@ -146,36 +146,36 @@ static uint32_t vector_length(const operand_check *c) {
   return 1;
 }
 
-static bool check_items(const operand_check *c, tl_ptx_operand *operand, const spec *s, tl_ptx_type type) {
+static bool validate_items(const operand_check *c, tl_ptx_operand *operand, const spec *s, tl_ptx_type type) {
   operand->type = s->type;
   for (uint32_t i = 0; i < operand->num_items; i++)
-    if (!check_value(c, &operand->items[i], s, type)) return false;
+    if (!validate_value(c, &operand->items[i], s, type)) return false;
   return true;
 }
 
 // mov packs and unpacks: the parts together have the width of the type.
-static bool check_parts(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
+static bool validate_parts(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
   unsigned bits = operand->num_items ? tl_ptx_type_bits(s->type) / operand->num_items : 0;
   static const tl_ptx_type parts[] = {TL_PTX_B8, TL_PTX_B16, TL_PTX_B32, TL_PTX_B64};
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     if ((operand->num_items == 2 || operand->num_items == 4) && tl_ptx_type_bits(parts[i]) == bits)
-      return check_items(c, operand, s, parts[i]);
+      return validate_items(c, operand, s, parts[i]);
   return refuse(c, operand, "a value of type .%s has no %u parts", tl_ptx_type_name(s->type), operand->num_items);
 }
 
-static bool check_braces(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
+static bool validate_braces(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
   bool is_vector = operand->kind == TL_PTX_VECTOR;
-  if (s->shape == 'M') return is_vector ? check_parts(c, operand, s) : check_value(c, operand, s, s->type);
+  if (s->shape == 'M') return is_vector ? validate_parts(c, operand, s) : validate_value(c, operand, s, s->type);
   if (s->shape == 'V') {
     uint32_t length = vector_length(c);
     if (length > 1 && (!is_vector || operand->num_items != length))
       return refuse(c, operand, "%u values in braces are expected here", length);
     if (length == 1 && is_vector && operand->num_items != 1) return refuse(c, operand, "one value is expected here");
   }
-  return is_vector ? check_items(c, operand, s, s->type) : check_value(c, operand, s, s->type);
+  return is_vector ? validate_items(c, operand, s, s->type) : validate_value(c, operand, s, s->type);
 }
 
-static bool check_address(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
+static bool validate_address(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
   if (operand->kind != TL_PTX_ADDRESS) return refuse(c, operand, "an address in brackets is expected here");
   const tl_ptx_symbol *base = operand->symbol;
   if (base && base->space == TL_PTX_SPACE_REG && tl_ptx_type_bits(base->type) < 32)
@@ -185,24 +185,24 @@ static bool check_address(const operand_check *c, tl_ptx_operand *operand, const
   const spec coordinate = {0};
   for (uint32_t i = 0; i < operand->num_items; i++) {
     tl_ptx_operand *item = &operand->items[i];
-    bool ok = item->kind == TL_PTX_VECTOR ? check_items(c, item, &coordinate, TL_PTX_S32)
-                                          : check_value(c, item, &coordinate, TL_PTX_S32);
+    bool ok = item->kind == TL_PTX_VECTOR ? validate_items(c, item, &coordinate, TL_PTX_S32)
+                                          : validate_value(c, item, &coordinate, TL_PTX_S32);
     if (!ok) return false;
   }
   return true;
 }
 
-static bool check_pair(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
+static bool validate_pair(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
   if (operand->kind != TL_PTX_PAIR) return refuse(c, operand, "two registers, d|p, are expected here");
   operand->type = s->type;
-  return check_value(c, &operand->items[0], s, s->type) && check_value(c, &operand->items[1], s, s->second);
+  return validate_value(c, &operand->items[0], s, s->type) && validate_value(c, &operand->items[1], s, s->second);
 }
 
-static bool check_one(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
+static bool validate_one(const operand_check *c, tl_ptx_operand *operand, const spec *s) {
   switch (s->shape) {
     case '[':
     case 't':
-      return check_address(c, operand, s);
+      return validate_address(c, operand, s);
     case 'L':
       return operand->kind == TL_PTX_LABEL || refuse(c, operand, "a label is expected here");
     case 'F':
@@ -213,9 +213,9 @@ static bool check_one(const operand_check *c, tl_ptx_operand *operand, const spe
       break;
   }
   if (!s->type) return refuse(c, operand, "there is no such type here");
-  if (s->shape) return check_braces(c, operand, s);
-  if (s->second) return check_pair(c, operand, s);
-  return check_value(c, operand, s, s->type);
+  if (s->shape) return validate_braces(c, operand, s);
+  if (s->second) return validate_pair(c, operand, s);
+  return validate_value(c, operand, s, s->type);
 }
 
 // The next spec of a row; empty at the end.
@@ -234,14 +234,14 @@ static bool count_fits(const operand_check *c) {
   return c->statement->num_operands >= required && c->statement->num_operands <= all;
 }
 
-bool tl_ptx_check_operands(const tl_ptx_row *row, tl_ptx_statement *statement, const tl_str terms[TL_PTX_MAX_TERMS],
-                           tl_ptx_problem *out_problem) {
+bool tl_ptx_validate_operands(const tl_ptx_row *row, tl_ptx_statement *statement, const tl_str terms[TL_PTX_MAX_TERMS],
+                              tl_ptx_problem *out_problem) {
   operand_check c = {row, terms, statement, out_problem};
   if (!count_fits(&c)) return false;
   const char *at = row->operands;
   for (uint32_t i = 0; i < statement->num_operands; i++) {
     spec s = parse_spec(&c, take_spec(&at));
-    if (!check_one(&c, &statement->operands[i], &s)) return false;
+    if (!validate_one(&c, &statement->operands[i], &s)) return false;
   }
   return true;
 }

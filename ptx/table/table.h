@@ -41,7 +41,7 @@ typedef struct tl_ptx_problem {
   tl_loc loc;
   char text[200];
 } tl_ptx_problem;
-bool tl_ptx_check_operands(const tl_ptx_row *row, tl_ptx_statement *statement, const tl_str terms[TL_PTX_MAX_TERMS],
-                           tl_ptx_problem *out_problem);
+bool tl_ptx_validate_operands(const tl_ptx_row *row, tl_ptx_statement *statement, const tl_str terms[TL_PTX_MAX_TERMS],
+                              tl_ptx_problem *out_problem);
 
 #endif

@@ -86,7 +86,7 @@ static bool is_same(const async_case *c, const tl_run_args *args, tl_strbuf *out
 
 // One run: what it says is appended.
 static bool run_once(async_case *c, const tl_compiled *compiled, uint32_t seed, tl_landing landing, tl_strbuf *out) {
-  tl_emu_options emu = {.threads = 1, .seed = seed, .landing = landing, .timeout_s = 20, .checks = TL_EMU_CHECK_ALL};
+  tl_emu_options emu = {.threads = 1, .seed = seed, .landing = landing, .timeout_s = 20, .checks = TL_EMU_SANITIZE_ALL};
   tl_run_device *device = NULL;
   tl_run_kernel *kernel = NULL;
   tl_run_args args = {0};

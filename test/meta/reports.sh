@@ -12,7 +12,7 @@ cat test/unit/emulator_* test/emulator/* test/tools/*.sh | tr -d '\n' | sed 's/"
 failed=0
 for file in emulator/*/*.c; do
   tr '\n' ' ' <"$file" | sed 's/" *"//g' |
-    grep -oE '(tl_emu_fail|tl_emu_fail_at|tl_emu_check_misuse|(mistake|rule) = |return )\(?(site, )?"([^"\\]|\\.)*"' |
+    grep -oE '(tl_emu_fail|tl_emu_fail_at|tl_emu_sanitize_misuse|(mistake|rule) = |return )\(?(site, )?"([^"\\]|\\.)*"' |
     sed 's/^[^"]*"//; s/"$//' | grep ' ' |
     awk '{
       n = split($0, parts, /%[-0-9.*#]*(ll|l|z|t)?[a-zA-Z]/)

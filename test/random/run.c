@@ -60,7 +60,7 @@ static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *option
   tl_spec *spec = tl_spec_parse(sources, source, diags);
   if (!spec || tl_diags_has_errors(diags)) return tl_status_make(TL_STATUS_DIAGNOSTICS, "the spec has errors");
   tl_emu_options emu = {.threads = 1,
-                        .checks = TL_EMU_CHECK_ALL,
+                        .checks = TL_EMU_SANITIZE_ALL,
                         .seed = 1,
                         .timeout_s = options->timeout_s * 0.8,
                         .landing = options->early ? TL_LANDING_EARLY : TL_LANDING_LATE};

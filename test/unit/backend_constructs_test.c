@@ -121,7 +121,7 @@ START_TEST(table) {
   const module_case *m = &cases[_i];
   tl_session session;
   LLVMModuleRef module = read_module(&session, m);
-  tl_status status = tl_backend_check_constructs(module, m->sm ? m->sm : 90);
+  tl_status status = tl_backend_verify_constructs(module, m->sm ? m->sm : 90);
   if (m->refused) {
     ck_assert_msg(tl_status_code_of(status) == TL_STATUS_INTERNAL, "%s: allowed", m->body);
     ck_assert_msg(strstr(tl_status_message(status), m->refused), "%s", tl_status_message(status));
@@ -159,7 +159,7 @@ START_TEST(rewritten) {
   for (int i = 0; i < 2 && legalised[_i].after[i]; i++)
     ck_assert_msg(strstr(text, legalised[_i].after[i]), "no '%s' in\n%s", legalised[_i].after[i], text);
   LLVMDisposeMessage(text);
-  tl_status status = tl_backend_check_constructs(module, 90);
+  tl_status status = tl_backend_verify_constructs(module, 90);
   ck_assert_msg(!status, "%s", tl_status_message(status));
   ck_assert(!tl_session_verify(&session, module, "test"));
   LLVMDisposeModule(module);

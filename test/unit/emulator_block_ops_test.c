@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Barriers that reduce, exit, what blocks leave behind, tensor maps that a kernel changes, metadata of mma.sp: what
 // goes wrong, and what the vectors cannot show.
-#include "emulator/check/findings.h"
 #include "emulator/ops/tensormap.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 // `blocks` run one after the other in one place. The kernel gets a map by value, and io: `words` words, 128-byte
@@ -68,7 +68,7 @@ START_TEST(reductions_of_short_warps) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint32_t out[64];
-    expect_ok(run_text(cases[i].body, 40, TL_EMU_CHECK_ALL, out, 64));
+    expect_ok(run_text(cases[i].body, 40, TL_EMU_SANITIZE_ALL, out, 64));
     for (int t = 0; t < 40; t++) ck_assert_uint_eq(out[t], cases[i].want);
   }
 }
@@ -84,7 +84,7 @@ START_TEST(reductions_order) {
       " %o = load i32, ptr addrspace(3) %d\n %r1 = mul i32 %r, 10000\n %s1 = mul i32 %s, 100\n"
       " %a = add i32 %r1, %s1\n %b = add i32 %a, %o\n" STORE("%b");
   uint32_t out[64];
-  expect_ok(run_text(body, 64, TL_EMU_CHECK_ALL, out, 64));
+  expect_ok(run_text(body, 64, TL_EMU_SANITIZE_ALL, out, 64));
   for (uint32_t t = 0; t < 64; t++) ck_assert_uint_eq(out[t], 35000 + (t ^ 32));
 }
 END_TEST
@@ -96,7 +96,7 @@ START_TEST(exit_ends_threads) {
       " store i32 7, ptr addrspace(1) %mine\n call void @llvm.nvvm.exit()\n unreachable\nstay:\n"
       " call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 1, i32 32)\n" STORE("9");
   uint32_t out[64];
-  expect_ok(run_text(body, 64, TL_EMU_CHECK_ALL, out, 64));
+  expect_ok(run_text(body, 64, TL_EMU_SANITIZE_ALL, out, 64));
   for (int t = 0; t < 64; t++) ck_assert_uint_eq(out[t], t < 32 ? 7 : 9);
 }
 END_TEST
@@ -161,7 +161,7 @@ static const struct {
      " call void @llvm.nvvm.exit()\n unreachable\nb:\n"
      " call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n ret void\n",
      "deadlock, no thread can go on", 0},
-    {REPLACE("rank", ", i32 1"), NULL, TL_EMU_CHECK_ALL},
+    {REPLACE("rank", ", i32 1"), NULL, TL_EMU_SANITIZE_ALL},
     {REPLACE("rank", ", i32 5"), "rank is 5, not 0 to 4", 0},
     {REPLACE("box.dim", ", i32 1, i32 0"), "box_dim is 0, not 1 to 256", 0},
     {REPLACE("box.dim", ", i32 5, i32 1"), "box_dim 5: there are 0 to 4", 0},
@@ -182,20 +182,20 @@ static const struct {
          " call void @llvm.nvvm.tensormap.replace.box.dim.p1(ptr addrspace(1) %io, i32 0, i32 16)\n" USE ACQUIRE LOAD),
      "tensor map: box[0] is 16 elements, 64 bytes: more than the swizzle's span of 32", 0},
     {FIRST(" call void @llvm.nvvm.tensormap.replace.fill.mode.p1(ptr addrspace(1) %io, i32 1)\n" USE LOAD),
-     "the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", TL_EMU_CHECK_ALL},
+     "the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", TL_EMU_SANITIZE_ALL},
     {FIRST(" call void @llvm.nvvm.tensormap.replace.fill.mode.p1(ptr addrspace(1) %io, i32 1)\n" USE ACQUIRE LOAD),
-     NULL, TL_EMU_CHECK_ALL},
+     NULL, TL_EMU_SANITIZE_ALL},
     // A change after the fence needs another one.
     {FIRST(USE ACQUIRE "call void @llvm.nvvm.tensormap.replace.fill.mode.p1(ptr addrspace(1) %io, i32 1)\n " LOAD),
-     "the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", TL_EMU_CHECK_ALL},
+     "the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", TL_EMU_SANITIZE_ALL},
     {" %r = call {i32, i32, i32, i32} @llvm.nvvm.mma.sp.m16n8k32.row.col.s8(i32 1, i32 1, i32 1, i32 1, i32 0, i32 0, "
      "i32 0,"
      " i32 0, i32 -286331154, i32 1)\n ret void\n",
-     NULL, TL_EMU_CHECK_ALL},
+     NULL, TL_EMU_SANITIZE_ALL},
     {" %r = call {i32, i32, i32, i32} @llvm.nvvm.mma.sp.m16n8k32.row.col.s8(i32 1, i32 1, i32 1, i32 1, i32 0, i32 0, "
      "i32 0,"
      " i32 0, i32 1145324613, i32 0)\n ret void\n",
-     "the metadata names no two units of a group in their order", TL_EMU_CHECK_ALL},
+     "the metadata names no two units of a group in their order", TL_EMU_SANITIZE_ALL},
 };
 
 // The first block acquires the changed map, the second one does not.
@@ -205,7 +205,7 @@ START_TEST(maps_are_acquired_by_their_block) {
       " call void @llvm.nvvm.tensormap.replace.fill.mode.p1(ptr addrspace(1) %io, i32 1)\n" USE ACQUIRE LOAD
       " ret void\nuse:\n %near = addrspacecast ptr addrspace(1) %io to ptr\n"
       " call void @llvm.nvvm.cp.async.bulk.tensor.prefetch.tile.2d(ptr %near, i32 0, i32 0, i64 0, i1 false)\n");
-  expect_failure(run_blocks(body, 2, 64, TL_EMU_CHECK_ALL, NULL, 64), TL_STATUS_CHECK_FAILED,
+  expect_failure(run_blocks(body, 2, 64, TL_EMU_SANITIZE_ALL, NULL, 64), TL_STATUS_CHECK_FAILED,
                  "the tensor map was changed, and no fence.proxy.tensormap::generic.acquire followed", NULL, NULL);
 }
 END_TEST

@@ -63,7 +63,7 @@ END_TEST
   "i64 0, i1 false)"
 
 START_TEST(copies_to_global) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   static uint8_t want[TMA_SHARED];
   tl_emu_kernel *kernel = create(false, STORE, TMA_WAIT_ALL);
   for (uint32_t i = 0; i < 40; i++) {
@@ -150,7 +150,7 @@ static void check_reduction(const char *name) {
 }
 
 START_TEST(reductions) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   int seen = 0;
   for (int i = 0; i < TL_DEVOP_COUNT; i++) {
     const char *name = tl_device_op_of((tl_device_op_id)i)->name;

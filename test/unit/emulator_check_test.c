@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 enum { THREADS = 64, SHARED_BYTES = 1024, SITES = 8 };
 
@@ -31,7 +31,7 @@ static void machine_init(machine *m) {
                                     .num_workers = 1,
                                     .shared_bytes = SHARED_BYTES,
                                     .shared_granule = 4,
-                                    .checks = TL_EMU_CHECK_ALL,
+                                    .checks = TL_EMU_SANITIZE_ALL,
                                     .sites = m->sites,
                                     .num_sites = SITES,
                                     .debug = &m->debug,
@@ -55,8 +55,8 @@ static void machine_init(machine *m) {
   }
   m->worker.current = m->fibers;
   tl_emu_self = &m->worker;
-  tl_emu_check_hooks.create_cluster(&m->cluster);
-  tl_emu_check_hooks.begin_cluster(&m->cluster);
+  tl_emu_sanitize_hooks.create_cluster(&m->cluster);
+  tl_emu_sanitize_hooks.begin_cluster(&m->cluster);
 }
 
 static void on(machine *m, int thread) {
@@ -70,8 +70,8 @@ static void touch(machine *m, int thread, int offset, tl_emu_access_kind kind, i
 
 // Ends the block; its findings.
 static tl_emu_findings machine_end(machine *m) {
-  tl_emu_check_hooks.end_cluster(&m->cluster, true);
-  tl_emu_check_hooks.destroy_cluster(&m->cluster);
+  tl_emu_sanitize_hooks.end_cluster(&m->cluster, true);
+  tl_emu_sanitize_hooks.destroy_cluster(&m->cluster);
   tl_emu_findings findings = {0};
   tl_emu_report_found(&m->launch, &findings);
   tl_emu_global_destroy(m->launch.global);
@@ -321,7 +321,7 @@ START_TEST(cp_async_by_groups) {
   touch(&m, 2, 36, TL_EMU_READ, 5);
   on(&m, 0);
   tl_emu_copies_wait_all();
-  tl_emu_check_hooks.end_thread(m.worker.current);
+  tl_emu_sanitize_hooks.end_thread(m.worker.current);
   machine_fini(&m, "ca:race ea:race");
 }
 END_TEST
@@ -333,7 +333,7 @@ START_TEST(warps_meet) {
   warp->index = 1;
   touch(&m, 32, 0, TL_EMU_WRITE, 0);
   touch(&m, 33, 4, TL_EMU_WRITE, 1);
-  tl_emu_check_meet(warp, 0x5);
+  tl_emu_sanitize_meet(warp, 0x5);
   touch(&m, 34, 0, TL_EMU_READ, 2);
   touch(&m, 34, 4, TL_EMU_READ, 3);  // lane 1 was not there
   machine_fini(&m, "db:race");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A block of a cluster that ends while another may still access its shared memory, whoever runs first.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 32 };
@@ -11,14 +11,14 @@ static const struct {
 enum { NUM_CASES = sizeof cases / sizeof cases[0] };
 
 START_TEST(ends) {
-  kernel_shape shape = {.num_params = 2, .threads = THREADS, .checks = TL_EMU_CHECK_ALL, .cluster = 2};
+  kernel_shape shape = {.num_params = 2, .threads = THREADS, .checks = TL_EMU_SANITIZE_ALL, .cluster = 2};
   tl_emu_kernel *kernel = must_create("cluster_exit.ll", cases[_i].kernel, shape);
   for (uint32_t seed = 0; seed < 12; seed++) {
     uint32_t *in = tl_emu_alloc(BUFFER_BYTES, 16), *out = tl_emu_alloc(BUFFER_BYTES, 16), grid[3] = {2, 1, 1};
     memset(in, 0, BUFFER_BYTES);
     memset(out, 0, BUFFER_BYTES);
     tl_emu_findings found = {0};
-    tl_emu_options options = {.threads = 1, .seed = seed, .checks = TL_EMU_CHECK_ALL, .findings = &found};
+    tl_emu_options options = {.threads = 1, .seed = seed, .checks = TL_EMU_SANITIZE_ALL, .findings = &found};
     tl_status status = tl_emu_launch(kernel, grid, (void *[]){&in, &out}, &options, NULL);
     ck_assert_msg(!status == !cases[_i].op, "%s: seed %u: %s", cases[_i].kernel, seed, tl_status_message(status));
     if (cases[_i].op) {

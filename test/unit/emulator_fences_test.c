@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fences and relaxed atomics order, with a fence on both sides, and one side alone does not.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64 };
@@ -23,8 +23,9 @@ static const struct {
 enum { NUM_CASES = sizeof cases / sizeof cases[0] };
 
 START_TEST(order) {
-  tl_emu_kernel *kernel = must_create("fences.ll", cases[_i].kernel,
-                                      (kernel_shape){.num_params = 2, .threads = THREADS, .checks = TL_EMU_CHECK_ALL});
+  tl_emu_kernel *kernel =
+      must_create("fences.ll", cases[_i].kernel,
+                  (kernel_shape){.num_params = 2, .threads = THREADS, .checks = TL_EMU_SANITIZE_ALL});
   for (uint32_t seed = 0; seed < 8; seed++) {
     uint32_t *in = tl_emu_alloc(BUFFER_BYTES, 16), *out = tl_emu_alloc(BUFFER_BYTES, 16),
              grid[3] = {cases[_i].blocks, 1, 1};
@@ -32,7 +33,7 @@ START_TEST(order) {
     memset(out, 0, BUFFER_BYTES);
     tl_emu_findings found = {0};
     tl_emu_options options = {
-        .threads = 1 + (int)(seed & 1), .seed = seed, .resident = 2, .checks = TL_EMU_CHECK_ALL, .findings = &found};
+        .threads = 1 + (int)(seed & 1), .seed = seed, .resident = 2, .checks = TL_EMU_SANITIZE_ALL, .findings = &found};
     tl_status status = tl_emu_launch(kernel, grid, (void *[]){&in, &out}, &options, NULL);
     ck_assert_msg(!status == cases[_i].is_right, "%s: seed %u: %s", cases[_i].kernel, seed, tl_status_message(status));
     if (!cases[_i].is_right) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the checks tell of kernels with a mistake, word by word, and that they tell nothing of kernels without one.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64 };
@@ -20,7 +20,7 @@ static char *find(run r, uint32_t out[BUFFER_BYTES / 4], tl_emu_findings *findin
   memset(in, 0, BUFFER_BYTES);
   memset(result, 0, BUFFER_BYTES);
   if (r.unwritten) tl_emu_mark_unwritten(result);
-  r.options.checks = TL_EMU_CHECK_ALL;
+  r.options.checks = TL_EMU_SANITIZE_ALL;
   r.options.findings = findings;
   uint32_t grid[3] = {r.blocks, 1, 1};
   tl_status status = tl_emu_launch(kernel, grid, (void *[]){&in, &result}, &r.options, NULL);
@@ -47,7 +47,7 @@ enum { NUM_EXPECTED = sizeof expected / sizeof expected[0] };
 START_TEST(texts) {
   char *text = find((run){.kernel = expected[_i].kernel,
                           .blocks = expected[_i].blocks,
-                          .checks = TL_EMU_CHECK_ALL,
+                          .checks = TL_EMU_SANITIZE_ALL,
                           .options = {.threads = 1},
                           .unwritten = !strcmp(expected[_i].kernel, "reads_output")},
                     NULL, NULL);
@@ -62,7 +62,7 @@ START_TEST(orders) {
   tl_emu_findings first = {0};
   free(find((run){.kernel = expected[_i].kernel,
                   .blocks = expected[_i].blocks,
-                  .checks = TL_EMU_CHECK_ALL,
+                  .checks = TL_EMU_SANITIZE_ALL,
                   .options = {.threads = 1}},
             NULL, &first));
   for (uint32_t seed = 1; seed < 8; seed++) {
@@ -73,7 +73,7 @@ START_TEST(orders) {
                               .resident = 2};
     free(find((run){.kernel = expected[_i].kernel,
                     .blocks = expected[_i].blocks,
-                    .checks = TL_EMU_CHECK_ALL,
+                    .checks = TL_EMU_SANITIZE_ALL,
                     .options = options},
               NULL, &again));
     ck_assert_msg(!first.list.len == !again.list.len, "%s: seed %u", expected[_i].kernel, seed);
@@ -96,10 +96,10 @@ END_TEST
 // A launch goes on with safe values.
 START_TEST(safe_values) {
   uint32_t out[BUFFER_BYTES / 4];
-  free(find((run){.kernel = "beyond_global", .blocks = 1, .checks = TL_EMU_CHECK_BOUNDS, .options = {.threads = 1}},
+  free(find((run){.kernel = "beyond_global", .blocks = 1, .checks = TL_EMU_SANITIZE_BOUNDS, .options = {.threads = 1}},
             out, NULL));
   for (int i = 0; i < THREADS; i++) ck_assert_uint_eq(out[i], 0xffffffffu);
-  free(find((run){.kernel = "beyond_shared", .blocks = 1, .checks = TL_EMU_CHECK_BOUNDS, .options = {.threads = 1}},
+  free(find((run){.kernel = "beyond_shared", .blocks = 1, .checks = TL_EMU_SANITIZE_BOUNDS, .options = {.threads = 1}},
             out, NULL));
   for (int i = 0; i < THREADS; i++) ck_assert_uint_eq(out[i], 3);
 }
@@ -109,16 +109,16 @@ START_TEST(each_check_alone) {
   static const struct {
     const char *kernel;
     uint32_t blocks, check;
-  } cases[] = {{"same_element", 1, TL_EMU_CHECK_RACE},   {"beyond_global", 1, TL_EMU_CHECK_BOUNDS},
-               {"unwritten", 1, TL_EMU_CHECK_INIT},      {"misaligned", 1, TL_EMU_CHECK_ALIGN},
-               {"blocks_write", 2, TL_EMU_CHECK_BLOCKS}, {"copy_without_wait", 1, TL_EMU_CHECK_ASYNC}};
+  } cases[] = {{"same_element", 1, TL_EMU_SANITIZE_RACE},   {"beyond_global", 1, TL_EMU_SANITIZE_BOUNDS},
+               {"unwritten", 1, TL_EMU_SANITIZE_INIT},      {"misaligned", 1, TL_EMU_SANITIZE_ALIGN},
+               {"blocks_write", 2, TL_EMU_SANITIZE_BLOCKS}, {"copy_without_wait", 1, TL_EMU_SANITIZE_ASYNC}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     run r = {.kernel = cases[i].kernel, .blocks = cases[i].blocks, .checks = cases[i].check, .options = {.threads = 1}};
     char *text = find(r, NULL, NULL);
     ck_assert_msg(strstr(text, ": 1 finding") || strstr(text, ": 2 findings"), "%s: %s", cases[i].kernel, text);
     free(text);
-    if (cases[i].check & (TL_EMU_CHECK_BOUNDS | TL_EMU_CHECK_ALIGN)) continue;  // the hardware tells then
-    r.checks = TL_EMU_CHECK_ALL & ~cases[i].check;
+    if (cases[i].check & (TL_EMU_SANITIZE_BOUNDS | TL_EMU_SANITIZE_ALIGN)) continue;  // the hardware tells then
+    r.checks = TL_EMU_SANITIZE_ALL & ~cases[i].check;
     text = find(r, NULL, NULL);
     ck_assert_str_eq(text, "");
     free(text);
@@ -129,12 +129,12 @@ END_TEST
 START_TEST(parsing) {
   uint32_t checks;
   tl_str unknown;
-  ck_assert(tl_emu_checks_parse(TL_STR("all"), &checks, &unknown) && checks == TL_EMU_CHECK_ALL);
-  ck_assert(tl_emu_checks_parse(TL_STR("none"), &checks, &unknown) && checks == 0);
-  ck_assert(tl_emu_checks_parse(TL_STR("race,async"), &checks, &unknown));
-  ck_assert_uint_eq(checks, TL_EMU_CHECK_RACE | TL_EMU_CHECK_ASYNC);
-  ck_assert(!tl_emu_checks_parse(TL_STR("race,,init"), &checks, &unknown) && unknown.len == 0);
-  ck_assert(!tl_emu_checks_parse(TL_STR("init,races"), &checks, &unknown) && tl_str_is(unknown, "races"));
+  ck_assert(tl_emu_sanitize_parse(TL_STR("all"), &checks, &unknown) && checks == TL_EMU_SANITIZE_ALL);
+  ck_assert(tl_emu_sanitize_parse(TL_STR("none"), &checks, &unknown) && checks == 0);
+  ck_assert(tl_emu_sanitize_parse(TL_STR("race,async"), &checks, &unknown));
+  ck_assert_uint_eq(checks, TL_EMU_SANITIZE_RACE | TL_EMU_SANITIZE_ASYNC);
+  ck_assert(!tl_emu_sanitize_parse(TL_STR("race,,init"), &checks, &unknown) && unknown.len == 0);
+  ck_assert(!tl_emu_sanitize_parse(TL_STR("init,races"), &checks, &unknown) && tl_str_is(unknown, "races"));
 }
 END_TEST
 
@@ -142,8 +142,8 @@ START_TEST(merging) {
   tl_emu_findings all = {0};
   for (int i = 0; i < 2; i++) {
     tl_emu_findings found = {0};
-    free(find((run){.kernel = "same_element", .blocks = 3, .checks = TL_EMU_CHECK_ALL, .options = {.threads = 1}}, NULL,
-              &found));
+    free(find((run){.kernel = "same_element", .blocks = 3, .checks = TL_EMU_SANITIZE_ALL, .options = {.threads = 1}},
+              NULL, &found));
     tl_emu_findings_merge(&all, &found);
     tl_emu_findings_fini(&found);
   }

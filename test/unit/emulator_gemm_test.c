@@ -101,13 +101,13 @@ static tl_emu_kernel *make_kernel(tl_dtype dtype, const char *without, uint32_t 
 START_TEST(right_under_every_order) {
   static const tl_dtype dtypes[] = {TL_DTYPE_F16, TL_DTYPE_BF16};
   for (int d = 0; d < 2; d++) {
-    tl_emu_kernel *kernel = make_kernel(dtypes[d], NULL, TL_EMU_CHECK_ALL);
+    tl_emu_kernel *kernel = make_kernel(dtypes[d], NULL, TL_EMU_SANITIZE_ALL);
     problem p = make_problem(dtypes[d], 128, 192, 160);
     for (int v = 0; v < 12; v++) {
       tl_emu_options options = {.landing = v & 1 ? TL_LANDING_EARLY : TL_LANDING_LATE,
                                 .threads = 1 + v % 3,
                                 .seed = (uint32_t)v / 2,
-                                .checks = v % 4 ? TL_EMU_CHECK_ALL : 0};
+                                .checks = v % 4 ? TL_EMU_SANITIZE_ALL : 0};
       expect_ok(launch(kernel, &p, &options, NULL));
       ck_assert_int_eq(count_wrong(&p, dtypes[d]), 0);
     }
@@ -122,13 +122,13 @@ END_TEST
 START_TEST(seeded_bugs_show) {
   static const char *const bugs[] = {"; sync: wait", "; sync: barrier after wait", "; sync: barrier at end"};
   for (int b = 0; b < 3; b++) {
-    tl_emu_kernel *kernel = make_kernel(TL_DTYPE_F16, bugs[b], TL_EMU_CHECK_ALL);
+    tl_emu_kernel *kernel = make_kernel(TL_DTYPE_F16, bugs[b], TL_EMU_SANITIZE_ALL);
     problem p = make_problem(TL_DTYPE_F16, 64, 64, 128);
     for (uint32_t seed = 0; seed < 8; seed++) {
       tl_emu_options options = {.threads = 1, .seed = seed};
       expect_ok(launch(kernel, &p, &options, NULL));
       ck_assert_msg(count_wrong(&p, TL_DTYPE_F16) > 0, "without %s and with seed %u it passed", bugs[b], seed);
-      options.checks = TL_EMU_CHECK_ALL;
+      options.checks = TL_EMU_SANITIZE_ALL;
       for (int landing = 0; landing < 2; landing++) {
         options.landing = landing ? TL_LANDING_EARLY : TL_LANDING_LATE;
         expect_failure(launch(kernel, &p, &options, NULL), TL_STATUS_CHECK_FAILED, ": race: ", "cp.async", NULL);
@@ -170,7 +170,7 @@ static void time_launches(problem *p, uint32_t checks) {
 START_TEST(right_and_timed) {
   problem p = make_problem(TL_DTYPE_F16, 256, 256, 256);
   time_launches(&p, 0);
-  time_launches(&p, TL_EMU_CHECK_ALL);
+  time_launches(&p, TL_EMU_SANITIZE_ALL);
   free_problem(&p);
 }
 END_TEST

@@ -76,10 +76,10 @@ static const char ring[] =
     "void\n";
 
 START_TEST(producer_and_consumers) {
-  tl_emu_kernel *kernel = create(ring, 0, TL_EMU_CHECK_ALL);
+  tl_emu_kernel *kernel = create(ring, 0, TL_EMU_SANITIZE_ALL);
   for (int m = 0; m < NUM_MODES; m++) {
     uint32_t out[4 * THREADS];
-    expect_ok(run(kernel, 1, &modes[m], TL_EMU_CHECK_ALL, out));
+    expect_ok(run(kernel, 1, &modes[m], TL_EMU_SANITIZE_ALL, out));
     for (uint32_t t = 32; t < THREADS; t++) ck_assert_uint_eq(out[t], 4500 + 10 * (t % 32));
   }
   tl_emu_kernel_destroy(kernel);
@@ -92,9 +92,9 @@ START_TEST(missing_wait) {
   strcpy(text, ring);
   char *wait = strstr(text, " call void @wait(ptr addrspace(3) %bar1");
   *wait = ';';
-  tl_emu_kernel *kernel = create(text, 0, TL_EMU_CHECK_ALL);
+  tl_emu_kernel *kernel = create(text, 0, TL_EMU_SANITIZE_ALL);
   for (int m = 0; m < NUM_MODES; m++) {
-    tl_status status = run(kernel, 1, &modes[m], TL_EMU_CHECK_RACE, NULL);
+    tl_status status = run(kernel, 1, &modes[m], TL_EMU_SANITIZE_RACE, NULL);
     ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_CHECK_FAILED);
     tl_status_free(status);
   }
@@ -119,9 +119,9 @@ START_TEST(across_blocks) {
   static const uint32_t sizes[] = {1, 2, 4};
   for (int s = 0; s < 3; s++) {
     uint32_t size = sizes[s], out[4 * THREADS];
-    tl_emu_kernel *kernel = create(to_neighbour, (int32_t)size, TL_EMU_CHECK_ALL);
+    tl_emu_kernel *kernel = create(to_neighbour, (int32_t)size, TL_EMU_SANITIZE_ALL);
     for (int m = 0; m < NUM_MODES; m++) {
-      expect_ok(run(kernel, size, &modes[m], TL_EMU_CHECK_ALL, out));
+      expect_ok(run(kernel, size, &modes[m], TL_EMU_SANITIZE_ALL, out));
       for (uint32_t b = 0; b < size; b++)
         for (uint32_t t = 0; t < 32; t++)
           ck_assert_uint_eq(out[b * THREADS + t], 1000 + (b + size - 1) % size * THREADS + t);

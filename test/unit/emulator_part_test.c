@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Atomics on bytes of a word: what they give, and that only those bytes count as accessed. Threads that meet at
 // atomics.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64, SEEDS = 8 };
@@ -36,7 +36,7 @@ static run launch(const char *name, uint32_t checks, uint32_t seed) {
 
 START_TEST(results) {
   for (int checked = 0; checked < 2; checked++) {
-    run got = launch("results", checked ? TL_EMU_CHECK_ALL : 0, 0);
+    run got = launch("results", checked ? TL_EMU_SANITIZE_ALL : 0, 0);
     expect_ok(got.status);
     static const uint32_t expected[] = {9, 9, 9, 21};
     for (int i = 0; i < 4; i++) ck_assert_uint_eq(got.out[i], expected[i]);
@@ -48,7 +48,7 @@ END_TEST
 
 START_TEST(neighbours) {
   for (uint32_t seed = 0; seed < SEEDS; seed++) {
-    run other = launch("other_half", TL_EMU_CHECK_ALL, seed), same = launch("same_half", TL_EMU_CHECK_ALL, seed);
+    run other = launch("other_half", TL_EMU_SANITIZE_ALL, seed), same = launch("same_half", TL_EMU_SANITIZE_ALL, seed);
     expect_ok(other.status);
     ck_assert_uint_eq(other.out[0], 0x50007);
     ck_assert_uint_ge(same.num_findings, 1);

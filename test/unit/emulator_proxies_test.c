@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the checks tell of the kernels of test/emulator/proxies.ll, under every landing and several orders of threads.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 64 };
@@ -33,8 +33,9 @@ static const struct {
 };
 
 START_TEST(proxies) {
-  tl_emu_kernel *kernel = must_create("proxies.ll", cases[_i].kernel,
-                                      (kernel_shape){.num_params = 2, .threads = THREADS, .checks = TL_EMU_CHECK_ALL});
+  tl_emu_kernel *kernel =
+      must_create("proxies.ll", cases[_i].kernel,
+                  (kernel_shape){.num_params = 2, .threads = THREADS, .checks = TL_EMU_SANITIZE_ALL});
   for (uint32_t seed = 0; seed < 6; seed++) {
     void *in = tl_emu_alloc(BUFFER_BYTES, 128), *out = tl_emu_alloc(BUFFER_BYTES, 128);
     memset(in, 1, BUFFER_BYTES);
@@ -42,7 +43,7 @@ START_TEST(proxies) {
     tl_emu_options options = {.threads = 1,
                               .seed = seed,
                               .landing = seed & 1 ? TL_LANDING_EARLY : TL_LANDING_LATE,
-                              .checks = TL_EMU_CHECK_ALL};
+                              .checks = TL_EMU_SANITIZE_ALL};
     uint32_t grid[3] = {1, 1, 1};
     tl_status status = tl_emu_launch(kernel, grid, (void *[]){&in, &out}, &options, NULL);
     if (cases[_i].texts[0])

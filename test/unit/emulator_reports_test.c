@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reports of device ops with wrong operands that no other test provokes; test/meta/reports.sh sees that none is left
 // out.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 #define BAR "ptr addrspace(3) @bar"
@@ -59,7 +59,8 @@ static const struct {
          1) " br label %wait\nwait:\n"
             " %t = call i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(" BAR ", i32 0)\n"
             " br i1 %t, label %out, label %wait\nout:\n" RET "rest:\n" ARRIVE("a") ARRIVE("b") RET,
-     "the phase behind the one waited for is complete too: a wait by parity may miss both", 2, 1, TL_EMU_CHECK_ASYNC},
+     "the phase behind the one waited for is complete too: a wait by parity may miss both", 2, 1,
+     TL_EMU_SANITIZE_ASYNC},
     {PEER("bar")
          INIT(1) " call void @llvm.nvvm.barrier.cluster.arrive()\n call void @llvm.nvvm.barrier.cluster.wait()\n"
                  " %t = call i1 @llvm.nvvm.mbarrier.test.wait(ptr %peer, i64 0)\n" RET,
@@ -108,18 +109,18 @@ static const struct {
     {" call void @llvm.nvvm.wgmma.fence.sync.aligned()\n" WGMMA("x", "0.0, float 0.0, float 0.0, float 0.0", DESCRIPTOR)
          COMMIT VALUES("x", "w") WAITED("w", "y") WGMMA("z", "1.0, float 1.0, float 1.0, float 1.0", DESCRIPTOR)
              COMMIT VALUES("z", "u") WAITED("u", "t") RET,
-     "no wgmma.fence since its registers were accessed", 128, 1, TL_EMU_CHECK_ASYNC},
+     "no wgmma.fence since its registers were accessed", 128, 1, TL_EMU_SANITIZE_ASYNC},
     {" call void @llvm.nvvm.wgmma.fence.sync.aligned()\n" WGMMA("x", "0.0, float 0.0, float 0.0, float 0.0", DESCRIPTOR)
          VALUES("x", "w") " %low = icmp ult i32 %tid, 32\n br i1 %low, label %one, label %all\none:\n" COMMIT
                           " br label %all\nall:\n" WGMMA("z", "0.0, float 0.0, float 0.0, float 0.0", DESCRIPTOR) RET,
      "the warps of the warpgroup have committed different numbers of groups", 128, 1, 0},
     // A in registers, one of which the wait does not hold.
     {FENCE IN_REGISTERS COMMIT VALUES("x", "w") HELD("%tid, i32 1, i32 2, i32 4") RET,
-     "the first wait for it does not hold its A in registers", 128, 1, TL_EMU_CHECK_ASYNC},
+     "the first wait for it does not hold its A in registers", 128, 1, TL_EMU_SANITIZE_ASYNC},
     {FENCE IN_REGISTERS COMMIT " call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)\n" RET,
-     "the first wait for it does not hold its A in registers", 128, 1, TL_EMU_CHECK_ASYNC},
+     "the first wait for it does not hold its A in registers", 128, 1, TL_EMU_SANITIZE_ASYNC},
     {FENCE IN_REGISTERS COMMIT VALUES("x", "w") HELD("%tid, i32 1, i32 2, i32 3") RET, NULL, 128, 1,
-     TL_EMU_CHECK_ASYNC},
+     TL_EMU_SANITIZE_ASYNC},
 };
 
 START_TEST(reports) {

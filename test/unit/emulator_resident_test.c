@@ -30,7 +30,7 @@ static void chain(const char *name, uint32_t checks) {
 
 START_TEST(flags) {
   chain("chain", 0);
-  chain("chain", TL_EMU_CHECK_ALL);
+  chain("chain", TL_EMU_SANITIZE_ALL);
 }
 END_TEST
 
@@ -42,10 +42,10 @@ END_TEST
 // A barrier of the whole grid, then a lock that all threads take.
 START_TEST(grid_barrier_and_lock) {
   tl_emu_kernel *kernel =
-      must_create("resident.ll", "grid_barrier", (kernel_shape){1, THREADS, .checks = TL_EMU_CHECK_ALL});
+      must_create("resident.ll", "grid_barrier", (kernel_shape){1, THREADS, .checks = TL_EMU_SANITIZE_ALL});
   for (uint32_t seed = 0; seed < 10; seed++) {
     uint32_t out[MAX_BLOCKS];
-    tl_emu_options options = {.threads = 1, .resident = 6, .seed = seed, .checks = TL_EMU_CHECK_ALL};
+    tl_emu_options options = {.threads = 1, .resident = 6, .seed = seed, .checks = TL_EMU_SANITIZE_ALL};
     expect_ok(run(kernel, 6, &options, out));
     ck_assert_uint_eq(out[0], 6);
     ck_assert_uint_eq(out[2], 6 * THREADS);
@@ -56,7 +56,7 @@ END_TEST
 
 START_TEST(clusters) {
   for (int checked = 0; checked < 2; checked++) {
-    uint32_t checks = checked ? TL_EMU_CHECK_ALL : 0;
+    uint32_t checks = checked ? TL_EMU_SANITIZE_ALL : 0;
     kernel_shape shape = {.num_params = 1, .threads = 32, .checks = checks, .cluster = 2};
     tl_emu_kernel *kernel = must_create("resident.ll", "clusters", shape);
     for (uint32_t seed = 0; seed < 10; seed++) {

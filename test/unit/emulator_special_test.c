@@ -2,7 +2,7 @@
 // Special registers, windows of addresses, hints, and setmaxnreg.
 #include <math.h>
 
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_op_runner.h"
 
 static uint64_t of_thread(const char *name, const char *signature, uint32_t thread) {
@@ -137,7 +137,7 @@ START_TEST(hints) {
   uint32_t out[96];
   for (int checked = 0; checked < 2; checked++) {
     expect_ok(run_text(text, (kernel_shape){.threads = 32}, 1,
-                       checked ? TL_EMU_CHECK_ALL & ~(uint32_t)TL_EMU_CHECK_RACE : 0, out, 96));
+                       checked ? TL_EMU_SANITIZE_ALL & ~(uint32_t)TL_EMU_SANITIZE_RACE : 0, out, 96));
     for (int i = 0; i < 96; i++) ck_assert_uint_eq(out[i], i / 32 == 1 ? 0xffffffffu : 0);
   }
 }
@@ -207,8 +207,8 @@ static const struct {
   const char *text, *report;  // NULL: it is right
   uint32_t checks;
 } warpgroups[] = {
-    {KERNEL(ENTRY, ROLES(DEC(40), INC(232))), NULL, TL_EMU_CHECK_ALL},
-    {KERNEL("\"nvvm.maxnreg\"=\"168\"", ROLES(DEC(24), INC(240))), NULL, TL_EMU_CHECK_ALL},
+    {KERNEL(ENTRY, ROLES(DEC(40), INC(232))), NULL, TL_EMU_SANITIZE_ALL},
+    {KERNEL("\"nvvm.maxnreg\"=\"168\"", ROLES(DEC(24), INC(240))), NULL, TL_EMU_SANITIZE_ALL},
     // 128 × (168 - 40) registers do not let two warpgroups have 72 more each.
     {KERNEL(ENTRY, ROLES(DEC(40), INC(240))),
      "wait at setmaxnreg for 2304 registers, 256 are free, llvm.nvvm.setmaxnreg.inc.sync.aligned.u32 (call 3)", 0},
@@ -216,17 +216,17 @@ static const struct {
     {KERNEL(ENTRY, ROLES(DEC(20), "")), "20 registers are no multiple of 8 from 24 to 256", 0},
     {KERNEL(ENTRY, ROLES(DEC(44), "")), "44 registers are no multiple of 8 from 24 to 256", 0},
     {KERNEL("", ROLES(DEC(40), INC(232))),
-     "the kernel says neither .maxnreg nor .minnctapersm: ptxas ignores the instruction", TL_EMU_CHECK_ALL},
-    {KERNEL(ENTRY, ROLES(DEC(232), "")), "the warp has fewer registers than it wants to keep", TL_EMU_CHECK_ALL},
-    {KERNEL(ENTRY, ROLES(INC(40), "")), "the warp has more registers than it asks for", TL_EMU_CHECK_ALL},
+     "the kernel says neither .maxnreg nor .minnctapersm: ptxas ignores the instruction", TL_EMU_SANITIZE_ALL},
+    {KERNEL(ENTRY, ROLES(DEC(232), "")), "the warp has fewer registers than it wants to keep", TL_EMU_SANITIZE_ALL},
+    {KERNEL(ENTRY, ROLES(INC(40), "")), "the warp has more registers than it asks for", TL_EMU_SANITIZE_ALL},
     {KERNEL(ENTRY, " %is = icmp ult i32 %warp, 3\n br i1 %is, label %p, label %end\np:\n" DEC(
                        40) " br label %end\nend:\n ret void\n"),
-     "the warps of a warpgroup did not all execute it", TL_EMU_CHECK_ALL},
+     "the warps of a warpgroup did not all execute it", TL_EMU_SANITIZE_ALL},
     {KERNEL(ENTRY, ROLES(DEC(64) DEC(40), "")), "another warp of the warpgroup has not executed the one before",
-     TL_EMU_CHECK_ALL},
+     TL_EMU_SANITIZE_ALL},
     {KERNEL(ENTRY,
             ROLES(DEC(64) " call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 1, i32 128)\n" DEC(40), INC(232))),
-     NULL, TL_EMU_CHECK_ALL},
+     NULL, TL_EMU_SANITIZE_ALL},
 };
 
 START_TEST(setmaxnreg) {

@@ -41,11 +41,11 @@ static void refused(const tl_tensormap_params *map, const char *text) {
     map.change;                         \
     refused(&map, "tensor map: " text); \
   } while (0)
-#define ACCEPTED(base, change)           \
-  do {                                   \
-    tl_tensormap_params map = base();    \
-    map.change;                          \
-    expect_ok(tl_tensormap_check(&map)); \
+#define ACCEPTED(base, change)              \
+  do {                                      \
+    tl_tensormap_params map = base();       \
+    map.change;                             \
+    expect_ok(tl_tensormap_validate(&map)); \
   } while (0)
 
 START_TEST(rules_of_tiles) {

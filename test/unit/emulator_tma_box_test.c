@@ -28,7 +28,7 @@ static void visit(void *user, const tl_emu_tma_piece *piece) {
 
 static void check(const tma_case *c) {
   uint32_t n = tma_places(c, places);
-  expect_ok(tl_tensormap_check(&c->map));
+  expect_ok(tl_tensormap_validate(&c->map));
   ck_assert_uint_eq(tl_emu_tma_box_bytes(&c->map), n * tl_tensormap_type_bytes(c->map.type));
   tl_emu_tma_box box = {.map = &c->map};
   memcpy(box.coords, c->coords, sizeof box.coords);
@@ -141,7 +141,7 @@ START_TEST(interleaved) {
       if (d) map->strides[d - 1] = stride;
       stride *= map->dims[d];
     }
-    expect_ok(tl_tensormap_check(map));
+    expect_ok(tl_tensormap_validate(map));
     uint32_t n = slice_places(&c);
     ck_assert_uint_eq(tl_emu_tma_box_bytes(map), 16 * n);
     ck_assert_uint_eq(tl_emu_tma_shared_bytes(map), 16 * n);

@@ -112,7 +112,7 @@ static void finish(cluster_launch *launch) {
   "i32 -8, i32 3, i16 %mask16, i64 0, i1 true, i1 false, i32 0)"
 
 START_TEST(tensor_multicast) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   static tma_place places[TMA_MAX_ELEMENTS];
   static uint8_t want[TMA_SHARED];
   int32_t cluster = _i ? 4 : 2;
@@ -155,7 +155,7 @@ START_TEST(tensor_multicast) {
 END_TEST
 
 START_TEST(bulk_multicast) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   static uint8_t want[TMA_SHARED];
   uint32_t cluster = _i ? 4 : 2;
   tl_emu_kernel *kernel = create(
@@ -190,7 +190,7 @@ END_TEST
   " %barint = ptrtoint ptr addrspace(7) %bar7 to i64\n %bar3 = inttoptr i64 %barint to ptr addrspace(3)\n "
 
 START_TEST(block_to_block) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   static uint8_t want[TMA_SHARED];
   tl_emu_kernel *kernel = create(PEER
                                  "call void @llvm.nvvm.cp.async.bulk.shared.cta.to.cluster(ptr addrspace(7) %to, ptr "
@@ -238,7 +238,7 @@ static const reduction peer_reductions[] = {{"add.u32", 4, 0xfffffff0, 0x20, 0x1
                                             {"xor.b32", 4, 0xff00ff00, 0x0ff00ff0, 0xf0f0f0f0}};
 
 START_TEST(block_to_block_reductions) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   const reduction *r = &peer_reductions[_i];
   char call[1200];
   snprintf(

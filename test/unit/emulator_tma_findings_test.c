@@ -124,7 +124,7 @@ static tl_status find(const mistake *m, const tl_emu_options *options) {
 START_TEST(found) {
   const mistake *m = &mistakes[_i];
   const tl_emu_options *modes[] = {&late, &early, &other};
-  tma_checks = m->is_load ? TMA_CHECK_LOADS : TL_EMU_CHECK_ALL;
+  tma_checks = m->is_load ? TMA_CHECK_LOADS : TL_EMU_SANITIZE_ALL;
   for (int i = 0; i < 3; i++) {
     tl_status status = find(m, modes[i]);
     if (m->texts[0])

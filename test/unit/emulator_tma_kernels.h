@@ -133,7 +133,7 @@ static inline void tma_declare(const char *call, tl_strbuf *out) {
 
 // What kernels are checked for from here on. Those that load read all of shared memory in the end, also what nobody
 // wrote.
-enum { TMA_CHECK_LOADS = TL_EMU_CHECK_ALL & ~TL_EMU_CHECK_INIT };
+enum { TMA_CHECK_LOADS = TL_EMU_SANITIZE_ALL & ~TL_EMU_SANITIZE_INIT };
 static uint32_t tma_checks;
 
 static inline tl_emu_kernel *tma_compile(char *text) {

@@ -41,7 +41,7 @@ static void refused(const char *form, uint32_t rank, bool is_im2col, good *g, co
   expect_failure(tma_run(kernel, &g->launch, &options), TL_STATUS_CHECK_FAILED, text, op, NULL);
   tl_emu_kernel_destroy(kernel);
   // With checks it is a finding.
-  tma_checks = TL_EMU_CHECK_ASYNC;
+  tma_checks = TL_EMU_SANITIZE_ASYNC;
   kernel = tma_create(form, rank, is_im2col);
   char finding[300];
   snprintf(finding, sizeof finding, "%s; the launch ends here, %s", text, strstr(op, "llvm."));

@@ -157,7 +157,7 @@ static void check_store(tl_emu_kernel *kernel, tma_case *c, int number) {
 }
 
 START_TEST(stores) {
-  tma_checks = _i ? TL_EMU_CHECK_ALL : 0;
+  tma_checks = _i ? TL_EMU_SANITIZE_ALL : 0;
   for (uint32_t rank = 1; rank <= 5; rank++) {
     for (int is_im2col = 0; is_im2col <= (rank >= 3); is_im2col++) {
       tl_emu_kernel *kernel = tma_create("s2g", rank, is_im2col);
@@ -247,7 +247,7 @@ static void check_reduction(tl_emu_kernel *kernel, const char *op, tma_case *c, 
 static const char *const reductions[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
 
 START_TEST(reductions_of_every_type) {
-  tma_checks = TL_EMU_CHECK_ALL;
+  tma_checks = TL_EMU_SANITIZE_ALL;
   char form[16];
   snprintf(form, sizeof form, "reduce.%s", reductions[_i]);
   for (uint32_t rank = 1; rank <= 5; rank++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Registers and variables of a thread that are read before they are written: what is told, word by word, and what is
 // not.
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 #include "emulator_util.h"
 
 enum { BUFFER_BYTES = 4096, THREADS = 32 };
@@ -69,7 +69,7 @@ static const struct {
 enum { NUM_CASES = sizeof cases / sizeof cases[0] };
 
 START_TEST(texts) {
-  char *text = run(cases[_i].kernel, TL_EMU_CHECK_INIT, (tl_emu_options){.threads = 1});
+  char *text = run(cases[_i].kernel, TL_EMU_SANITIZE_INIT, (tl_emu_options){.threads = 1});
   char wanted[600] = "";
   if (cases[_i].what) {
     int len =
@@ -90,7 +90,7 @@ END_TEST
 
 START_TEST(every_order_tells_the_same) {
   for (uint32_t seed = 1; seed < 5; seed++) {
-    char *text = run(cases[_i].kernel, TL_EMU_CHECK_ALL, (tl_emu_options){.threads = 1, .seed = seed});
+    char *text = run(cases[_i].kernel, TL_EMU_SANITIZE_ALL, (tl_emu_options){.threads = 1, .seed = seed});
     ck_assert_msg(!text[0] == !cases[_i].what, "seed %u: %s", seed, text);
     if (cases[_i].what) ck_assert_msg(strstr(text, cases[_i].what) != NULL, "seed %u: %s", seed, text);
     free(text);
@@ -100,7 +100,7 @@ END_TEST
 
 // Without the check such content is zero, and nothing is told.
 START_TEST(other_checks_are_silent) {
-  char *text = run(cases[_i].kernel, TL_EMU_CHECK_ALL & ~TL_EMU_CHECK_INIT, (tl_emu_options){.threads = 1});
+  char *text = run(cases[_i].kernel, TL_EMU_SANITIZE_ALL & ~TL_EMU_SANITIZE_INIT, (tl_emu_options){.threads = 1});
   ck_assert_str_eq(text, "");
   free(text);
   text = run(cases[_i].kernel, 0, (tl_emu_options){.threads = 1});

@@ -40,8 +40,8 @@ static inline tl_status create_from_buffer(LLVMMemoryBufferRef text, const char 
                                  .block_threads = shape.threads,
                                  .dynamic_shared_bytes = shape.dynamic_bytes,
                                  .cluster = {shape.cluster, 1, 1}};
-  tl_status status = tl_emu_kernel_create_checked(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest,
-                                                  shape.checks, shape.debug, out);
+  tl_status status = tl_emu_kernel_create_sanitized(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest,
+                                                    shape.checks, shape.debug, out);
   LLVMDisposeMemoryBuffer(bitcode);
   return status;
 }

@@ -177,7 +177,7 @@ END_TEST
 // ---- checked
 
 static void expect_finding(wg_run *run, const char *a, const char *b) {
-  run->options.checks = TL_EMU_CHECK_ALL;
+  run->options.checks = TL_EMU_SANITIZE_ALL;
   tl_status status = wg_try(run, NULL);
   if (!a)
     ck_assert_msg(!status, "%s", tl_status_message(status));

@@ -11,10 +11,10 @@ static void check_layouts(const tl_instruction *inst, int32_t m, int32_t n, int3
   tl_gemm_warps partition = {.m = warps_m, .n = warps_n, .k = 1, .all = warps};
   int32_t shape[2] = {m, n};
   tl_layout acc = tl_instruction_acc_layout(inst, shape, partition);
-  const char *problem = tl_layout_check(&acc, warps * 32);
+  const char *problem = tl_layout_verify(&acc, warps * 32);
   ck_assert_msg(!problem, "accumulator: %s", problem ? problem : "");
   tl_layout a = tl_instruction_a_layout(inst, shape, partition);
-  problem = tl_layout_check(&a, warps * 32);
+  problem = tl_layout_verify(&a, warps * 32);
   ck_assert_msg(!problem, "operand: %s", problem ? problem : "");
   ck_assert_int_eq(tl_layout_padded(&a, 0), tl_layout_padded(&acc, 0));
   // Warps side by side hold the same rows of the operand.
@@ -51,8 +51,8 @@ START_TEST(swapped_layouts_are_the_transposed_product) {
       tl_layout acc = tl_instruction_swapped_acc_layout(inst, shape, warps);
       tl_layout plain = tl_instruction_acc_layout(inst, transposed, (tl_gemm_warps){warps_n, 1, 1, 4});
       tl_layout b = tl_instruction_b_layout(inst, b_shape, 1, 8, warps);
-      ck_assert_ptr_null(tl_layout_check(&acc, 128));
-      ck_assert_ptr_null(tl_layout_check(&b, 128));
+      ck_assert_ptr_null(tl_layout_verify(&acc, 128));
+      ck_assert_ptr_null(tl_layout_verify(&b, 128));
       ck_assert_int_eq(tl_layout_num_registers(&acc), tl_layout_num_registers(&plain));
       for (int32_t lane = 0; lane < 32; lane++)
         for (int32_t w = 0; w < 4; w++)
@@ -79,8 +79,8 @@ START_TEST(warps_along_k_have_sums_of_their_own) {
       tl_layout acc = tl_instruction_swapped_acc_layout(inst, sums, warps),
                 b = tl_instruction_b_layout(inst, b_shape, 1, 8, warps);
       tl_layout one = tl_instruction_swapped_acc_layout(inst, plain, (tl_gemm_warps){.m = 1, .n = 2, .k = 1, .all = 2});
-      ck_assert_ptr_null(tl_layout_check(&acc, warps.all * 32));
-      ck_assert_ptr_null(tl_layout_check(&b, warps.all * 32));
+      ck_assert_ptr_null(tl_layout_verify(&acc, warps.all * 32));
+      ck_assert_ptr_null(tl_layout_verify(&b, warps.all * 32));
       for (int32_t w = 0; w < warps.all; w++)
         for (int32_t r = 0; r < tl_layout_num_registers(&acc); r++) {
           int32_t at[TL_MAX_RANK], other[TL_MAX_RANK];
@@ -143,7 +143,7 @@ START_TEST(wgmma_lies_as_the_manual_says) {
   tl_instruction inst = wgmma(TL_DTYPE_BF16, TL_DTYPE_BF16, TL_DTYPE_F32, 96);
   tl_gemm_warps warps = {.m = 8, .n = 1, .k = 1, .all = 8};
   tl_layout acc = tl_instruction_acc_layout(&inst, (int32_t[]){256, 192}, warps);
-  ck_assert_ptr_null(tl_layout_check(&acc, 256));
+  ck_assert_ptr_null(tl_layout_verify(&acc, 256));
   ck_assert_int_eq(tl_layout_num_registers(&acc), 2 * 96);
   for (int32_t t = 0; t < 256; t++)
     for (int32_t r = 0; r < 192; r++) {
@@ -156,7 +156,7 @@ START_TEST(wgmma_lies_as_the_manual_says) {
   ck_assert(tl_layout_equal(&acc, &a));
   inst = wgmma(TL_DTYPE_I8, TL_DTYPE_U8, TL_DTYPE_I32, 64);
   a = tl_instruction_a_layout(&inst, (int32_t[]){64, 64}, (tl_gemm_warps){4, 1, 1, 8});
-  ck_assert_ptr_null(tl_layout_check(&a, 256));
+  ck_assert_ptr_null(tl_layout_verify(&a, 256));
   for (int32_t t = 0; t < 256; t++)
     for (int32_t r = 0; r < 32; r++) {
       int32_t at[TL_MAX_RANK], word = r / 4;

@@ -16,7 +16,7 @@ static int64_t padded_index(const tl_layout *layout, const int32_t *coord) {
 
 // Every padded element is held equally often (once apart from replication), and tl_layout_find is an inverse.
 static void check_bijection(const tl_layout *layout, int32_t threads) {
-  const char *problem = tl_layout_check(layout, threads);
+  const char *problem = tl_layout_verify(layout, threads);
   ck_assert_msg(problem == NULL, "%s", problem ? problem : "");
   int64_t total = 1;
   for (int32_t d = 0; d < layout->rank; d++) total *= tl_layout_padded(layout, d);
@@ -236,7 +236,7 @@ START_TEST(check_finds_problems) {
   };
   for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
     tl_layout layout = parse_layout(bad[i][0]);
-    const char *problem = tl_layout_check(&layout, 32);
+    const char *problem = tl_layout_verify(&layout, 32);
     ck_assert_msg(problem != NULL, "%s", bad[i][0]);
     ck_assert_str_eq(problem, bad[i][1]);
   }

@@ -33,7 +33,7 @@ static void for_each_layout(layout_fn *visit) {
 }
 
 static void ck_well_formed(const tl_layout *layout, int32_t threads) {
-  const char *problem = tl_layout_check(layout, threads);
+  const char *problem = tl_layout_verify(layout, threads);
   ck_assert_msg(problem == NULL, "%s", problem);
 }
 

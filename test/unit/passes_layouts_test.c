@@ -35,7 +35,7 @@ static void check_op(tl_op *op, void *user) {
   const tl_layout *layout = tl_op_layout(op, TL_ATTR_THREAD_LAYOUT);
   if (op->code == TL_OP_PARALLEL || op->code == TL_OP_COPY || op->code == TL_OP_FILL) {
     ck_assert_ptr_nonnull(layout);
-    ck_assert_ptr_null(tl_layout_check(layout, threads));
+    ck_assert_ptr_null(tl_layout_verify(layout, threads));
   }
   if (op->code == TL_OP_PARALLEL && tl_op_int(op, TL_ATTR_VEC, 1) > 1) {
     const tl_layout_mode *first = &layout->modes[0];
@@ -48,7 +48,7 @@ static void check_op(tl_op *op, void *user) {
     const tl_type *type = tl_op_result(op, i)->type;
     if (type->kind == TL_TYPE_TILE) {
       ck_assert_ptr_nonnull(type->layout);
-      ck_assert_ptr_null(tl_layout_check(type->layout, threads));
+      ck_assert_ptr_null(tl_layout_verify(type->layout, threads));
     }
   }
 }

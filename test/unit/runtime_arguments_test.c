@@ -203,7 +203,7 @@ START_TEST(names_pointer_mistakes) {
   expect(5, "argument 'A': expected a pointer aligned to 16 bytes, given 0x1008");
   arguments[0].tensor.data = good;
   tl_launch_facts strict = facts;
-  strict.check_pointer = refuse;
+  strict.validate_pointer = refuse;
   tl_launch_plan plan;
   tl_status status = tl_launch_plan_create(&manifest.kernels[0], arguments, 5, &strict, &plan);
   ck_assert_str_eq(tl_status_message(status), "argument 'B': not here");

@@ -160,7 +160,7 @@ typedef struct warning_check {
   bool is_known;
 } warning_check;
 
-static void check_warning(void *user) {
+static void validate_warning(void *user) {
   warning_check *check = user;
   tl_sources sources;
   tl_diags probe;
@@ -175,7 +175,7 @@ tl_status tl_compiler_set_warning(tl_compiler *compiler, const char *option) {
   TL_TRY(tl_status_not_null(compiler, "compiler"));
   TL_TRY(tl_status_not_null(option, "the warning option"));
   warning_check check = {.option = option};
-  if (!tl_memory_guard(check_warning, &check)) return tl_status_out_of_memory();
+  if (!tl_memory_guard(validate_warning, &check)) return tl_status_out_of_memory();
   if (!check.is_known) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "unknown warning option '%s'", option);
   char *copy;
   TL_TRY(

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
-static size_t vector_items(const tl_emu_checker *checker) {
+static size_t vector_items(const tl_emu_sanitizer *checker) {
   return (size_t)checker->width + checker->num_threads;
 }
 
-static tl_emu_vector *allocate(tl_emu_checker *checker) {
+static tl_emu_vector *allocate(tl_emu_sanitizer *checker) {
   tl_emu_vector *vector;
   if (checker->num_free)
     vector = checker->free_vectors[--checker->num_free];
@@ -21,13 +21,13 @@ static tl_emu_vector *allocate(tl_emu_checker *checker) {
   return vector;
 }
 
-tl_emu_vector *tl_emu_vector_create(tl_emu_checker *checker) {
+tl_emu_vector *tl_emu_vector_create(tl_emu_sanitizer *checker) {
   tl_emu_vector *vector = allocate(checker);
   memset(vector->items, 0, vector_items(checker) * sizeof vector->items[0]);
   return vector;
 }
 
-void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector) {
+void tl_emu_vector_drop(tl_emu_sanitizer *checker, tl_emu_vector *vector) {
   if (!vector || --vector->refs) return;
   tl_emu_foreign_drop(vector->foreign);
   if (checker->num_free == checker->free_capacity)
@@ -37,7 +37,7 @@ void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector) {
 }
 
 // `*vector`, for writing: a copy unless nobody else holds it.
-static uint32_t *own_items(tl_emu_checker *checker, tl_emu_vector **vector) {
+static uint32_t *own_items(tl_emu_sanitizer *checker, tl_emu_vector **vector) {
   if ((*vector)->refs > 1) {
     tl_emu_vector *copy = allocate(checker);
     memcpy(copy->items, (*vector)->items, vector_items(checker) * sizeof copy->items[0]);
@@ -48,7 +48,7 @@ static uint32_t *own_items(tl_emu_checker *checker, tl_emu_vector **vector) {
   return (*vector)->items;
 }
 
-static void join(tl_emu_checker *checker, tl_emu_vector **into, const tl_emu_vector *from) {
+static void join(tl_emu_sanitizer *checker, tl_emu_vector **into, const tl_emu_vector *from) {
   if (*into == from) return;
   uint32_t *to = own_items(checker, into);
   size_t n = vector_items(checker);
@@ -59,7 +59,7 @@ static void join(tl_emu_checker *checker, tl_emu_vector **into, const tl_emu_vec
   (*into)->foreign = joined;
 }
 
-void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner) {
+void tl_emu_vector_learn(tl_emu_sanitizer *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner) {
   uint32_t *items = own_items(checker, vector);
   tl_emu_foreign_read(foreign, owner, checker->num_threads, items);
   tl_emu_foreign *joined = tl_emu_foreign_join((*vector)->foreign, foreign, checker->num_threads);
@@ -69,14 +69,14 @@ void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu
 
 // ---- atomics that order
 
-static tl_emu_clock **atomic_clock(tl_emu_checker *checker, const void *address) {
+static tl_emu_clock **atomic_clock(tl_emu_sanitizer *checker, const void *address) {
   for (size_t i = 0; i < checker->atomics.len; i++)
     if (checker->atomics.items[i].address == address) return &checker->atomics.items[i].clock;
   tl_vec_push(&checker->atomics, (tl_emu_atomic){address, NULL});
   return &tl_vec_last(&checker->atomics).clock;
 }
 
-static tl_emu_clock *open_clock(tl_emu_checker *checker, tl_emu_clock **clock) {
+static tl_emu_clock *open_clock(tl_emu_sanitizer *checker, tl_emu_clock **clock) {
   if (*clock) return *clock;
   tl_emu_clock *made = tl_xcalloc(1, sizeof *made);
   made->next = checker->clocks;
@@ -84,7 +84,7 @@ static tl_emu_clock *open_clock(tl_emu_checker *checker, tl_emu_clock **clock) {
   return *clock = made;
 }
 
-static void clear_clock(tl_emu_checker *checker, tl_emu_clock *clock) {
+static void clear_clock(tl_emu_sanitizer *checker, tl_emu_clock *clock) {
   tl_emu_vector_drop(checker, clock->value);
   tl_emu_vector_drop(checker, clock->base);
   clock->value = clock->base = NULL;
@@ -92,7 +92,7 @@ static void clear_clock(tl_emu_checker *checker, tl_emu_clock *clock) {
 }
 
 // Joins a vector that is not changed any more.
-static void join_into_clock(tl_emu_checker *checker, tl_emu_clock *clock, tl_emu_vector *known) {
+static void join_into_clock(tl_emu_sanitizer *checker, tl_emu_clock *clock, tl_emu_vector *known) {
   if (!clock->value) {
     clock->value = tl_emu_vector_share(known);
   } else if (clock->base != known && clock->value != known) {
@@ -107,7 +107,7 @@ static void raise(uint32_t *component, uint32_t to) {
   if (*component < to) *component = to;
 }
 
-static void release(tl_emu_checker *checker, uint32_t index, tl_emu_clock **clock) {
+static void release(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **clock) {
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_clock *to = open_clock(checker, clock);
   join_into_clock(checker, to, agent->known);
@@ -120,7 +120,7 @@ static void release(tl_emu_checker *checker, uint32_t index, tl_emu_clock **cloc
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
-static void acquire(tl_emu_checker *checker, uint32_t index, tl_emu_clock **clock) {
+static void acquire(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **clock) {
   if (!*clock || !(*clock)->value) return;
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_vector *value = (*clock)->value;
@@ -137,12 +137,12 @@ static void acquire(tl_emu_checker *checker, uint32_t index, tl_emu_clock **cloc
 }
 
 void tl_emu_release(uint32_t thread, tl_emu_clock **clock) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (checker) release(checker, tl_emu_agent_here(thread), clock);
 }
 
 void tl_emu_acquire(uint32_t thread, tl_emu_clock **clock) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (checker) acquire(checker, tl_emu_agent_here(thread), clock);
 }
 
@@ -151,7 +151,7 @@ static bool in_window(const void *address) {
 }
 
 // What the thread knows, itself included. Owned.
-static tl_emu_vector *published(tl_emu_checker *checker, uint32_t index) {
+static tl_emu_vector *published(tl_emu_sanitizer *checker, uint32_t index) {
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_vector *vector = tl_emu_vector_share(agent->known);
   uint32_t *items = own_items(checker, &vector);
@@ -161,7 +161,7 @@ static tl_emu_vector *published(tl_emu_checker *checker, uint32_t index) {
   return vector;
 }
 
-void tl_emu_vector_gather(tl_emu_checker *checker, tl_emu_vector **vector, uint32_t index) {
+void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uint32_t index) {
   const tl_emu_agent *agent = &checker->agents[index];
   if (!*vector)
     *vector = tl_emu_vector_share(agent->known);
@@ -170,7 +170,7 @@ void tl_emu_vector_gather(tl_emu_checker *checker, tl_emu_vector **vector, uint3
   raise(&own_items(checker, vector)[index], agent->now);
 }
 
-void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address) {
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address) {
   if (in_window(address)) {
     release(checker, index, atomic_clock(checker, address));
     return;
@@ -183,7 +183,7 @@ void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *
 }
 
 void tl_emu_acquired(const void *address) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
@@ -197,7 +197,7 @@ void tl_emu_acquired(const void *address) {
 // known from the next acquire fence on.
 
 void tl_emu_fence(uint32_t sides) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
@@ -213,12 +213,12 @@ void tl_emu_fence(uint32_t sides) {
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
-static void release_fenced(tl_emu_checker *checker, uint32_t index, tl_emu_clock **clock) {
+static void release_fenced(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **clock) {
   tl_emu_vector *at_fence = checker->agents[index].at_fence;
   if (at_fence) join_into_clock(checker, open_clock(checker, clock), at_fence);
 }
 
-static void observe(tl_emu_checker *checker, uint32_t index, const tl_emu_clock *clock) {
+static void observe(tl_emu_sanitizer *checker, uint32_t index, const tl_emu_clock *clock) {
   tl_emu_agent *agent = &checker->agents[index];
   if (!clock || !clock->value) return;
   if (agent->observed)
@@ -228,16 +228,16 @@ static void observe(tl_emu_checker *checker, uint32_t index, const tl_emu_clock 
 }
 
 void tl_emu_release_relaxed(uint32_t thread, tl_emu_clock **clock) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (checker) release_fenced(checker, tl_emu_agent_here(thread), clock);
 }
 
 void tl_emu_acquire_relaxed(uint32_t thread, tl_emu_clock **clock) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (checker) observe(checker, tl_emu_agent_here(thread), *clock);
 }
 
-void tl_emu_release_atomic_relaxed(tl_emu_checker *checker, uint32_t index, const void *address) {
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address) {
   const tl_emu_vector *at_fence = checker->agents[index].at_fence;
   if (!at_fence) return;
   if (in_window(address))
@@ -247,12 +247,12 @@ void tl_emu_release_atomic_relaxed(tl_emu_checker *checker, uint32_t index, cons
 }
 
 void tl_emu_wrote_relaxed(const void *address) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (checker) tl_emu_release_atomic_relaxed(checker, tl_emu_agent_here(tl_emu_self->current->thread), address);
 }
 
 void tl_emu_observed(const void *address) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   if (in_window(address)) {
@@ -264,8 +264,8 @@ void tl_emu_observed(const void *address) {
   tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->observed, address);
 }
 
-void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask) {
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker || !(mask & (mask - 1))) return;
   uint32_t first = tl_emu_agent_here(warp->index * TL_EMU_WARP);
   TL_EMU_FOR_LANES(lane, mask) release(checker, first + lane, &checker->meeting);
@@ -274,12 +274,12 @@ void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask) {
 }
 
 void tl_emu_clock_reset(tl_emu_clock **clock) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (checker && *clock) clear_clock(checker, *clock);
 }
 
 void tl_emu_fence_proxy_async(uint32_t thread) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(thread)];
   agent->fenced = agent->now;
@@ -288,7 +288,7 @@ void tl_emu_fence_proxy_async(uint32_t thread) {
 
 void tl_emu_async_complete(tl_emu_async *async, tl_emu_clock **clock) {
   if (!async) return;
-  tl_emu_checker *checker = async->checker;
+  tl_emu_sanitizer *checker = async->checker;
   tl_emu_clock *to = open_clock(checker, clock);
   join_into_clock(checker, to, async->known);
   uint32_t *items = own_items(checker, &to->value);
@@ -299,7 +299,7 @@ void tl_emu_async_complete(tl_emu_async *async, tl_emu_clock **clock) {
 }
 
 void tl_emu_copies_complete(tl_emu_clock **clock) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
@@ -308,7 +308,7 @@ void tl_emu_copies_complete(tl_emu_clock **clock) {
   raise(&own_items(checker, &to->value)[checker->num_threads + index], agent->copies_issued);
 }
 
-void tl_emu_clocks_fini(tl_emu_checker *checker) {
+void tl_emu_clocks_fini(tl_emu_sanitizer *checker) {
   while (checker->clocks) {
     tl_emu_clock *next = checker->clocks->next;
     clear_clock(checker, checker->clocks);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 // Places (pairs of sites) of a checker that are told; findings elsewhere are only counted.
 enum { MAX_PLACES = 1000 };
@@ -44,7 +44,7 @@ static void count(tl_emu_raw_list *found, tl_emu_raw_finding *made, size_t limit
 }
 
 // The thread that is or issued the agent; -1: not known any more.
-static int64_t thread_of_epoch(const tl_emu_checker *checker, tl_emu_epoch epoch) {
+static int64_t thread_of_epoch(const tl_emu_sanitizer *checker, tl_emu_epoch epoch) {
   uint32_t agent = tl_emu_epoch_agent(epoch);
   if (agent < 2 * checker->num_threads) return agent % checker->num_threads;
   uint32_t slot = agent - 2 * checker->num_threads;
@@ -79,7 +79,7 @@ static uint64_t block_of(const tl_emu_launch_state *launch, uint32_t owner, uint
   return x + grid[0] * (y + grid[1] * z);
 }
 
-void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
+void tl_emu_found(tl_emu_sanitizer *checker, const tl_emu_seen *seen) {
   const tl_emu_actor *actor = seen->actor;
   const tl_emu_block *blocks = checker->cluster->blocks;
   uint32_t block_threads = checker->launch->num_threads;
@@ -121,25 +121,25 @@ void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen) {
   count(&checker->found, &made, MAX_PLACES, &checker->untold);
 }
 
-void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async) {
-  if (!(checker->checks & TL_EMU_CHECK_ASYNC)) return;
+void tl_emu_async_unawaited(tl_emu_sanitizer *checker, const tl_emu_async *async) {
+  if (!(checker->checks & TL_EMU_SANITIZE_ASYNC)) return;
   tl_emu_actor actor = {
       .when = (tl_emu_epoch)async->slot << TL_EMU_EPOCH_AGENT_SHIFT, .agent = async->issuer, .site = async->site};
   tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ASYNC, TL_EMU_WRITE, &actor, 0, NULL, 0, 0});
 }
 
-void tl_emu_check_misuse(const char *what, const tl_emu_site *site) {
-  tl_emu_checker *checker = tl_emu_checker_here();
-  if (!checker || !(checker->checks & TL_EMU_CHECK_ASYNC)) return;
+void tl_emu_sanitize_misuse(const char *what, const tl_emu_site *site) {
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
+  if (!checker || !(checker->checks & TL_EMU_SANITIZE_ASYNC)) return;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(tl_emu_self->current->thread), site);
   tl_emu_found(checker, &(tl_emu_seen){.kind = TL_EMU_FINDING_MISUSE, .actor = &actor, .what = what});
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of every launch's list
 
-bool tl_emu_check_wrong_use(const char *what, const tl_emu_site *site) {
-  tl_emu_checker *checker = tl_emu_checker_here();
-  if (!checker || !(checker->checks & TL_EMU_CHECK_ASYNC)) return false;
+bool tl_emu_sanitize_wrong_use(const char *what, const tl_emu_site *site) {
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
+  if (!checker || !(checker->checks & TL_EMU_SANITIZE_ASYNC)) return false;
   tl_strbuf text = {0};
   tl_strbuf_appendf(&text, "%s; the launch ends here", what);
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(tl_emu_self->current->thread), site);
@@ -148,7 +148,7 @@ bool tl_emu_check_wrong_use(const char *what, const tl_emu_site *site) {
   return true;
 }
 
-void tl_emu_hand_over(tl_emu_checker *checker) {
+void tl_emu_hand_over(tl_emu_sanitizer *checker) {
   pthread_mutex_lock(&mutex);
   for (size_t i = 0; i < checker->found.len; i++)
     count(checker->launch->found, &checker->found.items[i], SIZE_MAX, NULL);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 enum { READERS_PER_LINK = 7, MAX_LINKS = 1 << 20 };  // 64 MiB for each worker
 
@@ -83,7 +83,7 @@ bool tl_emu_readers_add(tl_emu_readers *readers, size_t cell, tl_emu_epoch read,
   return true;
 }
 
-tl_emu_epoch tl_emu_readers_end(const tl_emu_checker *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
+tl_emu_epoch tl_emu_readers_end(const tl_emu_sanitizer *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
                                 tl_emu_epoch *out_unfenced) {
   tl_emu_readers *readers = checker->readers;
   tl_emu_epoch found = 0;

@@ -2,9 +2,9 @@
 // Every checked access comes through here: bounds and alignment, then the granules of shared memory that it covers.
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
-tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site) {
+tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site) {
   size_t index = (size_t)(site - checker->launch->sites) + 1;
   if (index > checker->launch->num_sites || index > TL_EMU_EPOCH_MAX_SITE) return 0;
   return (tl_emu_epoch)index << TL_EMU_EPOCH_SITE_SHIFT;
@@ -14,7 +14,7 @@ static tl_emu_epoch epoch_of(uint32_t agent, uint32_t clock) {
   return (tl_emu_epoch)agent << TL_EMU_EPOCH_AGENT_SHIFT | (tl_emu_epoch)clock << TL_EMU_EPOCH_WHEN_SHIFT;
 }
 
-tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t index, const tl_emu_site *site) {
+tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t index, const tl_emu_site *site) {
   const tl_emu_agent *agent = &checker->agents[index];
   return (tl_emu_actor){.when = epoch_of(index, agent->now),
                         .known = agent->known,
@@ -26,7 +26,7 @@ tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t index
                         .site = site};
 }
 
-static tl_emu_actor actor_of_async(const tl_emu_checker *checker, const tl_emu_async *async) {
+static tl_emu_actor actor_of_async(const tl_emu_sanitizer *checker, const tl_emu_async *async) {
   return (tl_emu_actor){.when = epoch_of(async->slot, async->clock),
                         .flags = async->proxy == TL_EMU_PROXY_ASYNC ? TL_EMU_EPOCH_ASYNC_PROXY : 0,
                         .known = async->known,
@@ -59,7 +59,7 @@ bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
 // ---- cells
 
 typedef struct access {
-  tl_emu_checker *checker;
+  tl_emu_sanitizer *checker;
   const tl_emu_actor *actor;
   tl_emu_access_kind kind;
   tl_emu_epoch epoch;         // as it goes into the cells
@@ -96,7 +96,7 @@ static inline bool both_atomic(const access *a, tl_emu_epoch other) {
 }
 
 // Against the last write; true: it may be forgotten that there was one.
-static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell) {
+static inline void sanitize_write_before(access *a, tl_emu_epoch write, size_t cell) {
   if (a->races && !happened_before(write, a->actor) && !both_atomic(a, write)) {
     tell(a, TL_EMU_FINDING_RACE, write, cell);
   } else if (a->proxies && tl_emu_is_unfenced(a->checker, write, a->actor)) {
@@ -107,7 +107,7 @@ static inline void check_write_before(access *a, tl_emu_epoch write, size_t cell
 // Whether the write belongs to a tile before the one that the reader is at: what it left in shared memory is nothing
 // that the reader may count on.
 static bool __attribute__((noinline))
-is_of_earlier_tile(const tl_emu_checker *checker, uint32_t index, tl_emu_epoch write) {
+is_of_earlier_tile(const tl_emu_sanitizer *checker, uint32_t index, tl_emu_epoch write) {
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
   if (agent >= 2 * checker->num_threads || write == TL_EMU_EPOCH_READ) return false;
   const tl_emu_agent *reader = &checker->agents[index], *writer = &checker->agents[agent % checker->num_threads];
@@ -120,7 +120,7 @@ static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (__builtin_expect(!cell->write, 0)) {
     if (a->inits) read_unwritten(a, cell, index);
   } else {
-    check_write_before(a, cell->write, index);
+    sanitize_write_before(a, cell->write, index);
     if (a->checker->has_tiles && a->inits && is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
       read_unwritten(a, cell, index);
   }
@@ -145,7 +145,7 @@ static void __attribute__((noinline)) end_readers(access *a, size_t index) {
 
 static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (cell->write) {
-    check_write_before(a, cell->write, index);
+    sanitize_write_before(a, cell->write, index);
     if (a->checker->has_tiles && a->kind == TL_EMU_ATOMIC && a->inits &&
         is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
       read_unwritten(a, cell, index);
@@ -164,7 +164,7 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   cell->write = a->epoch;
 }
 
-bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl_emu_block *block, size_t offset) {
+bool tl_emu_is_unwritten(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_block *block, size_t offset) {
   size_t index = offset >> checker->granule_shift;
   tl_emu_epoch write = checker->cells[block->rank * checker->num_cells + index].write;
   bool unwritten = !write || (checker->has_tiles && is_of_earlier_tile(checker, agent, write));
@@ -172,8 +172,8 @@ bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl
          !tl_emu_is_padding(checker->launch, checker->followed, index << checker->granule_shift, checker->granule);
 }
 
-static void check_cells(tl_emu_checker *checker, const tl_emu_actor *actor, const tl_emu_block *block,
-                        const void *address, size_t bytes, tl_emu_access_kind kind) {
+static void sanitize_cells(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const tl_emu_block *block,
+                           const void *address, size_t bytes, tl_emu_access_kind kind) {
   access a = {.checker = checker,
               .actor = actor,
               .kind = kind,
@@ -181,9 +181,9 @@ static void check_cells(tl_emu_checker *checker, const tl_emu_actor *actor, cons
               .block = block,
               .address = address,
               .bytes = bytes,
-              .races = checker->checks & TL_EMU_CHECK_RACE,
-              .proxies = (checker->checks & TL_EMU_CHECK_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY),
-              .inits = checker->checks & TL_EMU_CHECK_INIT};
+              .races = checker->checks & TL_EMU_SANITIZE_RACE,
+              .proxies = (checker->checks & TL_EMU_SANITIZE_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY),
+              .inits = checker->checks & TL_EMU_SANITIZE_INIT};
   if (kind >= TL_EMU_ATOMIC) a.epoch |= TL_EMU_EPOCH_ATOMIC;
   if (kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ) a.epoch |= TL_EMU_EPOCH_READ;
   size_t offset = (size_t)((const uint8_t *)address - block->shared), base = block->rank * checker->num_cells;
@@ -219,33 +219,33 @@ static inline bool is_in_tile(const tl_emu_site *site, size_t offset, size_t byt
   return false;
 }
 
-static bool check_access(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
-                         size_t align, tl_emu_access_kind kind) {
+static bool sanitize_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                            size_t align, tl_emu_access_kind kind) {
   uintptr_t at = (uintptr_t)address;
-  if (checker->checks == TL_EMU_CHECK_ELEMENTS) return true;
-  if (__builtin_expect(at & (align - 1), 0) && (checker->checks & TL_EMU_CHECK_ALIGN)) {
+  if (checker->checks == TL_EMU_SANITIZE_ELEMENTS) return true;
+  if (__builtin_expect(at & (align - 1), 0) && (checker->checks & TL_EMU_SANITIZE_ALIGN)) {
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ALIGNMENT, kind, actor, 0, address, bytes, align});
     return false;
   }
   if (!in_window(at)) {
     if (is_local(at)) return true;
-    return tl_emu_check_global(checker, actor, address, bytes, kind);
+    return tl_emu_sanitize_global(checker, actor, address, bytes, kind);
   }
   const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
   size_t size = checker->launch->shared_bytes, offset = block ? at - (uintptr_t)block->shared : size;
   bool reached = block && block->cluster == checker->cluster;
   if (__builtin_expect(!reached || offset >= size || bytes > size - offset, 0)) {
-    if (!(checker->checks & TL_EMU_CHECK_BOUNDS)) return true;  // the hardware says so
+    if (!(checker->checks & TL_EMU_SANITIZE_BOUNDS)) return true;  // the hardware says so
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
     return false;
   }
   if (__builtin_expect(checker->ends != NULL, 0) && !tl_emu_ends_access(checker, actor, block, kind)) return false;
-  if ((checker->checks & TL_EMU_CHECK_BOUNDS) && actor->site->num_tiles && !is_in_tile(actor->site, offset, bytes)) {
+  if ((checker->checks & TL_EMU_SANITIZE_BOUNDS) && actor->site->num_tiles && !is_in_tile(actor->site, offset, bytes)) {
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, align});
     return false;
   }
-  if (checker->checks & (TL_EMU_CHECK_RACE | TL_EMU_CHECK_INIT | TL_EMU_CHECK_PROXY))
-    check_cells(checker, actor, block, address, bytes, kind);
+  if (checker->checks & (TL_EMU_SANITIZE_RACE | TL_EMU_SANITIZE_INIT | TL_EMU_SANITIZE_PROXY))
+    sanitize_cells(checker, actor, block, address, bytes, kind);
   if (__builtin_expect(checker->undefined != NULL, 0))
     tl_emu_undefined_access(checker, actor, block->rank * size + offset, bytes, kind);
   return true;
@@ -253,10 +253,10 @@ static bool check_access(tl_emu_checker *checker, const tl_emu_actor *actor, con
 
 bool tl_emu_touch_by(uint32_t thread, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind,
                      const tl_emu_site *site) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return true;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(thread), site);
-  return check_access(checker, &actor, address, bytes, align, kind);
+  return sanitize_access(checker, &actor, address, bytes, align, kind);
 }
 
 bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access_kind kind, const tl_emu_site *site) {
@@ -265,12 +265,12 @@ bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access
 
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
   static _Thread_local uint8_t instead[64] __attribute__((aligned(64)));
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return pointer;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
   checker->followed = site->is_followed ? site : NULL;
-  if (__builtin_expect(check_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
+  if (__builtin_expect(sanitize_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
     if (site->releases)
       tl_emu_release_atomic(checker, index, pointer);
     else if (site->access == TL_EMU_ATOMIC || site->access == TL_EMU_ATOMIC_WRITE)
@@ -283,17 +283,17 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
 bool tl_emu_touch_async(tl_emu_async *async, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind) {
   if (!async) return true;
   tl_emu_actor actor = actor_of_async(async->checker, async);
-  return check_access(async->checker, &actor, address, bytes, align, kind);
+  return sanitize_access(async->checker, &actor, address, bytes, align, kind);
 }
 
 bool tl_emu_touch_copy(const void *to, size_t bytes, size_t align, const tl_emu_site *site) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return true;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
   actor.when = epoch_of(checker->num_threads + index, agent->copies_issued + 1);
-  if (!check_access(checker, &actor, to, bytes, align, TL_EMU_WRITE)) return false;
+  if (!sanitize_access(checker, &actor, to, bytes, align, TL_EMU_WRITE)) return false;
   agent->copies_issued++;
   agent->copy_site = site;
   return true;

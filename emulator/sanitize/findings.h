@@ -22,8 +22,8 @@ typedef enum tl_emu_finding_kind {
   TL_EMU_FINDING_COUNT
 } tl_emu_finding_kind;
 
-// "race,init": bits of TL_EMU_CHECK_…; "all", "none". False: `*out_unknown` is a part that names no check.
-bool tl_emu_checks_parse(tl_str text, uint32_t *out_checks, tl_str *out_unknown);
+// "race,init": bits of TL_EMU_SANITIZE_…; "all", "none". False: `*out_unknown` is a part that names no check.
+bool tl_emu_sanitize_parse(tl_str text, uint32_t *out_checks, tl_str *out_unknown);
 
 // "race". Static.
 const char *tl_emu_finding_kind_name(tl_emu_finding_kind kind);

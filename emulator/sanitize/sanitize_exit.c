@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 // Of one block.
 typedef struct block_end {
@@ -20,9 +20,9 @@ struct tl_emu_ends {
 
 static const char what[] = "accesses the memory of a block that may have ended";
 
-tl_emu_ends *tl_emu_ends_create(const tl_emu_checker *checker) {
+tl_emu_ends *tl_emu_ends_create(const tl_emu_sanitizer *checker) {
   uint32_t num_blocks = checker->launch->cluster_size;
-  if (num_blocks < 2 || !(checker->checks & TL_EMU_CHECK_BOUNDS)) return NULL;
+  if (num_blocks < 2 || !(checker->checks & TL_EMU_SANITIZE_BOUNDS)) return NULL;
   tl_emu_ends *ends = tl_xcalloc(1, sizeof *ends + num_blocks * sizeof ends->blocks[0]);
   ends->num_blocks = num_blocks;
   ends->num_agents = checker->num_threads;
@@ -36,7 +36,7 @@ void tl_emu_ends_destroy(tl_emu_ends *ends) {
   free(ends);
 }
 
-void tl_emu_ends_reset(tl_emu_checker *checker) {
+void tl_emu_ends_reset(tl_emu_sanitizer *checker) {
   tl_emu_ends *ends = checker->ends;
   for (uint32_t i = 0; ends && i < ends->num_blocks; i++) {
     memset(ends->blocks[i].accesses, 0, ends->num_agents * sizeof(tl_emu_epoch));
@@ -45,7 +45,7 @@ void tl_emu_ends_reset(tl_emu_checker *checker) {
   }
 }
 
-static void tell(tl_emu_checker *checker, const tl_emu_actor *actor, tl_emu_access_kind kind,
+static void tell(tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_access_kind kind,
                  const tl_emu_block *block) {
   tl_strbuf place = {0};
   tl_strbuf_appendf(&place, "shared memory of block (%u, %u, %u)", block->position[0], block->position[1],
@@ -57,7 +57,7 @@ static void tell(tl_emu_checker *checker, const tl_emu_actor *actor, tl_emu_acce
   tl_strbuf_fini(&place);
 }
 
-bool tl_emu_ends_access(tl_emu_checker *checker, const tl_emu_actor *actor, const tl_emu_block *block,
+bool tl_emu_ends_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const tl_emu_block *block,
                         tl_emu_access_kind kind) {
   if (tl_emu_epoch_agent(actor->when) >= checker->num_threads) return true;  // asynchronous: waited for, or told
   if (!block->num_live) {
@@ -70,7 +70,7 @@ bool tl_emu_ends_access(tl_emu_checker *checker, const tl_emu_actor *actor, cons
 }
 
 // The block's last thread ends: accesses that none of its threads knows of may come later just as well.
-static void check_block(tl_emu_checker *checker, const tl_emu_block *block) {
+static void sanitize_block(tl_emu_sanitizer *checker, const tl_emu_block *block) {
   static const tl_emu_site unknown = {.op = "access"};
   const block_end *end = &checker->ends->blocks[block->rank];
   for (uint32_t i = 0; i < checker->num_threads; i++) {
@@ -83,9 +83,9 @@ static void check_block(tl_emu_checker *checker, const tl_emu_block *block) {
   }
 }
 
-void tl_emu_ends_thread(tl_emu_checker *checker, const tl_emu_block *block, uint32_t thread) {
+void tl_emu_ends_thread(tl_emu_sanitizer *checker, const tl_emu_block *block, uint32_t thread) {
   if (!checker->ends) return;
   block_end *end = &checker->ends->blocks[block->rank];
   tl_emu_vector_gather(checker, &end->known, block->rank * checker->launch->num_threads + thread);
-  if (block->num_live == 1) check_block(checker, block);
+  if (block->num_live == 1) sanitize_block(checker, block);
 }

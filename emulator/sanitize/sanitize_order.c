@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 typedef struct tl_emu_snapshot {
   uint32_t refs;  // atomic
@@ -110,7 +110,7 @@ static tl_emu_released *find_released(tl_emu_released_table *table, const void *
   return &table->slots[at];
 }
 
-void tl_emu_release_global(tl_emu_checker *checker, uint32_t owner, const tl_emu_vector *known, const void *address) {
+void tl_emu_release_global(tl_emu_sanitizer *checker, uint32_t owner, const tl_emu_vector *known, const void *address) {
   uint32_t num_threads = checker->num_threads;
   tl_emu_snapshot *clocks = tl_xmalloc(sizeof *clocks + num_threads * sizeof clocks->items[0]);
   clocks->refs = 1;
@@ -130,7 +130,7 @@ void tl_emu_release_global(tl_emu_checker *checker, uint32_t owner, const tl_emu
   tl_emu_foreign_drop(all);
 }
 
-bool tl_emu_acquire_global(tl_emu_checker *checker, uint32_t owner, tl_emu_vector **into, const void *address) {
+bool tl_emu_acquire_global(tl_emu_sanitizer *checker, uint32_t owner, tl_emu_vector **into, const void *address) {
   pthread_mutex_lock(&mutex);
   tl_emu_foreign *released = NULL;
   if (checker->launch->released.len)

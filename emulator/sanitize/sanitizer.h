@@ -5,11 +5,11 @@
 //
 // Agents, the components of a vector: the cluster's threads, block by block; then for each thread the queue of its
 // cp.async copies, which complete in order; then slots for other asynchronous operations, used in turn.
-#ifndef TL_EMULATOR_CHECKER_H
-#define TL_EMULATOR_CHECKER_H
+#ifndef TL_EMULATOR_SANITIZER_H
+#define TL_EMULATOR_SANITIZER_H
 
-#include "emulator/check/check.h"
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
+#include "emulator/sanitize/sanitize.h"
 
 enum { TL_EMU_ASYNC_SLOTS = 128, TL_EMU_COPY_GROUPS = 64, TL_EMU_CELL_READERS = 3 };
 
@@ -49,8 +49,8 @@ typedef struct tl_emu_agent {
 } tl_emu_agent;
 
 struct tl_emu_async {
-  tl_emu_checker *checker;  // Borrowed.
-  tl_emu_vector *known;     // Owned (a reference).
+  tl_emu_sanitizer *checker;  // Borrowed.
+  tl_emu_vector *known;       // Owned (a reference).
   uint32_t slot, clock;
   uint32_t issuer, issuer_now, issuer_fenced, issuer_copies_done;
   tl_emu_proxy proxy;
@@ -120,7 +120,7 @@ typedef struct tl_emu_ends tl_emu_ends;            // check_exit.c
 typedef struct tl_emu_readers tl_emu_readers;      // check_readers.c
 typedef struct tl_emu_elements tl_emu_elements;    // check_elements.c
 
-struct tl_emu_checker {
+struct tl_emu_sanitizer {
   tl_emu_launch_state *launch;    // Borrowed.
   const tl_emu_cluster *cluster;  // Borrowed.
   uint32_t checks;
@@ -154,7 +154,7 @@ struct tl_emu_checker {
 };
 
 // The checker of the running thread's cluster, or NULL; and the agent that `thread` of the running block is.
-static inline tl_emu_checker *tl_emu_checker_here(void) {
+static inline tl_emu_sanitizer *tl_emu_sanitizer_here(void) {
   return tl_emu_self->block->cluster->checker;
 }
 static inline uint32_t tl_emu_agent_here(uint32_t thread) {
@@ -168,20 +168,20 @@ static inline uint32_t tl_emu_epoch_clock(tl_emu_epoch epoch) {
 }
 
 // ---- clock.c
-tl_emu_vector *tl_emu_vector_create(tl_emu_checker *checker);  // zeroed, one reference
+tl_emu_vector *tl_emu_vector_create(tl_emu_sanitizer *checker);  // zeroed, one reference
 static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
   vector->refs++;
   return vector;
 }
 // `*vector` also knows what `foreign` says, of cluster `owner`, whose vector it is, too.
-void tl_emu_vector_learn(tl_emu_checker *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner);
+void tl_emu_vector_learn(tl_emu_sanitizer *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner);
 // `*vector` (NULL: of nothing) also knows what agent `index` knows and has done.
-void tl_emu_vector_gather(tl_emu_checker *checker, tl_emu_vector **vector, uint32_t index);
-void tl_emu_vector_drop(tl_emu_checker *checker, tl_emu_vector *vector);
-void tl_emu_clocks_fini(tl_emu_checker *checker);  // all clocks
+void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uint32_t index);
+void tl_emu_vector_drop(tl_emu_sanitizer *checker, tl_emu_vector *vector);
+void tl_emu_clocks_fini(tl_emu_sanitizer *checker);  // all clocks
 // An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
-void tl_emu_release_atomic(tl_emu_checker *checker, uint32_t index, const void *address);
-void tl_emu_release_atomic_relaxed(tl_emu_checker *checker, uint32_t index, const void *address);
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address);
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address);
 
 // ---- shadow.c
 // Who accesses, and what happened before.
@@ -196,24 +196,24 @@ typedef struct tl_emu_actor {
 } tl_emu_actor;
 
 // The site's place in an epoch.
-tl_emu_epoch tl_emu_site_bits(const tl_emu_checker *checker, const tl_emu_site *site);
-tl_emu_actor tl_emu_actor_of_agent(const tl_emu_checker *checker, uint32_t agent, const tl_emu_site *site);
+tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site);
+tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_site *site);
 bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
 // Whether the async proxy comes after a write or read of the generic one: its thread fenced between that and what
 // orders the two.
-static inline bool tl_emu_is_fenced(const tl_emu_checker *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
+static inline bool tl_emu_is_fenced(const tl_emu_sanitizer *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
   if (agent >= checker->num_threads) return true;
   return clock <= (agent == actor->agent ? actor->fenced : actor->known->items[checker->width + agent]);
 }
 // Whether it is an access of the generic proxy that is not. A read counts too: an arrival does not wait for loads that
 // are under way, which may bring what the engine writes next (measured on an H200).
-static inline bool tl_emu_is_unfenced(const tl_emu_checker *checker, tl_emu_epoch before, const tl_emu_actor *actor) {
+static inline bool tl_emu_is_unfenced(const tl_emu_sanitizer *checker, tl_emu_epoch before, const tl_emu_actor *actor) {
   return !(before & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(checker, before, actor);
 }
 // Whether an element's bytes at `offset` of the block's shared memory are those that nobody wrote, for agent `agent`
 // and the load that is followed.
-bool tl_emu_is_unwritten(const tl_emu_checker *checker, uint32_t agent, const tl_emu_block *block, size_t offset);
+bool tl_emu_is_unwritten(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_block *block, size_t offset);
 
 // ---- check_order.c
 // NULL is an empty map in all of these.
@@ -225,11 +225,11 @@ uint32_t tl_emu_foreign_clock(const tl_emu_foreign *foreign, uint32_t owner, uin
 // Raises `items`, clocks of the threads of cluster `owner`, to what the map says.
 void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items);
 // Releases `known`, with the components of the thread that does it, at an address of global memory; for `owner`.
-void tl_emu_release_global(tl_emu_checker *checker, uint32_t owner, const tl_emu_vector *known, const void *address);
+void tl_emu_release_global(tl_emu_sanitizer *checker, uint32_t owner, const tl_emu_vector *known, const void *address);
 // Joins what was released there into `*into`, which is of `owner`. False: nothing was.
-bool tl_emu_acquire_global(tl_emu_checker *checker, uint32_t owner, tl_emu_vector **into, const void *address);
+bool tl_emu_acquire_global(tl_emu_sanitizer *checker, uint32_t owner, tl_emu_vector **into, const void *address);
 // Who owns an access to global memory: the agent's tile in a persistent kernel, else its cluster's number in the grid.
-static inline uint32_t tl_emu_owner(const tl_emu_checker *checker, uint32_t agent) {
+static inline uint32_t tl_emu_owner(const tl_emu_sanitizer *checker, uint32_t agent) {
   if (checker->agents[agent].tile) return checker->agents[agent].tile - 1;
   const uint32_t *at = checker->cluster->position, *grid = checker->launch->grid, *size = checker->launch->cluster;
   return at[0] + grid[0] / size[0] * (at[1] + grid[1] / size[1] * at[2]);
@@ -244,8 +244,8 @@ void tl_emu_released_fini(tl_emu_released_table *table);
 // Size of the buffer that starts there; 0: there is none.
 size_t tl_emu_buffer_bytes(const tl_emu_global *global, const void *start);
 // An access to global memory, or to nothing.
-bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
-                         tl_emu_access_kind kind);
+bool tl_emu_sanitize_global(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                            tl_emu_access_kind kind);
 
 // ---- check_tensor.c
 // A copy of the manifest's parameters in `arena`.
@@ -262,27 +262,27 @@ bool tl_emu_readers_add(tl_emu_readers *readers, size_t cell, tl_emu_epoch read,
 bool tl_emu_readers_has(const tl_emu_readers *readers, size_t cell);
 // Forgets those of a cell that `actor` writes. Returns one that is not ordered with the write; 0: there is none. Where
 // that would be one of the other proxy, `out_unfenced` (may be NULL) gets one that is ordered, but lacks a proxy fence.
-tl_emu_epoch tl_emu_readers_end(const tl_emu_checker *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
+tl_emu_epoch tl_emu_readers_end(const tl_emu_sanitizer *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
                                 tl_emu_epoch *out_unfenced);
 
 // ---- check_exit.c
 // NULL when the cluster has one block, or bounds are not checked.
-tl_emu_ends *tl_emu_ends_create(const tl_emu_checker *checker);
+tl_emu_ends *tl_emu_ends_create(const tl_emu_sanitizer *checker);
 void tl_emu_ends_destroy(tl_emu_ends *ends);
-void tl_emu_ends_reset(tl_emu_checker *checker);
+void tl_emu_ends_reset(tl_emu_sanitizer *checker);
 // An access to the shared memory of `block`, of the cluster. False: the block has ended, which was told.
-bool tl_emu_ends_access(tl_emu_checker *checker, const tl_emu_actor *actor, const tl_emu_block *block,
+bool tl_emu_ends_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const tl_emu_block *block,
                         tl_emu_access_kind kind);
 // A thread of the block is about to end.
-void tl_emu_ends_thread(tl_emu_checker *checker, const tl_emu_block *block, uint32_t thread);
+void tl_emu_ends_thread(tl_emu_sanitizer *checker, const tl_emu_block *block, uint32_t thread);
 
 // ---- check_undefined.c
 // NULL where shared memory needs no shadow.
 tl_emu_undefined *tl_emu_undefined_create(const tl_emu_launch_state *launch);
 void tl_emu_undefined_destroy(tl_emu_undefined *undefined);
-void tl_emu_undefined_begin(const tl_emu_checker *checker);
+void tl_emu_undefined_begin(const tl_emu_sanitizer *checker);
 // An access to shared memory, `at` bytes behind the start of that of block 0 of the cluster.
-void tl_emu_undefined_access(tl_emu_checker *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
+void tl_emu_undefined_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
                              tl_emu_access_kind kind);
 
 // ---- check_elements.c
@@ -301,14 +301,14 @@ typedef struct tl_emu_seen {
   const char *place;      // NULL: the address says it
 } tl_emu_seen;
 // Records a finding.
-void tl_emu_found(tl_emu_checker *checker, const tl_emu_seen *seen);
+void tl_emu_found(tl_emu_sanitizer *checker, const tl_emu_seen *seen);
 // Whether the bytes of shared memory belong to no element of a tile, but to a tile. Only the tiles that the site's line
 // touches count: others may lie in the same memory at another time. NULL, or a line nothing is known of: all tiles.
 bool tl_emu_is_padding(const tl_emu_launch_state *launch, const tl_emu_site *site, size_t offset, size_t bytes);
 // An asynchronous operation ends, and nobody was told.
-void tl_emu_async_unawaited(tl_emu_checker *checker, const tl_emu_async *async);
+void tl_emu_async_unawaited(tl_emu_sanitizer *checker, const tl_emu_async *async);
 // Hands what one checker found to the launch. Thread-safe.
-void tl_emu_hand_over(tl_emu_checker *checker);
+void tl_emu_hand_over(tl_emu_sanitizer *checker);
 // Turns what a launch found into findings, in an order that does not depend on who ran what.
 void tl_emu_report_found(tl_emu_launch_state *launch, tl_emu_findings *out);
 

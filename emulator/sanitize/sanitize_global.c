@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 // A granule of global memory: its last write and its last read, each with the owner (+ 1) that did it.
 typedef struct global_cell {
@@ -36,7 +36,7 @@ tl_emu_global *tl_emu_global_create(uint32_t checks, uint32_t granule) {
   if (!checks) return NULL;
   tl_emu_global *global = tl_xcalloc(1, sizeof *global);
   global->granule = granule;
-  global->has_cells = checks & (TL_EMU_CHECK_RACE | TL_EMU_CHECK_BLOCKS);
+  global->has_cells = checks & (TL_EMU_SANITIZE_RACE | TL_EMU_SANITIZE_BLOCKS);
   global->buffers = tl_emu_copy_buffers(&global->num_buffers);
   global->cells = tl_xcalloc(global->num_buffers + 1, sizeof *global->cells);
   for (size_t i = 0; i < global->num_buffers && global->has_cells; i++) {
@@ -90,7 +90,7 @@ static void unlock(char *flag) {
 }
 
 typedef struct global_access {
-  tl_emu_checker *checker;
+  tl_emu_sanitizer *checker;
   const tl_emu_actor *actor;
   tl_emu_epoch epoch;
   uint32_t owner;
@@ -121,7 +121,7 @@ static void look_for_fence(global_access *a, tl_emu_epoch write, uint32_t writer
   if (!tl_emu_is_fenced(a->checker, write, a->actor)) a->unfenced = write;
 }
 
-static void check_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
+static void sanitize_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
   bool reads = a->epoch & TL_EMU_EPOCH_READ;
   // Only copies read a part of a granule: not enough to tell of.
   size_t first = reads ? (offset + granule - 1) / granule : offset / granule;
@@ -144,8 +144,8 @@ static void check_cells(global_access *a, global_cell *cells, size_t offset, siz
   }
 }
 
-static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size_t index, const uint8_t *address,
-                        size_t bytes, tl_emu_access_kind kind) {
+static void sanitize_order(tl_emu_sanitizer *checker, const tl_emu_actor *actor, size_t index, const uint8_t *address,
+                           size_t bytes, tl_emu_access_kind kind) {
   tl_emu_global *global = checker->launch->global;
   const tl_emu_buffer *buffer = &global->buffers[index];
   bool reads = kind == TL_EMU_READ || kind == TL_EMU_ATOMIC_READ;
@@ -154,7 +154,7 @@ static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size
                      .epoch = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site) |
                               (reads ? TL_EMU_EPOCH_READ : 0) | (kind >= TL_EMU_ATOMIC ? TL_EMU_EPOCH_ATOMIC : 0),
                      .owner = tl_emu_owner(checker, actor->agent) + 1,
-                     .proxies = (checker->checks & TL_EMU_CHECK_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY)};
+                     .proxies = (checker->checks & TL_EMU_SANITIZE_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY)};
   bool shared = checker->launch->num_workers > 1;
   // Accesses have at most the size of what one lock stands for and are aligned to their own, but for copies in bulk,
   // which take one lock after the other.
@@ -165,7 +165,7 @@ static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size
     if (part > bytes - done) part = bytes - done;
     char *flag = &global->locks[((uintptr_t)buffer->start / STRETCH + offset / STRETCH) % sizeof global->locks];
     if (shared) lock(flag);
-    check_cells(&a, global->cells[index], offset, part, global->granule);
+    sanitize_cells(&a, global->cells[index], offset, part, global->granule);
     if (shared) unlock(flag);
     done += part;
   }
@@ -173,14 +173,14 @@ static void check_order(tl_emu_checker *checker, const tl_emu_actor *actor, size
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0});
   if (!a.found) return;
   bool same = a.found_owner == a.owner;
-  if (!(checker->checks & (same ? TL_EMU_CHECK_RACE : TL_EMU_CHECK_BLOCKS))) return;
+  if (!(checker->checks & (same ? TL_EMU_SANITIZE_RACE : TL_EMU_SANITIZE_BLOCKS))) return;
   tl_emu_seen seen = {same ? TL_EMU_FINDING_RACE : TL_EMU_FINDING_BLOCKS, kind, actor, a.found, address, bytes, 0};
   seen.before_owner = same ? 0 : a.found_owner;
   tl_emu_found(checker, &seen);
 }
 
-bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
-                         tl_emu_access_kind kind) {
+bool tl_emu_sanitize_global(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                            tl_emu_access_kind kind) {
   tl_emu_global *global = checker->launch->global;
   size_t index = find_buffer(global, address, bytes);
   // Bytes are stored by atomics of their word; the rest of the last word belongs to no other buffer.
@@ -190,12 +190,12 @@ bool tl_emu_check_global(tl_emu_checker *checker, const tl_emu_actor *actor, con
       bytes = (size_t)(global->buffers[index].start + global->buffers[index].bytes - (const uint8_t *)address);
   }
   if (index == global->num_buffers) {
-    if (!(checker->checks & TL_EMU_CHECK_BOUNDS)) return true;  // the hardware says so
+    if (!(checker->checks & TL_EMU_SANITIZE_BOUNDS)) return true;  // the hardware says so
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_BOUNDS, kind, actor, 0, address, bytes, 0});
     return false;
   }
-  if ((checker->checks & TL_EMU_CHECK_INIT) && !tl_emu_note_written(&global->buffers[index], address, bytes, kind))
+  if ((checker->checks & TL_EMU_SANITIZE_INIT) && !tl_emu_note_written(&global->buffers[index], address, bytes, kind))
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_UNINITIALISED, kind, actor, 0, address, bytes, 0});
-  if (global->cells[index]) check_order(checker, actor, index, address, bytes, kind);
+  if (global->cells[index]) sanitize_order(checker, actor, index, address, bytes, kind);
   return true;
 }

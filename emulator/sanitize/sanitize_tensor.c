@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 static const tl_mexpr *copy_expr(const tl_mexpr *expr, tl_arena *arena) {
   if (!expr) return NULL;

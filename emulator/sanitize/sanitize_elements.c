@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
 #include "emulator/machine/args.h"
+#include "emulator/sanitize/sanitizer.h"
 
 enum { WORD_BYTES = 4, FIRST_SLOTS = 64, BOTH_NIBBLES = 3 };
 
@@ -100,8 +100,8 @@ static tl_emu_epoch flags_of(uint8_t kind) {
   return (kind >= TL_EMU_ATOMIC ? TL_EMU_EPOCH_ATOMIC : 0) | (is_read(kind) ? TL_EMU_EPOCH_READ : 0);
 }
 
-static void tell(tl_emu_checker *checker, const element_record *now, const element_record *before, const void *address,
-                 size_t bytes) {
+static void tell(tl_emu_sanitizer *checker, const element_record *now, const element_record *before,
+                 const void *address, size_t bytes) {
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, now->agent, now->site);
   actor.flags |= flags_of(now->kind);
   tl_emu_epoch earlier = (tl_emu_epoch)before->agent << TL_EMU_EPOCH_AGENT_SHIFT | flags_of(before->kind);
@@ -143,8 +143,8 @@ void tl_emu_op_elements(void *result, const void *operands, const tl_emu_site *s
   (void)result;
   (void)operands;
   (void)site;
-  tl_emu_checker *checker = tl_emu_checker_here();
-  if (!checker || !(checker->checks & TL_EMU_CHECK_ELEMENTS)) return;
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
+  if (!checker || !(checker->checks & TL_EMU_SANITIZE_ELEMENTS)) return;
   if (!checker->elements) {
     checker->elements = tl_xcalloc(1, sizeof *checker->elements);
     checker->elements->current = tl_xcalloc(checker->num_threads, sizeof *checker->elements->current);
@@ -167,7 +167,7 @@ void tl_emu_op_element(void *result, const void *operands, const tl_emu_site *si
   uint32_t bytes = tl_emu_args_i32(&args), mask = tl_emu_args_i32(&args);
   element_record made = {.site = site, .kind = (uint8_t)tl_emu_args_i32(&args)};
   made.element = tl_emu_args_i32(&args);
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!tl_emu_args_bool(&args) || !checker || !checker->elements) return;
   made.agent = tl_emu_agent_here(tl_emu_self->current->thread);
   element_table *table = table_of(checker->elements, tl_emu_self->block->rank, checker->elements->current[made.agent]);

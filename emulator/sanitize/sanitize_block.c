@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
 #include "emulator/machine/args.h"
+#include "emulator/sanitize/sanitizer.h"
 
 static void create(tl_emu_cluster *cluster) {
   tl_emu_launch_state *launch = tl_emu_self->launch;
   if (!launch->checks) return;
-  tl_emu_checker *checker = tl_xcalloc(1, sizeof *checker);
+  tl_emu_sanitizer *checker = tl_xcalloc(1, sizeof *checker);
   checker->launch = launch;
   checker->cluster = cluster;
   checker->checks = launch->checks;
@@ -27,7 +27,7 @@ static void create(tl_emu_cluster *cluster) {
 }
 
 static void destroy(tl_emu_cluster *cluster) {
-  tl_emu_checker *checker = cluster->checker;
+  tl_emu_sanitizer *checker = cluster->checker;
   if (!checker) return;
   tl_emu_hand_over(checker);
   for (size_t i = 0; i < checker->num_free; i++) free(checker->free_vectors[i]);
@@ -44,7 +44,7 @@ static void destroy(tl_emu_cluster *cluster) {
 }
 
 static void begin(tl_emu_cluster *cluster) {
-  tl_emu_checker *checker = cluster->checker;
+  tl_emu_sanitizer *checker = cluster->checker;
   if (!checker) return;
   tl_emu_vector *nothing = tl_emu_vector_create(checker);
   for (uint32_t i = 0; i < checker->num_threads; i++)
@@ -62,7 +62,7 @@ static void begin(tl_emu_cluster *cluster) {
   checker->elements = NULL;
 }
 
-static void drop_async(tl_emu_checker *checker, tl_emu_async *async) {
+static void drop_async(tl_emu_sanitizer *checker, tl_emu_async *async) {
   if (async->previous)
     async->previous->next = async->next;
   else
@@ -73,7 +73,7 @@ static void drop_async(tl_emu_checker *checker, tl_emu_async *async) {
 }
 
 static void end(tl_emu_cluster *cluster, bool finished) {
-  tl_emu_checker *checker = cluster->checker;
+  tl_emu_sanitizer *checker = cluster->checker;
   if (!checker) return;
   tl_emu_ends_reset(checker);
   while (checker->asyncs) {
@@ -101,7 +101,7 @@ void tl_emu_op_tile(void *result, const void *operands, const tl_emu_site *site)
   (void)site;
   tl_emu_args args = {operands, 0};
   uint64_t tile = tl_emu_args_i64(&args);
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(tl_emu_self->current->thread)];
   checker->has_tiles = true;
@@ -115,7 +115,7 @@ void tl_emu_op_tile(void *result, const void *operands, const tl_emu_site *site)
 // ---- asynchronous operations
 
 tl_emu_async *tl_emu_async_begin(tl_emu_proxy proxy, const tl_emu_site *site) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return NULL;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
@@ -151,14 +151,14 @@ void tl_emu_async_end(tl_emu_async *async, bool awaited) {
 // ---- cp.async
 
 void tl_emu_copies_commit(void) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(tl_emu_self->current->thread)];
   agent->group_end[agent->group++ % TL_EMU_COPY_GROUPS] = agent->copies_issued;
 }
 
 void tl_emu_copies_wait(uint32_t pending) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(tl_emu_self->current->thread)];
   if (pending >= agent->group || pending >= TL_EMU_COPY_GROUPS) return;
@@ -167,17 +167,17 @@ void tl_emu_copies_wait(uint32_t pending) {
 }
 
 void tl_emu_copies_wait_all(void) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(tl_emu_self->current->thread)];
   agent->copies_done = agent->copies_issued;
 }
 
 static void end_thread(tl_emu_fiber *thread) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_ends_thread(checker, tl_emu_self->block, thread->thread);
-  if (!(checker->checks & TL_EMU_CHECK_ASYNC)) return;
+  if (!(checker->checks & TL_EMU_SANITIZE_ASYNC)) return;
   uint32_t index = tl_emu_agent_here(thread->thread);
   const tl_emu_agent *agent = &checker->agents[index];
   if (agent->copies_done == agent->copies_issued) return;
@@ -185,8 +185,8 @@ static void end_thread(tl_emu_fiber *thread) {
   tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ASYNC, TL_EMU_WRITE, &actor, 0, NULL, 0, 0});
 }
 
-const tl_emu_hooks tl_emu_check_hooks = {.create_cluster = create,
-                                         .begin_cluster = begin,
-                                         .end_thread = end_thread,
-                                         .end_cluster = end,
-                                         .destroy_cluster = destroy};
+const tl_emu_hooks tl_emu_sanitize_hooks = {.create_cluster = create,
+                                            .begin_cluster = begin,
+                                            .end_thread = end_thread,
+                                            .end_cluster = end,
+                                            .destroy_cluster = destroy};

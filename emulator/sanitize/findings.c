@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "emulator/check/findings.h"
+#include "emulator/sanitize/findings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 static const struct {
   const char *name;
   uint32_t checks;
-} check_names[] = {{"all", TL_EMU_CHECK_ALL},     {"none", 0},
-                   {"race", TL_EMU_CHECK_RACE},   {"bounds", TL_EMU_CHECK_BOUNDS},
-                   {"init", TL_EMU_CHECK_INIT},   {"align", TL_EMU_CHECK_ALIGN},
-                   {"proxy", TL_EMU_CHECK_PROXY}, {"blocks", TL_EMU_CHECK_BLOCKS},
-                   {"async", TL_EMU_CHECK_ASYNC}};
+} check_names[] = {{"all", TL_EMU_SANITIZE_ALL},     {"none", 0},
+                   {"race", TL_EMU_SANITIZE_RACE},   {"bounds", TL_EMU_SANITIZE_BOUNDS},
+                   {"init", TL_EMU_SANITIZE_INIT},   {"align", TL_EMU_SANITIZE_ALIGN},
+                   {"proxy", TL_EMU_SANITIZE_PROXY}, {"blocks", TL_EMU_SANITIZE_BLOCKS},
+                   {"async", TL_EMU_SANITIZE_ASYNC}};
 enum { NUM_CHECK_NAMES = sizeof check_names / sizeof check_names[0] };
 
-bool tl_emu_checks_parse(tl_str text, uint32_t *out_checks, tl_str *out_unknown) {
+bool tl_emu_sanitize_parse(tl_str text, uint32_t *out_checks, tl_str *out_unknown) {
   *out_checks = 0;
   while (true) {
     size_t len = 0;

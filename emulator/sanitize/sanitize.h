@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What device ops tell the checker: accesses, and what orders them. Everything returns at once when the launch checks
 // nothing. Private to the emulator; the page is docs/decisions/0009-emulator-checks.md.
-#ifndef TL_EMULATOR_CHECK_H
-#define TL_EMULATOR_CHECK_H
+#ifndef TL_EMULATOR_SANITIZE_H
+#define TL_EMULATOR_SANITIZE_H
 
 #include "emulator/machine/hooks.h"
 #include "emulator/machine/machine.h"
@@ -49,9 +49,9 @@ void tl_emu_fence(uint32_t sides);
 // Forgets `*clock`, which becomes NULL: a new phase begins.
 void tl_emu_clock_reset(tl_emu_clock **clock);
 // The running thread uses the operation `site` in a way that the PTX ISA rules out. `what`: static text that says how.
-void tl_emu_check_misuse(const char *what, const tl_emu_site *site);
+void tl_emu_sanitize_misuse(const char *what, const tl_emu_site *site);
 // The same with a text that is made up, before the launch is given up. False: nothing is checked.
-bool tl_emu_check_wrong_use(const char *what, const tl_emu_site *site);
+bool tl_emu_sanitize_wrong_use(const char *what, const tl_emu_site *site);
 // The running thread executes fence.proxy.async.
 void tl_emu_fence_proxy_async(uint32_t thread);
 
@@ -97,9 +97,9 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
 void tl_emu_acquired(const void *address);
 void tl_emu_observed(const void *address);
 // The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
-void tl_emu_check_meet(const tl_emu_warp *warp, uint32_t mask);
+void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask);
 // A checker for each place of clusters, where the launch checks anything. It starts anew with each cluster; at its end
 // all clocks are gone. What it found goes to the launch with the place.
-extern const tl_emu_hooks tl_emu_check_hooks;
+extern const tl_emu_hooks tl_emu_sanitize_hooks;
 
 #endif

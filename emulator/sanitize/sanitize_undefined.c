@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/check/checker.h"
+#include "emulator/sanitize/sanitizer.h"
 
 void tl_emu_op_undefined(void *result, const void *args, const tl_emu_site *site) {
   (void)result;
@@ -26,7 +26,7 @@ static void describe_origin(const tl_debug_info *debug, uint32_t origin, tl_strb
 }
 
 // The finding is the read.
-static void tell_read(tl_emu_checker *checker, tl_emu_unwritten *read) {
+static void tell_read(tl_emu_sanitizer *checker, tl_emu_unwritten *read) {
   if (read->told) return;
   read->told = true;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, read->agent, read->site);
@@ -37,7 +37,7 @@ static void tell_read(tl_emu_checker *checker, tl_emu_unwritten *read) {
                                        .bytes = read->site->bytes});
 }
 
-static void tell(tl_emu_checker *checker, const tl_emu_actor *actor, uint32_t origin, const char *what) {
+static void tell(tl_emu_sanitizer *checker, const tl_emu_actor *actor, uint32_t origin, const char *what) {
   if (origin && origin <= checker->unwritten.len) {
     tell_read(checker, &checker->unwritten.items[origin - 1]);
     return;
@@ -53,8 +53,8 @@ static void tell(tl_emu_checker *checker, const tl_emu_actor *actor, uint32_t or
 }
 
 void tl_emu_undefined_use(uint32_t is_undefined, const tl_emu_site *site, uint32_t origin) {
-  tl_emu_checker *checker = tl_emu_checker_here();
-  if (__builtin_expect(!is_undefined, 1) || !checker || !(checker->checks & TL_EMU_CHECK_INIT)) return;
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
+  if (__builtin_expect(!is_undefined, 1) || !checker || !(checker->checks & TL_EMU_SANITIZE_INIT)) return;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, tl_emu_agent_here(tl_emu_self->current->thread), site);
   tell(checker, &actor, origin, site->what);
 }
@@ -67,7 +67,7 @@ struct tl_emu_undefined {
 };
 
 tl_emu_undefined *tl_emu_undefined_create(const tl_emu_launch_state *launch) {
-  if (!launch->follows_undefined || !(launch->checks & TL_EMU_CHECK_INIT)) return NULL;
+  if (!launch->follows_undefined || !(launch->checks & TL_EMU_SANITIZE_INIT)) return NULL;
   tl_emu_undefined *made = tl_xcalloc(1, sizeof *made);
   made->bits = tl_xcalloc(launch->shared_bytes * launch->cluster_size + 1, 1);
   made->origins = tl_xcalloc(launch->shared_bytes * launch->cluster_size + 1, sizeof *made->origins);
@@ -81,12 +81,12 @@ void tl_emu_undefined_destroy(tl_emu_undefined *undefined) {
   free(undefined);
 }
 
-void tl_emu_undefined_begin(const tl_emu_checker *checker) {
+void tl_emu_undefined_begin(const tl_emu_sanitizer *checker) {
   const tl_emu_launch_state *launch = checker->launch;
   if (checker->undefined) memset(checker->undefined->bits, 0, launch->shared_bytes * launch->cluster_size);
 }
 
-void tl_emu_undefined_access(tl_emu_checker *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
+void tl_emu_undefined_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
                              tl_emu_access_kind kind) {
   const tl_emu_undefined *undefined = checker->undefined;
   bool reads = kind != TL_EMU_WRITE && kind != TL_EMU_ATOMIC_WRITE;
@@ -100,7 +100,7 @@ void tl_emu_undefined_access(tl_emu_checker *checker, const tl_emu_actor *actor,
 }
 
 // Where the bytes of shared memory of the running cluster have their shadow; SIZE_MAX: they are no such bytes.
-static size_t shadow_of(const tl_emu_checker *checker, const uint8_t *address, uint32_t bytes) {
+static size_t shadow_of(const tl_emu_sanitizer *checker, const uint8_t *address, uint32_t bytes) {
   const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
   size_t size = checker->launch->shared_bytes;
   if (!block || block->cluster != checker->cluster) return SIZE_MAX;
@@ -109,7 +109,7 @@ static size_t shadow_of(const tl_emu_checker *checker, const uint8_t *address, u
 }
 
 // The origin of a read that nobody wrote at `address`.
-static uint32_t remember(tl_emu_checker *checker, uint32_t agent, const uint8_t *address) {
+static uint32_t remember(tl_emu_sanitizer *checker, uint32_t agent, const uint8_t *address) {
   enum { MAX_READS = 1 << 20 };
   tl_emu_unwritten read = {.site = checker->followed, .address = address, .agent = agent};
   if (checker->unwritten.len < MAX_READS) {
@@ -122,7 +122,7 @@ static uint32_t remember(tl_emu_checker *checker, uint32_t agent, const uint8_t 
 }
 
 // Sets the bits of what nobody wrote; returns the origin, or 0.
-static uint32_t load_unwritten(tl_emu_checker *checker, const uint8_t *address, uint8_t *bits, uint32_t bytes) {
+static uint32_t load_unwritten(tl_emu_sanitizer *checker, const uint8_t *address, uint8_t *bits, uint32_t bytes) {
   const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
   uint32_t agent = tl_emu_agent_here(tl_emu_self->current->thread), origin = 0;
   size_t offset = (size_t)(address - block->shared);
@@ -137,9 +137,9 @@ static uint32_t load_unwritten(tl_emu_checker *checker, const uint8_t *address, 
 }
 
 uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   memset(bits, 0, bytes);
-  bool follows = checker && (checker->checks & TL_EMU_CHECK_INIT);
+  bool follows = checker && (checker->checks & TL_EMU_SANITIZE_INIT);
   size_t at = follows ? shadow_of(checker, address, bytes) : SIZE_MAX;
   if (at == SIZE_MAX) return 0;
   const tl_emu_undefined *undefined = checker->undefined;
@@ -154,7 +154,7 @@ uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes) 
 }
 
 void tl_emu_undefined_store(const void *address, const void *bits, uint32_t bytes, uint32_t origin) {
-  tl_emu_checker *checker = tl_emu_checker_here();
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   const tl_emu_undefined *undefined = checker ? checker->undefined : NULL;
   size_t at = undefined ? shadow_of(checker, address, bytes) : SIZE_MAX;
   if (at == SIZE_MAX) return;
