@@ -87,12 +87,19 @@ static void join_values(tl_layout_graph *graph, tl_value *a, tl_value *b) {
 
 // ---- collecting
 
-// Every use of a splat or an undefined tile gets its own, so that they do not tie unrelated tiles together.
+static bool is_pinned(const tl_value *value) {
+  for (const tl_use *use = value->uses; use; use = use->next)
+    if (use->owner->code == TL_OP_GEMM_WAIT) return true;
+  return false;
+}
+
+// Every use of a splat or an undefined tile gets its own, so that they do not tie unrelated tiles together. What a wait
+// pins stays one with what its gemm reads.
 static void split_free_tiles(tl_op *op, void *user) {
   tl_module *module = user;
   if (op->code != TL_OP_SPLAT && op->code != TL_OP_UNDEF_TILE) return;
   tl_value *value = tl_op_result(op, 0);
-  while (value->uses && value->uses->next) {
+  while (value->uses && value->uses->next && !is_pinned(value)) {
     tl_use *use = value->uses;
     tl_builder builder;
     tl_builder_after(&builder, module, op);
@@ -396,6 +403,18 @@ static void require_extract(tl_layout_graph *graph, tl_op *op) {
   }
 }
 
+// Later gemms of the block that read the same tile take its conversion as well, and the waits that end them pin that.
+static void share_operand(tl_layout_graph *graph, tl_op *gemm, tl_value *from, tl_value *to) {
+  for (tl_op *op = gemm->next; from != to && op; op = op->next) {
+    uint32_t pins = op->code == TL_OP_GEMM_WAIT ? tl_op_group_len(op, TL_GROUP_GEMM_WAIT_values) : op->num_operands;
+    for (uint32_t i = pins; i < op->num_operands; i++)
+      if (tl_op_operand(op, i) == from) tl_op_set_operand(op, i, to);
+    if (op->code != TL_OP_GEMM || op->num_results == 0 || tl_op_arg(op, TL_GROUP_GEMM_a) != from) continue;
+    tl_layout layout = operand_layout(graph, op);
+    if (tl_layout_equal(to->type->layout, &layout)) tl_op_set_operand(op, 1, to);
+  }
+}
+
 // A in registers where every thread has what the instruction takes from it, else through shared memory, from where
 // ldmatrix brings it.
 static void require_operand(tl_layout_graph *graph, tl_op *op) {
@@ -407,6 +426,7 @@ static void require_operand(tl_layout_graph *graph, tl_op *op) {
     return;
   }
   require(graph, op, 1, &layout, op);
+  share_operand(graph, op, a, tl_op_operand(op, 1));
   tl_diag_report(graph->context->diags, TL_DIAG_REMARK_LAYOUT, op->loc, "the fragment operand '%s' stays in registers",
                  a->name ? a->name : "tile");
 }

@@ -181,20 +181,14 @@ static void select_fill(tl_pass_context *context, tl_op *fill, int32_t threads) 
   tl_op_set_int(context->module, fill, TL_ATTR_VEC, vec);
 }
 
-typedef struct select_state {
-  tl_pass_context *context;
-  int32_t threads;
-} select_state;
-
 static void select_op(tl_op *op, void *user) {
-  const select_state *state = user;
-  tl_pass_context *context = state->context;
+  tl_pass_context *context = user;
   if (op->code == TL_OP_COPY) {
-    select_copy(context, op, state->threads);
+    select_copy(context, op, tl_op_threads(op));
   } else if (op->code == TL_OP_TILE_LOAD || op->code == TL_OP_TILE_STORE) {
     tl_select_tile_access(context, op);
   } else if (op->code == TL_OP_FILL) {
-    select_fill(context, op, state->threads);
+    select_fill(context, op, tl_op_threads(op));
   } else if (op->code == TL_OP_PARALLEL) {
     tl_select_parallel(context, op);
   }
@@ -213,10 +207,9 @@ static void validate_specialized(tl_op *op, void *user) {
 tl_status tl_pass_select_copies(tl_pass_context *context) {
   for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
     if (kernel->code != TL_OP_KERNEL) continue;
-    select_state state = {.context = context, .threads = tl_op_threads(kernel)};
     tl_walk(kernel, validate_specialized, context);
     tl_select_shared_layouts(context, kernel);
-    tl_walk(kernel, select_op, &state);
+    tl_walk(kernel, select_op, context);
   }
   return TL_OK;
 }
