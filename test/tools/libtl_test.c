@@ -300,7 +300,7 @@ static void memory_runs_out(void) {
 #ifdef TL_TEST_SANITIZED
   return;  // the sanitizers' own memory is terabytes
 #endif
-  char *text = large_spec(2000);
+  char *text = large_spec(1000);
   int did_not_fit = 0;
   FILE *printed = tmpfile();
   for (unsigned long megabytes = 1; megabytes <= 256; megabytes += 1 + megabytes / 4) {
