@@ -281,11 +281,12 @@ static tl_status compare_ptx(tl_emu_kernel *ptx, const tl_manifest_kernel *info,
     const tl_manifest_param *param = &info->params[one->param];
     unsigned bytes = tl_dtype_bits(param->dtype) < 8 ? 1 : tl_dtype_bits(param->dtype) / 8;
     for (uint64_t e = 0; e < tl_emu_size(one->copy) / bytes; e++) {
-      const uint8_t *a = (const uint8_t *)one->original + e * bytes, *b = (const uint8_t *)one->copy + e * bytes;
+      uint64_t at = e * bytes;
+      const uint8_t *a = (const uint8_t *)one->original + at, *b = (const uint8_t *)one->copy + at;
       if (!memcmp(a, b, bytes) || are_nan(param->dtype, one->original, one->copy, e)) continue;
       return tl_status_make(TL_STATUS_CHECK_FAILED,
                             "the PTX gives other bits than the module before it: '%s', byte %llu", param->name,
-                            (unsigned long long)(e * bytes));
+                            (unsigned long long)at);
     }
   }
   return TL_OK;

@@ -156,7 +156,8 @@ static int choose(const scheduler *self) {
 
 bool tl_loop_graph_order(const tl_loop_graph *graph, int *out) {
   int count = (int)graph->nodes.len;
-  scheduler self = {.graph = graph, .order = out};
+  scheduler self = {.graph = graph};
+  self.order = out;
   self.path = find_paths(graph);
   self.done = tl_xcalloc((size_t)count + 1, sizeof *self.done);
   while (self.len < count) {
