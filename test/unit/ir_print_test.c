@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Building, editing, cloning, printing and parsing.
 #include <check.h>
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,55 +9,7 @@
 #include "ir/target.h"
 #include "ir/text/text.h"
 #include "ir_layouts.h"
-
-static char *print_module(const tl_module *module) {
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  tl_module_print(module, &text);
-  return tl_strbuf_take(&text);
-}
-
-// Parses; on errors the diagnostics come back as text in `out_errors` (free it).
-static tl_module *parse_text(const char *text, char **out_errors) {
-  tl_sources sources;
-  tl_sources_init(&sources);
-  uint32_t source = tl_sources_add(&sources, "test.tir", tl_str_from(text));
-  tl_diags diags;
-  tl_diags_init(&diags, &sources);
-  tl_module *module = tl_module_parse(&sources, source, &diags);
-  tl_strbuf errors;
-  tl_strbuf_init(&errors);
-  tl_strbuf_append_c(&errors, "");
-  tl_diags_print_text(&diags, &errors, false);
-  *out_errors = strdup(tl_strbuf_c(&errors));
-  tl_strbuf_fini(&errors);
-  ck_assert_int_eq(module == NULL, tl_diags_has_errors(&diags));
-  tl_diags_fini(&diags);
-  tl_sources_fini(&sources);
-  return module;
-}
-
-static tl_module *parse_good(const char *text) {
-  char *errors;
-  tl_module *module = parse_text(text, &errors);
-  ck_assert_msg(module != NULL, "%s\nin\n%s", errors, text);
-  free(errors);
-  return module;
-}
-
-// print(parse(text)) == text, and a clone prints the same.
-static void check_round_trip(const char *text) {
-  tl_module *module = parse_good(text);
-  char *again = print_module(module);
-  ck_assert_str_eq(again, text);
-  tl_module *copy = tl_module_clone(module);
-  tl_module_destroy(module);
-  char *cloned = print_module(copy);
-  ck_assert_str_eq(cloned, text);
-  tl_module_destroy(copy);
-  free(again);
-  free(cloned);
-}
+#include "ir_text_util.h"
 
 // ---- tables
 
@@ -578,83 +529,6 @@ START_TEST(damaged_text) {
 }
 END_TEST
 
-// ---- cases in files
-
-static char *read_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  ck_assert_msg(file != NULL, "%s", path);
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  char chunk[4096];
-  size_t len;
-  while ((len = fread(chunk, 1, sizeof(chunk), file)) > 0) tl_strbuf_append(&text, (tl_str){chunk, len});
-  fclose(file);
-  return tl_strbuf_take(&text);
-}
-
-// Lines "// expect: text" must occur in what is reported, and nothing may be reported that is not expected.
-static void check_expectations(const char *path, const char *text, const char *report, size_t num_reported) {
-  size_t expected = 0;
-  for (const char *at = text; (at = strstr(at, "// expect: ")) != NULL;) {
-    at += strlen("// expect: ");
-    char *line = strndup(at, strcspn(at, "\n"));
-    ck_assert_msg(strstr(report, line) != NULL, "%s: '%s' is not in:\n%s", path, line, report);
-    free(line);
-    expected++;
-  }
-  ck_assert_msg(expected == num_reported, "%s: %zu expected, but:\n%s", path, expected, report);
-}
-
-static size_t count_text(const char *text, const char *part) {
-  size_t count = 0;
-  for (; (text = strstr(text, part)) != NULL; text += strlen(part)) count++;
-  return count;
-}
-
-static void check_file(const char *path) {
-  char *text = read_file(path), *errors;
-  bool is_good = strstr(text, "// expect: ") == NULL;
-  tl_module *module = parse_text(text, &errors);
-  if (module == NULL) {
-    ck_assert_msg(!is_good, "%s:\n%s", path, errors);
-    check_expectations(path, text, errors, count_text(errors, "error: "));
-  } else {
-    tl_verify_result result;
-    tl_module_verify(module, &result);
-    tl_strbuf report;
-    tl_strbuf_init(&report);
-    tl_module_print_with_errors(module, &result, &report);
-    check_expectations(path, text, tl_strbuf_c(&report), count_text(tl_strbuf_c(&report), "// error: "));
-    ck_assert_uint_eq(result.errors.len, count_text(tl_strbuf_c(&report), "// error: "));
-    tl_strbuf_fini(&report);
-    tl_verify_result_fini(&result);
-    // A good file holds comment lines first, then what the printer writes.
-    const char *body = strstr(text, "module ");
-    if (is_good) check_round_trip(body);
-    tl_module_destroy(module);
-  }
-  free(errors);
-  free(text);
-}
-
-static int is_case(const struct dirent *entry) {
-  return strstr(entry->d_name, ".tir") != NULL;
-}
-
-START_TEST(files) {
-  struct dirent **entries;
-  int count = scandir("test/ir", &entries, is_case, alphasort);
-  ck_assert_int_gt(count, 0);
-  for (int i = 0; i < count; i++) {
-    char path[512];
-    snprintf(path, sizeof(path), "test/ir/%s", entries[i]->d_name);
-    check_file(path);
-    free(entries[i]);
-  }
-  free(entries);
-}
-END_TEST
-
 int main(void) {
   Suite *suite = suite_create("ir_print");
   TCase *tests = tcase_create("print");
@@ -671,7 +545,6 @@ int main(void) {
   tcase_add_test(tests, every_attribute_kind);
   tcase_add_test(tests, random_modules);
   tcase_add_test(tests, damaged_text);
-  tcase_add_test(tests, files);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
