@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The files of test/ir: good ones print back the same, bad ones give the errors that they expect.
-#include <dirent.h>
-#include <stdio.h>
-
 #include "ir_text_util.h"
-
-static char *read_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  ck_assert_msg(file != NULL, "%s", path);
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  char chunk[4096];
-  size_t len;
-  while ((len = fread(chunk, 1, sizeof(chunk), file)) > 0) tl_strbuf_append(&text, (tl_str){chunk, len});
-  fclose(file);
-  return tl_strbuf_take(&text);
-}
 
 // Lines "// expect: text" must occur in what is reported, and nothing may be reported that is not expected.
 static void check_expectations(const char *path, const char *text, const char *report, size_t num_reported) {
@@ -62,21 +47,8 @@ static void check_file(const char *path) {
   free(text);
 }
 
-static int is_case(const struct dirent *entry) {
-  return strstr(entry->d_name, ".tir") != NULL;
-}
-
 START_TEST(files) {
-  struct dirent **entries;
-  int count = scandir("test/ir", &entries, is_case, alphasort);
-  ck_assert_int_gt(count, 0);
-  for (int i = 0; i < count; i++) {
-    char path[512];
-    snprintf(path, sizeof(path), "test/ir/%s", entries[i]->d_name);
-    check_file(path);
-    free(entries[i]);
-  }
-  free(entries);
+  for_each_ir_case(check_file);
 }
 END_TEST
 

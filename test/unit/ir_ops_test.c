@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every op has a case in test/ir, and ops can be copied with replacements.
 #include <check.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text/text.h"
+#include "ir_text_util.h"
 
 static bool seen[TL_OPCODE_COUNT];
 
@@ -24,34 +23,25 @@ static tl_module *parse(tl_sources *sources, uint32_t source) {
   return module;
 }
 
-static int is_case(const struct dirent *entry) {
-  return strstr(entry->d_name, ".tir") != NULL;
+// Counted where it stands in a module that the verifier accepts.
+static void mark_case(const char *path) {
+  tl_sources sources;
+  tl_sources_init(&sources);
+  uint32_t source;
+  tl_status status = tl_sources_read(&sources, path, 1 << 20, &source);
+  ck_assert_msg(status == NULL, "%s", tl_status_message(status));
+  tl_module *module = parse(&sources, source);
+  tl_verify_result result;
+  if (module) {
+    if (tl_module_verify(module, &result)) tl_walk_module(module, mark_op, NULL);
+    tl_verify_result_fini(&result);
+  }
+  tl_module_destroy(module);
+  tl_sources_fini(&sources);
 }
 
-// Counted where it stands in a module that the verifier accepts.
 START_TEST(every_op_has_a_case) {
-  struct dirent **entries;
-  int count = scandir("test/ir", &entries, is_case, alphasort);
-  ck_assert_int_gt(count, 0);
-  for (int i = 0; i < count; i++) {
-    char path[512];
-    snprintf(path, sizeof(path), "test/ir/%s", entries[i]->d_name);
-    free(entries[i]);
-    tl_sources sources;
-    tl_sources_init(&sources);
-    uint32_t source;
-    tl_status status = tl_sources_read(&sources, path, 1 << 20, &source);
-    ck_assert_msg(status == NULL, "%s", tl_status_message(status));
-    tl_module *module = parse(&sources, source);
-    tl_verify_result result;
-    if (module) {
-      if (tl_module_verify(module, &result)) tl_walk_module(module, mark_op, NULL);
-      tl_verify_result_fini(&result);
-    }
-    tl_module_destroy(module);
-    tl_sources_fini(&sources);
-  }
-  free(entries);
+  for_each_ir_case(mark_case);
   for (int code = 0; code < TL_OPCODE_COUNT; code++) {
     ck_assert_msg(seen[code], "no file of test/ir shows '%s'", tl_op_info_of((tl_opcode)code)->name);
   }

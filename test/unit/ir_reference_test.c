@@ -5,21 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text/text.h"
+#include "ir_text_util.h"
 
 static const char begin_mark[] = "<!-- begin reference -->\n", end_mark[] = "<!-- end reference -->\n";
-
-static char *read_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  ck_assert_msg(file != NULL, "%s", path);
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  char chunk[4096];
-  size_t len;
-  while ((len = fread(chunk, 1, sizeof(chunk), file)) > 0) tl_strbuf_append(&text, (tl_str){chunk, len});
-  fclose(file);
-  return tl_strbuf_take(&text);
-}
 
 START_TEST(document_is_current) {
   const char *path = "docs/ir.md";

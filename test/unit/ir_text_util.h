@@ -4,6 +4,8 @@
 #define TL_TEST_IR_TEXT_UTIL_H
 
 #include <check.h>
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +58,37 @@ static inline void check_round_trip(const char *text) {
   tl_module_destroy(copy);
   free(again);
   free(cloned);
+}
+
+// The text of a file; free it.
+static inline char *read_file(const char *path) {
+  FILE *file = fopen(path, "rb");
+  ck_assert_msg(file != NULL, "%s", path);
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  char chunk[4096];
+  size_t len;
+  while ((len = fread(chunk, 1, sizeof(chunk), file)) > 0) tl_strbuf_append(&text, (tl_str){chunk, len});
+  fclose(file);
+  return tl_strbuf_take(&text);
+}
+
+static inline int is_ir_case(const struct dirent *entry) {
+  return strstr(entry->d_name, ".tir") != NULL;
+}
+
+// The files of test/ir, in the order of their names.
+static inline void for_each_ir_case(void (*visit)(const char *path)) {
+  struct dirent **entries;
+  int count = scandir("test/ir", &entries, is_ir_case, alphasort);
+  ck_assert_int_gt(count, 0);
+  for (int i = 0; i < count; i++) {
+    char path[512];
+    snprintf(path, sizeof(path), "test/ir/%s", entries[i]->d_name);
+    free(entries[i]);
+    visit(path);
+  }
+  free(entries);
 }
 
 #endif

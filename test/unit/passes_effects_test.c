@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every op that reads, writes or orders is known to the passes that care: one without a case is an internal error.
 #include <check.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text/text.h"
+#include "ir_text_util.h"
 #include "passes/analysis/effects.h"
 #include "passes/manager/passes.h"
 
@@ -47,39 +46,30 @@ static void run_passes(tl_module *module, const char *path) {
   }
 }
 
-static int is_case(const struct dirent *entry) {
-  return strstr(entry->d_name, ".tir") != NULL;
+static void try_case(const char *path) {
+  tl_sources sources;
+  tl_sources_init(&sources);
+  uint32_t source;
+  tl_status status = tl_sources_read(&sources, path, 1 << 20, &source);
+  ck_assert_msg(status == NULL, "%s", tl_status_message(status));
+  tl_diags diags;
+  tl_diags_init(&diags, &sources);
+  tl_module *module = tl_module_parse(&sources, source, &diags);
+  tl_diags_fini(&diags);
+  tl_verify_result result;
+  if (module) {
+    bool valid = tl_module_verify(module, &result);
+    bool is_refused = false;
+    if (valid) tl_walk_module(module, mark_op, &is_refused);
+    if (valid && !is_refused) run_passes(module, path);
+    tl_verify_result_fini(&result);
+  }
+  tl_module_destroy(module);
+  tl_sources_fini(&sources);
 }
 
 START_TEST(every_op_is_known) {
-  struct dirent **entries;
-  int count = scandir("test/ir", &entries, is_case, alphasort);
-  ck_assert_int_gt(count, 0);
-  for (int i = 0; i < count; i++) {
-    char path[512];
-    snprintf(path, sizeof(path), "test/ir/%s", entries[i]->d_name);
-    free(entries[i]);
-    tl_sources sources;
-    tl_sources_init(&sources);
-    uint32_t source;
-    tl_status status = tl_sources_read(&sources, path, 1 << 20, &source);
-    ck_assert_msg(status == NULL, "%s", tl_status_message(status));
-    tl_diags diags;
-    tl_diags_init(&diags, &sources);
-    tl_module *module = tl_module_parse(&sources, source, &diags);
-    tl_diags_fini(&diags);
-    tl_verify_result result;
-    if (module) {
-      bool valid = tl_module_verify(module, &result);
-      bool is_refused = false;
-      if (valid) tl_walk_module(module, mark_op, &is_refused);
-      if (valid && !is_refused) run_passes(module, path);
-      tl_verify_result_fini(&result);
-    }
-    tl_module_destroy(module);
-    tl_sources_fini(&sources);
-  }
-  free(entries);
+  for_each_ir_case(try_case);
   for (int code = 0; code < TL_OPCODE_COUNT; code++) {
     if (tl_op_info_of((tl_opcode)code)->flags & EFFECT_FLAGS)
       ck_assert_msg(seen[code], "no file of test/ir shows '%s'", tl_op_info_of((tl_opcode)code)->name);
