@@ -16,6 +16,7 @@ import os
 import random
 import statistics
 import sys
+import tempfile
 import time
 
 import torch
@@ -29,13 +30,14 @@ TARGET = "sm_90a"
 
 
 class Kernel(peers_launch.Program):
-    """A kernel of the library that takes tensors of torch, on torch's stream."""
+    """A kernel of the library (by name, or the absolute path of a spec) that takes tensors of torch, on torch's stream."""
 
     def __init__(self, spec, target, **bindings):
         torch.cuda.current_stream()  # makes torch's context current
         torch.zeros(1, device="cuda")
         sms = torch.cuda.get_device_properties(0).multi_processor_count
-        super().__init__(os.path.join(BIN, "tl-llc"), os.path.join(ROOT, "kernels", spec + ".yaml"), target, sms, **bindings)
+        path = spec if os.path.isabs(spec) else os.path.join(ROOT, "kernels", spec + ".yaml")
+        super().__init__(os.path.join(BIN, "tl-llc"), path, target, sms, **bindings)
 
     def launch(self, args, dynamic=None):
         """args: tensors in the spec's order; dynamic: name → value."""
@@ -129,19 +131,48 @@ def close(got, want, tolerance):
         raise RuntimeError(f"wrong result: relative error {error}")
 
 
-def row_matmul(size, target, **bindings):
+def transposed_matmul():
+    """The spec of matmul with B as N by K, as a file."""
+    with open(os.path.join(ROOT, "kernels/matmul.yaml"), encoding="utf-8") as file:
+        text = file.read()
+    for before, after in (("B: in dtype[K, N]", "B: in dtype[N, K]"), ("B_s: dtype[block_K, block_N]", "B_s: dtype[block_N, block_K]"),
+                          ("B[ko * block_K, bx * block_N]", "B[bx * block_N, ko * block_K]"), ("A_s @ B_s", "A_s @ B_s.T"),
+                          ("B[k, n]", "B[n, k]")):
+        if before not in text:
+            raise RuntimeError(f"kernels/matmul.yaml has no '{before}'")
+        text = text.replace(before, after)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+        file.write(text)
+    return file.name
+
+
+def row_matmul(size, target, dtype="bf16", form="nn", **bindings):
     torch.manual_seed(1)
-    sets = [tuple(torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2)) for _ in range(2)]
-    outs = [torch.full((size, size), float("nan"), device="cuda", dtype=torch.bfloat16) for _ in sets]
-    kernel = Kernel("matmul", target, M=size, N=size, K=size, dtype="bf16", **bindings)
+    kind = {"bf16": torch.bfloat16, "f16": torch.float16}[dtype]
+    sets = [tuple(torch.randn(size, size, device="cuda", dtype=kind) for _ in range(2)) for _ in range(2)]
+    outs = [torch.full((size, size), float("nan"), device="cuda", dtype=kind) for _ in sets]
+    spec = "matmul" if form == "nn" else transposed_matmul()
+    kernel = Kernel(spec, target, M=size, N=size, K=size, dtype=dtype, **bindings)
+
+    def right(b):
+        return b if form == "nn" else b.T
+
     kernel.launch([*sets[0], outs[0]])
-    close(outs[0], sets[0][0].float() @ sets[0][1].float(), 5e-3)
+    close(outs[0], sets[0][0].float() @ right(sets[0][1]).float(), 5e-3)
     results = race({
-        "cuBLAS": [lambda a=a, b=b, c=c: torch.matmul(a, b, out=c) for (a, b), c in zip(sets, outs)],
+        "cuBLAS": [lambda a=a, b=b, c=c: torch.matmul(a, right(b), out=c) for (a, b), c in zip(sets, outs)],
         "tl-llc": [lambda a=a, b=b, c=c: kernel.launch([a, b, c]) for (a, b), c in zip(sets, outs)],
     })
     label = " ".join(f"{k}={v}" for k, v in bindings.items())
-    report(f"matmul {size}^3 bf16 [K,N] {target} {label}", "GFLOP/s", 2.0 * size**3 * 1e3 / 1e3, results, "cuBLAS")
+    report(f"matmul {size}^3 {dtype} {form} {target} {label}", "GFLOP/s", 2.0 * size**3 * 1e3 / 1e3, results, "cuBLAS")
+
+
+def rows_matmul_forms(**bindings):
+    """bf16 and f16, B as K by N (nn) and as N by K (nt)."""
+    for size in (8192, 4096):
+        for dtype in ("bf16", "f16"):
+            for form in ("nn", "nt"):
+                row_matmul(size, TARGET, dtype, form, **bindings)
 
 
 def rows_matmul_tile():
@@ -320,10 +351,12 @@ def row_row_sum(target):
 def row_flash_attention(target):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    for b, h, s, d, causal in ((4, 16, 4096, 128, False), (4, 16, 4096, 128, True), (8, 32, 2048, 64, False)):
+    three = {"block_M": 192, "threads": 384}  # warpgroups that compute
+    for b, h, s, d, causal, tiles in ((4, 16, 4096, 128, False, {}), (4, 16, 4096, 128, True, {}), (8, 32, 2048, 64, False, {}),
+                                      (8, 32, 2048, 64, False, three)):
         sets = [tuple(torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in range(3)) for _ in range(2)]
         outs = [(torch.empty_like(q), torch.empty(b, h, s, device="cuda")) for q, _, _ in sets]
-        kernel = Kernel("flash_attention", target, B=b, H=h, H_kv=h, S=s, D=d, causal=str(causal).lower())
+        kernel = Kernel("flash_attention", target, B=b, H=h, H_kv=h, S=s, D=d, causal=str(causal).lower(), **tiles)
         kernel.launch([*sets[0], *outs[0]])
 
         def attention(q, k, v, backend):
@@ -337,8 +370,8 @@ def row_flash_attention(target):
             "FA2": [lambda i=i: attention(*i, SDPBackend.FLASH_ATTENTION) for i in sets],
             "tl-llc": [lambda i=i, o=o: kernel.launch([*i, *o]) for i, o in zip(sets, outs)],
         })
-        work = 4.0 * b * h * s * s * d / (2 if causal else 1)
-        report(f"flash_attention {b},{h},{s},{d} {'causal' if causal else 'full'} bf16 {target}", "GFLOP/s", work, results, "cuDNN")
+        work, label = 4.0 * b * h * s * s * d / (2 if causal else 1), " ".join(f"{k}={v}" for k, v in tiles.items())
+        report(f"flash_attention {b},{h},{s},{d} {'causal' if causal else 'full'} bf16 {target} {label}", "GFLOP/s", work, results, "cuDNN")
 
 
 def row_matmul_bias_relu(target):
@@ -431,6 +464,9 @@ ROWS = {
     "matmul": lambda: row_matmul(8192, TARGET),
     "matmul4096": lambda: row_matmul(4096, TARGET),
     "matmul_tile": lambda: rows_matmul_tile(),
+    "matmul_given": lambda: rows_matmul_forms(block_N=256, threads=256, stages=3),
+    "matmul_own": lambda: rows_matmul_forms(),
+    "matmul_auto": lambda: rows_matmul_forms(block_M="auto", block_N="auto", block_K="auto", stages="auto", threads="auto"),
     "matmul_k32s4": lambda: row_matmul(8192, TARGET, block_K=32, stages=4),
     "splitk": lambda: row_splitk(TARGET),
     "persistent": rows_persistent,

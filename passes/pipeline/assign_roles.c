@@ -122,6 +122,10 @@ static role_plan plan_roles(const role_assignment *self) {
   return plan;
 }
 
+int64_t tl_roles_math_registers(tl_pass_context *context, tl_op *kernel) {
+  return plan_roles(&(role_assignment){.context = context, .module = context->module, .kernel = kernel}).math_registers;
+}
+
 static tl_op *add_role(role_assignment *self, tl_op *roles, const char *name, int64_t first, int64_t warps,
                        int64_t registers) {
   tl_builder builder;

@@ -25,5 +25,7 @@ const char *tl_roles_choice_obstacle(tl_op *kernel, int64_t math_registers);
 // Whether assign-roles will give rings of the kernel, which the pipeline has made, to warps of their own, as far as is
 // known before the kernel's other loops are pipelined. What hangs on it pays or not, but is right in both cases.
 bool tl_roles_expected(tl_pass_context *context, tl_op *kernel);
+// Registers that a thread which computes has when one warpgroup loads; 0: those of the kernel's beginning.
+int64_t tl_roles_math_registers(tl_pass_context *context, tl_op *kernel);
 
 #endif

@@ -154,17 +154,15 @@ static int32_t count_registers(const tl_rotation *rotation) {
 
 enum { MAX_REGISTERS = 255, FILE_REGISTERS = 65536 };
 
-static int32_t register_limit(const tl_op *loop) {
-  const tl_op *kernel = tl_op_enclosing(loop, TL_OP_KERNEL);
+// Registers of a thread that tiles may take. Threads that start no copies need 24 for all else, of 240 and of 160
+// (H200, attention: no spills).
+static int32_t register_limit(const tl_rotation *rotation, tl_pass_context *context) {
+  enum { OTHERS_IN_ROLES = 24 };
+  tl_op *kernel = tl_op_enclosing(rotation->graph->loop, TL_OP_KERNEL);
+  int64_t in_roles = rotation->in_roles ? tl_roles_math_registers(context, kernel) : 0;
+  if (in_roles) return (int32_t)in_roles - OTHERS_IN_ROLES;
   int64_t threads = tl_op_int(kernel, TL_ATTR_THREADS, 128), each = FILE_REGISTERS / threads / 8 * 8;
   return (int32_t)(each < MAX_REGISTERS ? each : MAX_REGISTERS) - TL_COST_BASE_REGISTERS;
-}
-
-// Of 240 registers a thread 32 are enough for all but tiles (H200, attention); of fewer less is left.
-static int32_t room_for_operands(const tl_rotation *rotation) {
-  enum { USUAL = 240, OTHERS = 32 };
-  int32_t limit = register_limit(rotation->graph->loop) + TL_COST_BASE_REGISTERS;
-  return (limit < USUAL ? limit : USUAL) - OTHERS - count_registers(rotation);
 }
 
 // Whether warps of their own fill the loop's rings.
@@ -213,7 +211,7 @@ static const double LEAST_GAIN = 0.05;
 
 // Divides the loop at a gemm, or (NO_GEMM) only orders its statements. The clocks of a step; less than 0: it cannot be,
 // and `why` says why.
-static double try_division(tl_rotation *self, int gemm, const char **why) {
+static double try_division(tl_rotation *self, tl_pass_context *context, int gemm, const char **why) {
   tl_loop_graph *graph = self->graph;
   self->overlaps = gemm != NO_GEMM;
   *why = "the next iteration needs all of it";
@@ -221,7 +219,7 @@ static double try_division(tl_rotation *self, int gemm, const char **why) {
   *why = "part of it cannot be handed to the next iteration";
   if (!find_carried(self)) return -1;
   *why = "its tiles would take too many registers";
-  if (count_registers(self) > register_limit(graph->loop)) return -1;
+  if (count_registers(self) > register_limit(self, context)) return -1;
   *why = NULL;
   return tl_loop_graph_clocks(graph, self->order);
 }
@@ -229,14 +227,14 @@ static double try_division(tl_rotation *self, int gemm, const char **why) {
 // The gemm with which the overlapped loop is shortest; NO_GEMM: a better order alone; IN_ORDER: as it is. With
 // `demanded` one with a gemm, also where that gains nothing. `why` says what stood in the way of the last one that
 // might have been better.
-static int find_best(tl_rotation *self, bool demanded, const char **why) {
+static int find_best(tl_rotation *self, tl_pass_context *context, bool demanded, const char **why) {
   double best_clocks = tl_loop_graph_clocks(self->graph, NULL);
   int best = IN_ORDER;
   bool may_overlap = !*why;
   for (int n = demanded ? 0 : NO_GEMM; n < (int)self->graph->nodes.len; n++) {
     if (n >= 0 && (!self->graph->nodes.items[n].is_gemm || !is_second(self->graph, n) || !may_overlap)) continue;
     const char *obstacle;
-    double clocks = try_division(self, n, &obstacle);
+    double clocks = try_division(self, context, n, &obstacle);
     bool is_better = clocks < best_clocks * (1 - LEAST_GAIN) || (demanded && best == IN_ORDER);
     if (clocks >= 0 && is_better) {
       best = n;
@@ -281,7 +279,7 @@ void tl_pipeline_refuse_overlap(tl_pass_context *context, const tl_op *loop, con
 bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   tl_loop_graph graph;
   tl_loop_graph_build(loop, &graph);
-  tl_rotation rotation = {.graph = &graph};
+  tl_rotation rotation = {.graph = &graph, .in_roles = has_roles(context, &graph)};
   rotation.order = TL_NEW_ARRAY(&context->scratch, int, graph.nodes.len + 1);
   int gemms = count_gemms(&graph), best = IN_ORDER;
   bool demanded = tl_op_int(loop, TL_ATTR_OVERLAP, 0) == 1;
@@ -290,19 +288,19 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   if (!why && gemms > MAX_IN_FLIGHT) why = "there are more than 7 products in it";
   if (!why) {
     if (!counts_up(loop)) why = "its iterations are not counted";
-    best = find_best(&rotation, demanded, &why);
+    best = find_best(&rotation, context, demanded, &why);
   }
   if (gemms > 0) remark(context, &graph, best, why);
   if (best < 0) tl_pipeline_refuse_overlap(context, loop, why ? why : "no product needs another one of its iteration");
   tl_op_remove_attr(loop, TL_ATTR_OVERLAP);
   const char *none;
-  if (best != IN_ORDER && try_division(&rotation, best, &none) >= 0) {
+  if (best != IN_ORDER && try_division(&rotation, context, best, &none) >= 0) {
     enum { WARPGROUP = 128 };
     // Warps that also fill rings have neither registers to spare nor, waiting for each other, turns to take: on an H200
     // attention loses 10 % by operands in registers then, and gains 5 % in roles.
-    bool in_roles = rotation.overlaps && has_roles(context, &graph);
-    rotation.turns = in_roles && tl_op_threads(loop) >= 2 * WARPGROUP;
-    if (in_roles) tl_promote_operands(context, &graph, room_for_operands(&rotation));
+    bool alone = rotation.overlaps && rotation.in_roles;
+    rotation.turns = alone && tl_op_threads(loop) >= 2 * WARPGROUP;
+    if (alone) tl_promote_operands(context, &graph, register_limit(&rotation, context) - count_registers(&rotation));
     tl_split_masks(context, tl_rotate_emit(context, &rotation));
   }
   tl_vec_fini(&rotation.carried);

@@ -12,6 +12,7 @@ typedef struct tl_rotation {
   tl_loop_graph *graph;
   int *order;
   bool overlaps;  // some node is in stage 1; else statements only change their order
+  bool in_roles;  // warps of their own fill the loop's rings
   bool turns;     // warpgroups take turns at issuing the gemms of a step
   TL_VEC(tl_value *) carried;
 } tl_rotation;
