@@ -20,6 +20,7 @@ typedef struct CUevent_st *tl_cu_event;
 typedef struct CUgraph_st *tl_cu_graph;
 typedef struct CUgraphExec_st *tl_cu_graph_exec;
 typedef struct CUtensorMap_st tl_cu_tensor_map;
+typedef struct CUlaunchConfig_st tl_cu_launch_config;
 typedef unsigned int tl_cu_device_attribute;
 typedef unsigned int tl_cu_function_attribute;
 typedef unsigned int tl_cu_jit_option;
@@ -37,6 +38,10 @@ enum {
   TL_CU_ERROR_INVALID_VALUE = 1,
   TL_CU_ERROR_OUT_OF_MEMORY = 2,
   TL_CU_ERROR_NO_DEVICE = 100,
+  TL_CU_ERROR_INVALID_CONTEXT = 201,
+  TL_CU_ERROR_INVALID_HANDLE = 400,
+  TL_CU_ERROR_NOT_FOUND = 500,
+  TL_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
   TL_CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
   TL_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
   TL_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
@@ -59,8 +64,30 @@ enum {
   TL_CU_MEMORYTYPE_HOST = 1,
   TL_CU_MEMORYTYPE_DEVICE = 2,
   TL_CU_STREAM_NON_BLOCKING = 1,
-  TL_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1
+  TL_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+  TL_CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+  TL_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
 };
+
+// No code of CUDA: a driver that is not NVIDIA's adds a tl_status_code, and its text is the whole message.
+enum { TL_CU_ERROR_STATUS = 900000 };
+
+// What cuLaunchKernelEx takes. A value is 64 bytes, of which a cluster's dimensions are the first 12.
+typedef struct tl_cu_launch_attribute {
+  unsigned int id;
+  char padding[4];
+  union {
+    unsigned int cluster[3];
+    char bytes[64];
+  } value;
+} tl_cu_launch_attribute;
+typedef struct tl_cu_launch_layout {  // of a tl_cu_launch_config
+  unsigned int grid[3], block[3];
+  unsigned int shared_bytes;
+  tl_cu_stream stream;
+  tl_cu_launch_attribute *attributes;
+  unsigned int num_attributes;
+} tl_cu_launch_layout;
 
 typedef struct tl_cuda_driver {
 #define TL_CUDA_FN(field, symbol, parameters) tl_cu_result(*field) parameters;

@@ -35,8 +35,15 @@ static tl_status query(tl_device *device) {
 tl_status tl_device_open(int ordinal, tl_device **out_device) {
   TL_TRY(tl_status_not_null(out_device, "out_device"));
   *out_device = NULL;
+  const tl_cuda_driver *driver;
+  TL_TRY(tl_cuda_driver_get(&driver));
+  return tl_device_open_on(driver, ordinal, out_device);
+}
+
+tl_status tl_device_open_on(const tl_cuda_driver *driver, int ordinal, tl_device **out_device) {
   int count = 0;
-  TL_TRY(tl_device_count(&count));
+  *out_device = NULL;
+  TL_TRY(TL_CUDA_CALL(driver, device_get_count, &count));
   if (count == 0) return tl_status_make(TL_STATUS_NO_DEVICE, "the driver finds no GPU");
   if (ordinal < 0 || ordinal >= count) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "there is no GPU %d: %d found, numbered from 0", ordinal, count);
@@ -44,8 +51,8 @@ tl_status tl_device_open(int ordinal, tl_device **out_device) {
   tl_device *device = calloc(1, sizeof *device);
   if (!device) return tl_status_out_of_memory();
   device->ordinal = ordinal;
-  tl_status status = tl_cuda_driver_get(&device->driver);
-  if (!status) status = query(device);
+  device->driver = driver;
+  tl_status status = query(device);
   if (status) {
     free(device);
     return status;

@@ -18,6 +18,9 @@ struct tl_device {
   _Atomic(tl_status) untold;  // Owned. The first failure of what has no status: a destroy
 };
 
+// tl_device_open on the GPUs of `driver`, which is borrowed for the device's life.
+TL_MUST_USE tl_status tl_device_open_on(const tl_cuda_driver *driver, int ordinal, tl_device **out_device);
+
 // Makes the device's context current for the calling thread; every enter needs its leave. A failure that a destroy
 // could not tell comes out here, once, and nothing is entered.
 TL_MUST_USE tl_status tl_device_enter(tl_device *device);

@@ -60,15 +60,20 @@ TL_MUST_USE tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t
                                                      const tl_debug_info *debug, tl_emu_kernel **out);
 void tl_emu_kernel_destroy(tl_emu_kernel *kernel);
 
-// A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. NULL-free:
-// aborts when memory runs out. Global memory accesses of kernels outside such buffers fault and are reported.
+// A buffer that ends at an unreadable page, filled with 0xff. `align`: a power of two, at most a page. Never NULL:
+// memory that runs out ends the innermost tl_memory_guard or, without one, the process. Global memory accesses of
+// kernels outside such buffers fault and are reported.
 void *tl_emu_alloc(size_t bytes, size_t align);
 void tl_emu_free(void *pointer);
+// Whether a buffer holds the byte at `pointer`.
+bool tl_emu_is_buffer(const void *pointer);
 // Size of a buffer, by its start.
 size_t tl_emu_size(const void *pointer);
 // Nothing in the buffer counts as written any more: kernels that read it before they write it are told of, until a
 // launch that does not check it.
 void tl_emu_mark_unwritten(void *pointer);
+// The host wrote these bytes of a buffer.
+void tl_emu_mark_written(const void *pointer, size_t bytes);
 
 // Launches with params as cuLaunchKernel takes them (an array of pointers to the parameter values, manifest order).
 // CHECK_FAILED with a dump of who waits where on deadlock, livelock (watchdog), faults, or a device trap, and with the

@@ -30,6 +30,7 @@ static size_t page_bytes(void) {
 }
 
 static void __attribute__((noreturn)) out_of_memory(size_t bytes) {
+  tl_memory_exhausted();
   fprintf(stderr, "tl-llc: out of memory: emulator buffer of %zu bytes\n", bytes);
   abort();
 }
@@ -102,6 +103,17 @@ size_t tl_emu_size(const void *pointer) {
   return bytes;
 }
 
+bool tl_emu_is_buffer(const void *pointer) {
+  bool found = false;
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len && !found; i++) {
+    const uint8_t *start = buffers.items[i].start;
+    found = (const uint8_t *)pointer >= start && (size_t)((const uint8_t *)pointer - start) < buffers.items[i].bytes;
+  }
+  pthread_mutex_unlock(&mutex);
+  return found;
+}
+
 static void describe_offset(const buffer *b, uintptr_t address, tl_strbuf *out) {
   uintptr_t start = (uintptr_t)b->start, end = start + b->bytes;
   if (address >= end)
@@ -166,6 +178,18 @@ void tl_emu_mark_unwritten(void *pointer) {
     if (buffers.items[i].start != pointer) continue;
     free(buffers.items[i].written);
     buffers.items[i].written = tl_xcalloc(buffers.items[i].bytes + 1, 1);
+  }
+  pthread_mutex_unlock(&mutex);
+}
+
+void tl_emu_mark_written(const void *pointer, size_t bytes) {
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < buffers.len; i++) {
+    const buffer *b = &buffers.items[i];
+    if (!b->written || (const uint8_t *)pointer < b->start) continue;
+    size_t offset = (size_t)((const uint8_t *)pointer - b->start);
+    if (offset >= b->bytes) continue;
+    memset(b->written + offset, 1, bytes < b->bytes - offset ? bytes : b->bytes - offset);
   }
   pthread_mutex_unlock(&mutex);
 }

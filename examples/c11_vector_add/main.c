@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiles a spec that stands in this file and runs it on the first GPU.
+// Compiles a spec that stands in this file and runs it on the first GPU, without one in the emulator.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +24,13 @@ static const char spec[] =
     "    do:\n"
     "      - Y[bx * block + i] += alpha * X[bx * block + i]\n";
 
-enum { SKIP = 77, COUNT = 100003 };
+enum { COUNT = 100003 };
 
 static void check(tl_status status) {
   if (!status) return;
-  int code = tl_status_code_of(status) == TL_STATUS_NO_DEVICE ? SKIP : 1;
   fprintf(stderr, "%s: %s\n", tl_status_code_name(tl_status_code_of(status)), tl_status_message(status));
   tl_status_free(status);
-  exit(code);
+  exit(1);
 }
 
 static tl_compilation *compile(int compute_capability) {
@@ -75,13 +74,25 @@ static void run(tl_device *device, tl_kernel *kernel) {
   check(tl_device_free(device, device_y));
 }
 
+// The emulator checks what the kernel does and reports it as a status: for tests, not for speed.
+static tl_device *open_device(void) {
+  tl_device *device;
+  tl_status status = tl_device_open(0, &device);
+  if (tl_status_code_of(status) != TL_STATUS_NO_DEVICE) {
+    check(status);
+    return device;
+  }
+  tl_status_free(status);
+  check(tl_device_open_emulator(NULL, &device));
+  return device;
+}
+
 int main(void) {
   // The compile needs no GPU.
   tl_compilation_destroy(compile(0));
-  tl_device *device;
+  tl_device *device = open_device();
   tl_program *program;
   tl_kernel *kernel;
-  check(tl_device_open(0, &device));
   tl_compilation *compilation = compile(tl_device_compute_capability(device));
   size_t bytes;
   const char *ptx = tl_compilation_ptx(compilation, &bytes);

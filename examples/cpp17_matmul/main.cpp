@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiles kernels/matmul_dynamic.yaml for bf16 and runs it for several shapes on its own stream.
+// Compiles kernels/matmul_dynamic.yaml for bf16 and runs it for several shapes on its own stream, without a GPU in the
+// emulator.
 #include <tl/tl.h>
 
 #include <cmath>
@@ -107,7 +108,12 @@ void run(tl_device *device, tl_kernel *kernel, void *stream, int64_t m, int64_t 
 void run_all(const char *path) {
   compile(path, 0);  // needs no GPU
   tl_device *opened = nullptr;
-  check(tl_device_open(0, &opened));
+  tl_status status = tl_device_open(0, &opened);
+  if (tl_status_code_of(status) == TL_STATUS_NO_DEVICE) {  // the emulator checks what the kernel does, and is slow
+    tl_status_free(status);
+    status = tl_device_open_emulator(nullptr, &opened);
+  }
+  check(status);
   Owned<tl_device> device(opened);
   auto compilation = compile(path, tl_device_compute_capability(opened));
   std::size_t bytes = 0;
@@ -133,7 +139,7 @@ int main(int argc, char **argv) {
     return 0;
   } catch (const Error &error) {
     std::fprintf(stderr, "%s: %s\n", tl_status_code_name(error.code), error.what());
-    return error.code == TL_STATUS_NO_DEVICE ? 77 : 1;
+    return 1;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

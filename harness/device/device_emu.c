@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/launch/kernel_ptx.h"
 #include "emulator/ops/tensormap.h"
 #include "harness/device/device_internal.h"
+#include "harness/device/ptx_kernel.h"
 #include "ir/index/elements.h"
 #include "runtime/chain.h"
 #include "support/vec.h"
@@ -38,38 +38,6 @@ static tl_status emu_copy(tl_run_device *device, void *to, const void *from, uin
   return TL_OK;
 }
 
-// What is wrong with a PTX, as a status.
-static tl_status ptx_problem(const tl_diags *diags, tl_status status) {
-  if (status && tl_status_code_of(status) != TL_STATUS_DIAGNOSTICS) return status;
-  tl_status_free(status);
-  tl_strbuf text = {0};
-  tl_diags_print_text(diags, &text, false);
-  while (text.len && text.data[text.len - 1] == '\n') text.len--;
-  status = tl_status_make(TL_STATUS_UNSUPPORTED, "the PTX cannot be run by the emulator:\n%.*s", (int)text.len,
-                          tl_strbuf_c(&text));
-  tl_strbuf_fini(&text);
-  return status;
-}
-
-// A kernel of PTX text, of which `name` is what messages call it.
-static tl_status create_ptx(tl_str ptx, const char *name, const tl_manifest_kernel *info, const uint32_t block[3],
-                            uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
-  tl_sources sources;
-  tl_diags diags;
-  tl_sources_init(&sources);
-  tl_diags_init(&diags, &sources);
-  tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, name, ptx), &diags);
-  const tl_emu_ptx_options options = {.block = {block[0], block[1], block[2]}};
-  tl_status status = TL_OK;
-  bool ok = module && tl_ptx_check(module, &diags);
-  if (ok) status = tl_emu_kernel_create_ptx(module, info, &options, checks, debug, &diags, out);
-  if (!ok || status) status = ptx_problem(&diags, status);
-  tl_ptx_destroy(module);
-  tl_diags_fini(&diags);
-  tl_sources_fini(&sources);
-  return status;
-}
-
 // What is shipped, with lines: the backend's PTX.
 static tl_status create_via_ptx(const tl_manifest_kernel *info, tl_backend *backend, uint32_t checks,
                                 tl_emu_kernel **out) {
@@ -77,7 +45,8 @@ static tl_status create_via_ptx(const tl_manifest_kernel *info, tl_backend *back
   tl_status status = tl_backend_emit_ptx_lines(backend, &ptx);
   const uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
   if (!status)
-    status = create_ptx(tl_strbuf_view(&ptx), "kernel.ptx", info, block, checks, tl_backend_debug_info(backend), out);
+    status = tl_ptx_kernel_create(tl_strbuf_view(&ptx), "kernel.ptx", info, block, checks,
+                                  tl_backend_debug_info(backend), out);
   tl_strbuf_fini(&ptx);
   return status;
 }
@@ -143,7 +112,8 @@ static tl_status emu_load_ptx(tl_run_kernel *kernel, const tl_run_ptx *ptx, cons
     if (!kernel->chain && info != kernel->info) continue;
     uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
     if (ptx->block[0]) memcpy(block, ptx->block, sizeof block);
-    TL_TRY(create_ptx(ptx->text, ptx->name, info, block, kernel->device->emu.checks, &debug, &kernel->emu_kernels[i]));
+    TL_TRY(tl_ptx_kernel_create(ptx->text, ptx->name, info, block, kernel->device->emu.checks, &debug,
+                                &kernel->emu_kernels[i]));
   }
   return TL_OK;
 }

@@ -34,6 +34,23 @@ typedef struct tl_chain tl_chain;
 TL_API TL_MUST_USE tl_status tl_device_count(int *out_count);
 // Opens GPU number `ordinal` (from 0). Close it with tl_device_close.
 TL_API TL_MUST_USE tl_status tl_device_open(int ordinal, tl_device **out_device);
+
+// How the emulator runs kernels. Zeros are the defaults.
+typedef struct tl_emulator_options {
+  // What is checked while a kernel runs, as `tl-run --sanitize` takes it: "race,init", "none"; NULL: all.
+  const char *checks;
+  const char *landing;     // when asynchronous copies land: "late" (NULL), at the wait that covers them, or "early"
+  uint32_t seed;           // order of warps and blocks
+  int threads;             // of the host; 0: one per core
+  double timeout_s;        // of a launch; 0: 60
+  int compute_capability;  // what it takes for its own, so that kernels for that and older targets load; 0: 90
+  int num_sms;             // 0: 3, so that blocks of persistent kernels have several tiles
+} tl_emulator_options;
+// Opens the emulator as a device, for tests without a GPU: memory is the host's, and a launch returns when the kernel
+// has ended. PTX of tl-llc is loaded as on a GPU (no cubins). What the checks find, accesses outside of memory,
+// deadlock and timeout are CHECK_FAILED of the launch, and the message is the report (docs/emulator.md). NULL: the
+// defaults.
+TL_API TL_MUST_USE tl_status tl_device_open_emulator(const tl_emulator_options *options, tl_device **out_device);
 TL_API void tl_device_close(tl_device *device);
 // "NVIDIA H200". Borrowed from `device`.
 TL_API const char *tl_device_name(const tl_device *device);

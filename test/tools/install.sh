@@ -21,8 +21,7 @@ lib=$(dirname "$(find "$work/usr" -name libtl.so | head -1)")
 flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs tl) || exit 1
 # shellcheck disable=SC2086
 "$compiler" -std=c11 "$source/examples/c11_vector_add/main.c" $flags -lm -o "$work/example" || exit 1
-LD_LIBRARY_PATH=$lib "$work/example"
-case $? in 0 | 77) ;; *) exit 1 ;; esac
+LD_LIBRARY_PATH=$lib "$work/example" || exit 1
 mkdir "$work/consumer"
 cat >"$work/consumer/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.20)
@@ -42,4 +41,3 @@ cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER=
   exit 1
 }
 "$work/consumer/build/consumer"
-case $? in 0 | 77) exit 0 ;; *) exit 1 ;; esac

@@ -3,13 +3,13 @@
 include(CMakePackageConfigHelpers)
 
 set(tl_objects)
-foreach(module tl_support tl_ir tl_frontend tl_passes tl_llvm_backend tl_runtime tl_compile_road)
+foreach(module tl_support tl_ptx tl_ir tl_frontend tl_passes tl_llvm_backend tl_emulator tl_runtime tl_compile_road tl_emulated)
   list(APPEND tl_objects $<TARGET_OBJECTS:${module}>)
 endforeach()
 set(tl_public_headers ${CMAKE_SOURCE_DIR}/include/tl/status.h ${CMAKE_SOURCE_DIR}/include/tl/compiler.h
   ${CMAKE_SOURCE_DIR}/include/tl/runtime.h ${CMAKE_SOURCE_DIR}/include/tl/tl.h)
 
-add_library(tl_shared SHARED libtl/compiler.c ${tl_objects})
+add_library(tl_shared SHARED libtl/compiler.c libtl/emulator.c ${tl_objects})
 add_library(tl::tl ALIAS tl_shared)
 target_link_options(tl_shared PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map)
 if(TL_SANITIZE)  # the sanitizers' runtime is in the program
@@ -22,7 +22,7 @@ set_target_properties(tl_shared PROPERTIES OUTPUT_NAME tl VERSION ${PROJECT_VERS
 # Debian's archives of these two are not position-independent: a shared library takes their shared forms in every build.
 target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm> yaml jansson m dl Threads::Threads)
 
-add_library(tl_static STATIC libtl/compiler.c ${tl_objects})
+add_library(tl_static STATIC libtl/compiler.c libtl/emulator.c ${tl_objects})
 set_target_properties(tl_static PROPERTIES OUTPUT_NAME tl)
 target_link_libraries(tl_static PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm>)
 
