@@ -84,6 +84,11 @@ void tl_lower_set_buffer(tl_lower *l, const tl_value *value, tl_buffer *buffer) 
   put_slot(l, value)->buffer = buffer;
 }
 
+// Whether the value has an item for each element of a parallel's group.
+static bool is_of_element(const tl_value *value) {
+  return value->type->kind == TL_TYPE_SCALAR || value->type->kind == TL_TYPE_INDEX;
+}
+
 LLVMValueRef tl_lower_get(tl_lower *l, const tl_value *value, int32_t e) {
   const tl_lowered *slot = l->values.capacity ? find_slot(l, value) : NULL;
   if (!slot || !slot->key || slot->len == 0) {
@@ -91,12 +96,15 @@ LLVMValueRef tl_lower_get(tl_lower *l, const tl_value *value, int32_t e) {
     LLVMTypeRef type = tl_lower_value_type(l, value);
     return LLVMGetPoison(type ? type : l->session->i32);
   }
-  return slot->items[slot->len == 1 ? 0 : e];
+  if (slot->len == 1) return slot->items[0];
+  return slot->items[is_of_element(value) && l->parallel ? l->parallel->element + e : e];
 }
 
 int32_t tl_lower_len(tl_lower *l, const tl_value *value) {
   const tl_lowered *slot = find_slot(l, value);
-  return slot->key ? slot->len : 0;
+  if (!slot->key) return 0;
+  bool is_alone = is_of_element(value) && l->parallel && l->parallel->width == 1;
+  return is_alone && slot->len > 1 ? 1 : slot->len;
 }
 
 tl_buffer *tl_lower_buffer(tl_lower *l, const tl_value *value) {

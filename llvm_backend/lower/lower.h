@@ -82,7 +82,8 @@ typedef struct tl_mem_access {
 typedef struct tl_parallel {
   tl_op *op;
   tl_place place;
-  int32_t width;           // elements of a group
+  int32_t width;           // elements of a group that run together
+  int32_t element;         // the first of them: control flow that varies within the group takes them one by one
   int32_t vec_dim;         // loop dim along which a group runs
   int32_t first_register;  // of the group in the loop's layout
   bool cp_async;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "llvm_backend/lower/lower.h"
+#include "llvm_backend/lower/lower_group.h"
 #include "llvm_backend/lower/lower_pairs.h"
 
 tl_guard tl_lower_guard_begin(tl_lower *l, LLVMValueRef condition) {
@@ -47,12 +48,12 @@ void tl_lower_end_groups(tl_lower *l) {
   l->hoist = NULL;
 }
 
-// How many LLVM values stand for an IR value of this type.
-static int32_t value_len(const tl_type *type) {
+// How many LLVM values stand for an IR value of this type that a branch or a loop makes.
+static int32_t value_len(const tl_lower *l, const tl_type *type) {
   switch (type->kind) {
     case TL_TYPE_INDEX:
     case TL_TYPE_SCALAR:
-      return 1;
+      return l->parallel ? l->parallel->width : 1;
     case TL_TYPE_TILE:
       return type->layout ? tl_layout_num_registers(type->layout) : 0;
     case TL_TYPE_FLIGHT:
@@ -106,26 +107,26 @@ typedef struct tl_loop {
 
 // Items of a carried value that go round in one register: two 16-bit floats of a tile, so that what takes them in pairs
 // (a matrix instruction's operand) finds them so.
-static int32_t phi_items(const tl_type *type) {
+static int32_t phi_items(const tl_lower *l, const tl_type *type) {
   bool is_half = type->kind == TL_TYPE_TILE && tl_dtype_is_float(type->dtype) && tl_dtype_bits(type->dtype) == 16;
-  return is_half && value_len(type) % 2 == 0 ? 2 : 1;
+  return is_half && value_len(l, type) % 2 == 0 ? 2 : 1;
 }
 
 static LLVMValueRef phi_value(tl_lower *l, const tl_value *from, const tl_value *to, int32_t i) {
   LLVMValueRef first = item_as(l, from, to, i);
-  return phi_items(to->type) == 2 ? tl_lower_pair(l, first, item_as(l, from, to, i + 1)) : first;
+  return phi_items(l, to->type) == 2 ? tl_lower_pair(l, first, item_as(l, from, to, i + 1)) : first;
 }
 
 static void add_phis(tl_lower *l, tl_op *op, tl_loop *loop, LLVMBasicBlockRef entry) {
   uint32_t num_inits = tl_op_group_len(op, TL_GROUP_FOR_inits);
   const tl_block *body = op->regions[0];
   for (uint32_t i = 0; i < num_inits; i++)
-    loop->num_phis += value_len(body->args[i + 1]->type) / phi_items(body->args[i + 1]->type);
+    loop->num_phis += value_len(l, body->args[i + 1]->type) / phi_items(l, body->args[i + 1]->type);
   loop->phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, loop->num_phis + 1);
   LLVMValueRef *next = loop->phis;
   for (uint32_t i = 0; i < num_inits; i++) {
     const tl_value *arg = body->args[i + 1], *init = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
-    for (int32_t r = 0; r < value_len(arg->type); r += phi_items(arg->type)) {
+    for (int32_t r = 0; r < value_len(l, arg->type); r += phi_items(l, arg->type)) {
       // Conversions of the initial value belong before the loop.
       LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(entry));
       LLVMValueRef start = phi_value(l, init, arg, r);
@@ -138,7 +139,7 @@ static void add_phis(tl_lower *l, tl_op *op, tl_loop *loop, LLVMBasicBlockRef en
 
 // The items of what the loop's phis, from `phis` on, carry as `value`. Returns the phis behind them.
 static LLVMValueRef *set_carried(tl_lower *l, const tl_value *value, LLVMValueRef *phis) {
-  int32_t len = value_len(value->type), each = phi_items(value->type);
+  int32_t len = value_len(l, value->type), each = phi_items(l, value->type);
   LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
   for (int32_t r = 0; r < len; r += each, phis++) {
     if (each == 2)
@@ -158,7 +159,7 @@ static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step)
   LLVMValueRef *phi = loop->phis;
   for (uint32_t i = 0; i < op->num_results; i++) {
     tl_value *arg = op->regions[0]->args[i + 1];
-    for (int32_t r = 0; r < value_len(arg->type); r += phi_items(arg->type)) {
+    for (int32_t r = 0; r < value_len(l, arg->type); r += phi_items(l, arg->type)) {
       LLVMValueRef value = phi_value(l, tl_op_operand(yield, i), arg, r);
       LLVMAddIncoming(*phi++, &value, &latch, 1);
     }
@@ -188,6 +189,12 @@ static LLVMValueRef another_iteration(tl_lower *l, const tl_op *op, const tl_loo
 void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
   tl_value *step_value = tl_op_arg(op, TL_GROUP_FOR_step), *index = op->regions[0]->args[0];
+  bool in_group = l->parallel && l->parallel->width > 1;
+  if ((in_group && tl_op_has(op, TL_ATTR_WHILE)) || tl_lower_varies(l, lower) || tl_lower_varies(l, upper) ||
+      tl_lower_varies(l, step_value)) {
+    tl_lower_by_elements(l, op);
+    return;
+  }
   tl_range steps = tl_value_range(step_value);
   if (steps.lo < 1 && (steps.lo != steps.hi || steps.lo == 0)) {
     tl_lower_internal(l, op, "the sign of the step is not known");
@@ -228,7 +235,7 @@ static LLVMValueRef *branch_items(tl_lower *l, tl_op *op, const tl_block *region
   tl_op *yield = region ? tl_block_terminator(region) : NULL;
   int32_t n = 0;
   for (uint32_t i = 0; i < op->num_results && yield; i++)
-    for (int32_t r = 0; r < value_len(op->results[i].type); r++)
+    for (int32_t r = 0; r < value_len(l, op->results[i].type); r++)
       items[n++] = item_as(l, tl_op_operand(yield, i), &op->results[i], r);
   return items;
 }
@@ -264,6 +271,10 @@ static bool only_copies(const tl_block *block) {
 }
 
 void tl_lower_op_IF(tl_lower *l, tl_op *op) {
+  if (tl_lower_varies(l, tl_op_arg(op, TL_GROUP_IF_condition))) {
+    tl_lower_varying_if(l, op);
+    return;
+  }
   LLVMValueRef condition = tl_lower_get(l, tl_op_arg(op, TL_GROUP_IF_condition), 0);
   const tl_block *otherwise = op->regions[1];
   bool has_else = otherwise && otherwise->first && (otherwise->first->code != TL_OP_YIELD || op->num_results > 0);
@@ -275,7 +286,7 @@ void tl_lower_op_IF(tl_lower *l, tl_op *op) {
     return;
   }
   int32_t total = 0;
-  for (uint32_t i = 0; i < op->num_results; i++) total += value_len(op->results[i].type);
+  for (uint32_t i = 0; i < op->num_results; i++) total += value_len(l, op->results[i].type);
   LLVMBasicBlockRef ends[2], then = tl_lower_new_block(l), after = tl_lower_new_block(l);
   LLVMBasicBlockRef other = has_else ? tl_lower_new_block(l) : after;
   LLVMBuildCondBr(l->builder, condition, then, other);
@@ -296,7 +307,7 @@ void tl_lower_op_IF(tl_lower *l, tl_op *op) {
   LLVMPositionBuilderAtEnd(l->builder, after);
   int32_t n = 0;
   for (uint32_t i = 0; i < op->num_results && has_else; i++) {
-    int32_t len = value_len(op->results[i].type);
+    int32_t len = value_len(l, op->results[i].type);
     LLVMValueRef *phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
     for (int32_t r = 0; r < len; r++, n++) {
       phis[r] = LLVMBuildPhi(l->builder, LLVMTypeOf(items[0][n]), "");

@@ -40,7 +40,7 @@ tl_place tl_lower_element_place(const tl_lower *l, int32_t e) {
   tl_place place = {0};
   if (!l->parallel) return place;
   place = l->parallel->place;
-  place.reg[l->parallel->vec_dim] += e;
+  place.reg[l->parallel->vec_dim] += l->parallel->element + e;
   return place;
 }
 

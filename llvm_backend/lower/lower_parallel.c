@@ -11,7 +11,8 @@
 #define TL_UNROLL_BUDGET 3000  // body ops times elements that are unrolled when a loop would do
 
 typedef struct tl_body_facts {
-  bool nested;    // holds regions or uses local arrays: one element at a time
+  bool nested;    // uses local arrays: one element at a time
+  bool branches;  // holds regions
   bool extracts;  // reads tile values: their registers have no run-time index
   bool narrows;   // rounds f32 to f16 or bf16: two elements are one instruction
   int32_t ops;
@@ -27,7 +28,7 @@ static void add_array(tl_parallel *parallel, const tl_value *array) {
 static void look_at(tl_op *op, void *user) {
   tl_body_facts *facts = user;
   facts->ops++;
-  if (op->code != TL_OP_PARALLEL && op->num_regions > 0) facts->nested = true;
+  if (op->code != TL_OP_PARALLEL && op->num_regions > 0) facts->branches = true;
   if (op->code == TL_OP_EXTRACT) facts->extracts = true;
   if (op->code == TL_OP_CAST && tl_op_operand(op, 0)->type->dtype == TL_DTYPE_F32) {
     tl_dtype to = tl_op_result(op, 0)->type->dtype;
@@ -158,7 +159,7 @@ void tl_lower_op_PARALLEL(tl_lower *l, tl_op *op) {
   tl_body_facts facts = {.parallel = &parallel};
   tl_walk(op, look_at, &facts);
   int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
-  if (facts.narrows && vec == 1) vec = 2;
+  if (facts.narrows && !facts.branches && vec == 1) vec = 2;
   parallel.marks = l->marks_elements && tl_elements_may_meet(op);
   parallel.width = tl_lower_group_width(layout, facts.nested || parallel.marks ? 1 : vec, &parallel.vec_dim);
   parallel.cp_async = tl_op_has(op, TL_ATTR_ASYNC) && tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC;

@@ -94,8 +94,9 @@ void tl_lower_op_PRINT(tl_lower *l, tl_op *op) {
 
 void tl_lower_op_ASSERT(tl_lower *l, tl_op *op) {
   tl_session *s = l->session;
-  int32_t width = l->parallel ? l->parallel->width : 1;
-  for (int32_t e = 0; e < width; e++) {
+  // One answer for the whole group is asked for once.
+  int32_t count = tl_lower_len(l, tl_op_operand(op, 0));
+  for (int32_t e = 0; e < count; e++) {
     LLVMValueRef fails = LLVMBuildNot(l->builder, tl_lower_get(l, tl_op_operand(op, 0), e), "");
     tl_guard guard = tl_lower_guard_begin(l, tl_lower_and(l, speaker(l, op), fails));
     LLVMValueRef args[5] = {text_pointer(l, tl_str_from(tl_op_str(op, TL_ATTR_TEXT))),

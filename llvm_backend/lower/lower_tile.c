@@ -81,7 +81,7 @@ void tl_lower_op_EXTRACT(tl_lower *l, tl_op *op) {
         coord[d] = (int32_t)constant;
       } else if (index->block == parallel->op->regions[0]) {
         int32_t dim = (int32_t)index->index;
-        coord[d] = parallel->place.reg[dim] + (dim == parallel->vec_dim ? e : 0);
+        coord[d] = parallel->place.reg[dim] + (dim == parallel->vec_dim ? parallel->element + e : 0);
       } else {
         tl_lower_internal(l, op, "an index is not the loop's own");
         return;

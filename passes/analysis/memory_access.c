@@ -271,6 +271,23 @@ static tl_lane_form form_binary(const tl_op *op, tl_lane_form a, tl_lane_form b,
 // Values are used more than once, so that paths through them can be exponentially many: only so many are followed.
 enum { LANE_FORM_VISITS = 500 };
 
+static tl_lane_form lane_form(tl_value *value, const tl_value *along, int32_t vec, int32_t *visits);
+
+static bool is_uniform(tl_value *value, const tl_value *along, int32_t vec, int32_t *visits) {
+  tl_lane_form form = lane_form(value, along, vec, visits);
+  return form.known && form.scale == 0;
+}
+
+// What an inner loop carries may vary; its index does so where its start does.
+static tl_lane_form argument_form(tl_value *value, const tl_value *along, int32_t vec, int32_t *visits) {
+  const tl_op *loop = value->block->parent;
+  bool counts = loop->code == TL_OP_FOR && value->index == 0;
+  if (!counts || !is_uniform(tl_op_arg(loop, TL_GROUP_FOR_lower), along, vec, visits) ||
+      !is_uniform(tl_op_arg(loop, TL_GROUP_FOR_step), along, vec, visits))
+    return unknown_form;
+  return form_of(0, tl_value_divisor(value));
+}
+
 static tl_lane_form lane_form(tl_value *value, const tl_value *along, int32_t vec, int32_t *visits) {
   if (value == along) return form_of(1, vec);
   if (--*visits < 0) return unknown_form;
@@ -281,8 +298,7 @@ static tl_lane_form lane_form(tl_value *value, const tl_value *along, int32_t ve
   const tl_op *place = op ? op : value->block->parent;
   // Nothing outside the parallel depends on its indices, and one index not on another.
   if (value->block == along->block || !tl_op_is_inside(place, parallel)) return uniform_form;
-  // What an inner loop carries may.
-  if (!op) return unknown_form;
+  if (!op) return argument_form(value, along, vec, visits);
   if (op->num_operands == 0) return uniform_form;
   if (op->num_regions > 0) return unknown_form;
   tl_lane_form forms[3];
@@ -341,10 +357,16 @@ int64_t tl_element_check(const tl_op *op, int32_t dim) {
   return bits && dim < len ? bits[dim] : TL_CHECK_LOWER | TL_CHECK_UPPER;
 }
 
-// Branches and loops in the body run element by element.
-static bool has_control_flow(const tl_op *parallel) {
-  for (const tl_op *op = parallel->regions[0]->first; op; op = op->next) {
-    if (op->num_regions > 0) return true;
+// Whether a loop around `op` differs between neighbouring elements: it runs element by element. (A branch has a path
+// for vectors whose elements all take it.)
+static bool is_in_varying_loop(const tl_op *op, const tl_op *parallel, const tl_value *along) {
+  int32_t visits = LANE_FORM_VISITS;
+  for (const tl_op *at = op->parent->parent; at != parallel; at = at->parent->parent) {
+    if (at->code != TL_OP_FOR) continue;
+    if (tl_op_has(at, TL_ATTR_WHILE)) return true;
+    static const int bounds[] = {TL_GROUP_FOR_lower, TL_GROUP_FOR_upper, TL_GROUP_FOR_step};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+      if (!is_uniform(tl_op_arg(at, bounds[i]), along, 1, &visits)) return true;
   }
   return false;
 }
@@ -383,7 +405,8 @@ static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_valu
 int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
   const tl_block *body = parallel->regions[0];
   tl_value *buffer = tl_element_buffer(op);
-  if (op->code == TL_OP_ATOMIC || body->num_args == 0 || buffer->type->rank == 0 || has_control_flow(parallel))
+  if (op->code == TL_OP_ATOMIC || body->num_args == 0 || buffer->type->rank == 0 ||
+      is_in_varying_loop(op, parallel, body->args[body->num_args - 1]))
     return 1;
   if (!tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL) return 1;
   int32_t num_extents = 0;
@@ -439,11 +462,12 @@ tl_packed_load tl_element_packed(const tl_op *op, const tl_op *parallel, int32_t
   const tl_value *buffer = tl_element_buffer(op);
   tl_packed_load none = {.vec = 1, .repeat = 1};
   if (op->code != TL_OP_LOAD || tl_op_arg(op, TL_GROUP_LOAD_pad) || body->num_args == 0 || buffer->type->rank == 0 ||
-      has_control_flow(parallel) || !tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL)
+      !tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL)
     return none;
   int bits = tl_dtype_bits(buffer->type->dtype);
   if (bits < 8) return none;
   const tl_value *along = body->args[body->num_args - 1];
+  if (is_in_varying_loop(op, parallel, along)) return none;
   tl_value *index = tl_element_index(op, (uint32_t)buffer->type->rank - 1);
   int32_t num_extents = 0;
   const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_extents);
