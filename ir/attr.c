@@ -41,6 +41,12 @@ const tl_instruction *tl_op_instruction(const tl_op *op) {
   return attr ? attr->v.inst : NULL;
 }
 
+bool tl_gemm_is_promoted(const tl_op *gemm) {
+  tl_dtype a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype;
+  bool is_fp8 = tl_dtype_is_float(a) && tl_dtype_bits(a) == 8;
+  return is_fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED;
+}
+
 bool tl_value_const_int(const tl_value *value, int64_t *out) {
   if (value == NULL || value->def == NULL || value->def->code != TL_OP_CONST) return false;
   const tl_attr *attr = tl_op_attr(value->def, TL_ATTR_VALUE);

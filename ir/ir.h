@@ -337,6 +337,10 @@ int64_t tl_op_int(const tl_op *op, tl_attr_key key, int64_t fallback);  // INT, 
 const char *tl_op_str(const tl_op *op, tl_attr_key key);                // NULL when absent
 const tl_layout *tl_op_layout(const tl_op *op, tl_attr_key key);
 const tl_instruction *tl_op_instruction(const tl_op *op);  // INST; NULL when absent
+// Tensor cores add products of 8-bit floats with fewer bits than f32 has: partial sums of at most TL_PROMOTED_K
+// products are added up in f32, unless the author wants them fast.
+enum { TL_PROMOTED_K = 128 };
+bool tl_gemm_is_promoted(const tl_op *gemm);
 void tl_op_set_int(tl_module *module, tl_op *op, tl_attr_key key, int64_t value);
 void tl_op_set_str(tl_module *module, tl_op *op, tl_attr_key key, tl_str value);
 void tl_op_set_ints(tl_module *module, tl_op *op, tl_attr_key key, const int64_t *items, int32_t len);

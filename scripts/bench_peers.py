@@ -12,6 +12,7 @@ stream; in a graph large copies go to a slower engine) and an elementwise kernel
 
 Usage: scripts/bench_peers.py [--rounds=N] [--target=sm_80] [row ...]     (default: all rows, 9 rounds, sm_90a)
 """
+import functools
 import os
 import random
 import statistics
@@ -180,6 +181,57 @@ def rows_matmul_tile():
     for size in (8192, 4096):
         for stages in (3, 4):
             row_matmul(size, TARGET, block_N=256, threads=256, stages=stages)
+
+
+# Rows of matmul_nt: operand and result, torch's types, params, tolerance, peers. 8-bit floats with both ways to add up: cuBLAS
+# has them, too.
+@functools.cache
+def one():
+    return torch.ones((), device="cuda")
+
+
+def scaled(fast):
+    def multiply(a, b):
+        return torch._scaled_mm(a, b.T, scale_a=one(), scale_b=one(), out_dtype=torch.bfloat16, use_fast_accum=fast)
+
+    return multiply
+
+
+NT_ROWS = {
+    "bf16": (torch.bfloat16, torch.bfloat16, {}, 5e-3, lambda a, b: torch.matmul(a, b.T)),
+    "f16": (torch.float16, torch.float16, {}, 5e-3, lambda a, b: torch.matmul(a, b.T)),
+    "f8e4m3 fast": (torch.float8_e4m3fn, torch.bfloat16, {"fast": "true"}, 2e-2, scaled(True)),
+    "f8e4m3 promoted": (torch.float8_e4m3fn, torch.bfloat16, {}, 5e-3, scaled(False)),
+    "i8": (torch.int8, torch.int32, {"acc_dtype": "i32"}, 1e-6, lambda a, b: torch._int_mm(a, b.T)),
+}
+DTYPES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float8_e4m3fn: "f8e4m3", torch.int8: "i8", torch.int32: "i32"}
+
+
+def random_of(dtype, *shape):
+    if dtype == torch.int8:
+        return torch.randint(-128, 128, shape, device="cuda", dtype=dtype)
+    return torch.randn(*shape, device="cuda").to(dtype)
+
+
+def row_matmul_nt(size, name, target, variants=({},)):
+    """Products with B given as N by K. variants: further params, one contestant each."""
+    dtype, result, params, tolerance, peer = NT_ROWS[name]
+    torch.manual_seed(1)
+    sets = [tuple(random_of(dtype, size, size) for _ in range(2)) for _ in range(2)]
+    outs = [torch.empty((size, size), device="cuda", dtype=result) for _ in sets]
+    a, b = (x.double() if dtype == torch.int8 else x.float() for x in sets[0])
+    want = a @ b.T
+    print(f"  relative error of cuBLAS: {((peer(*sets[0]).double() - want).norm() / want.norm()).item():.2e}")
+    contestants = {"cuBLAS": [lambda a=a, b=b: peer(a, b) for a, b in sets]}
+    for variant in variants:
+        kernel = Kernel("matmul_nt", target, M=size, N=size, K=size, dtype=DTYPES[dtype], out_dtype=DTYPES[result], **params, **variant)
+        outs[0].fill_(float("nan") if result.is_floating_point else -1)
+        kernel.launch([*sets[0], outs[0]])
+        print(f"  relative error of tl-llc: {((outs[0].double() - want).norm() / want.norm()).item():.2e}")
+        close(outs[0], want, tolerance)
+        label = " ".join(["tl-llc", *(f"{k}={v}" for k, v in variant.items())])
+        contestants[label] = [lambda a=a, b=b, c=c, k=kernel: k.launch([a, b, c]) for (a, b), c in zip(sets, outs)]
+    report(f"matmul_nt {size}^3 {name} {target}", "GFLOP/s", 2.0 * size**3, race(contestants), "cuBLAS")
 
 
 def row_splitk(target):
@@ -468,6 +520,9 @@ ROWS = {
     "matmul_own": lambda: rows_matmul_forms(),
     "matmul_auto": lambda: rows_matmul_forms(block_M="auto", block_N="auto", block_K="auto", stages="auto", threads="auto"),
     "matmul_k32s4": lambda: row_matmul(8192, TARGET, block_K=32, stages=4),
+    "nt": lambda: [row_matmul_nt(size, name, TARGET) for size in (8192, 4096) for name in ("bf16", "f16")],
+    "fp8": lambda: [row_matmul_nt(8192, name, TARGET) for name in ("f8e4m3 fast", "f8e4m3 promoted")],
+    "int8": lambda: row_matmul_nt(8192, "i8", TARGET),
     "splitk": lambda: row_splitk(TARGET),
     "persistent": rows_persistent,
     "vector_add": lambda: row_vector_add(TARGET),

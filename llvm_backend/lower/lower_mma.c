@@ -389,12 +389,6 @@ static void init_operands(tl_lower *l, tl_mma_gemm *mma, tl_value *a, tl_value *
   init_fragment(l, mma, &mma->b, b, !trans_b);
 }
 
-bool tl_lower_is_promoted(const tl_op *gemm) {
-  tl_dtype a = tl_op_instruction(gemm)->a;
-  bool is_fp8 = tl_dtype_is_float(a) && tl_dtype_bits(a) == 8;
-  return is_fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED;
-}
-
 static void mma_gemm(tl_lower *l, tl_op *op) {
   tl_value *acc = tl_op_arg(op, TL_GROUP_GEMM_acc), *a = tl_op_arg(op, TL_GROUP_GEMM_a),
            *b = tl_op_arg(op, TL_GROUP_GEMM_b);
@@ -427,7 +421,7 @@ static void mma_gemm(tl_lower *l, tl_op *op) {
   bool clears = tl_op_has(op, TL_ATTR_CLEAR);
   for (int32_t r = 0; r < mma->num_registers; r++)
     mma->acc[r] = clears ? tl_lower_zero(l, mma->inst->acc) : tl_lower_get(l, acc, r);
-  if (tl_lower_is_promoted(op))
+  if (tl_gemm_is_promoted(op))
     run_promoted(l, mma);
   else
     run_steps(l, mma, 0, mma->tiles_m, 0, mma->k);

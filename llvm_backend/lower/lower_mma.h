@@ -48,10 +48,6 @@ typedef struct tl_mma_gemm {
   LLVMValueRef *acc;
 } tl_mma_gemm;
 
-// Tensor cores add products of 8-bit floats with fewer bits than f32 has: partial sums of at most so many products are
-// added up in f32, unless the author wants them fast.
-enum { TL_PROMOTED_K = 128 };
-bool tl_lower_is_promoted(const tl_op *gemm);
 // `pack` elements as one operand register: i32, or the f64 itself.
 LLVMValueRef tl_lower_pack_operand(tl_lower *l, LLVMValueRef const *items, int32_t pack);
 

@@ -190,14 +190,14 @@ static void multiply(tl_lower *l, wgmma_gemm *gemm, int32_t tile_m, int32_t tile
   }
 }
 
-// Blocks of rows [from, to) over [k_from, k_to), added to `sums`, the registers of their instructions, as one group.
+// Instructions [from, to), in the order of the accumulator, over [k_from, k_to), added to `sums`, their registers, as
+// one group.
 static void issue(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to, bool clears,
                   LLVMValueRef *sums) {
-  int32_t count = (to - from) * gemm->tiles_n;
   unsigned each = (unsigned)tl_wgmma_sum_registers(&gemm->form);
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_FENCE, NULL, 0);
-  for (int32_t t = 0; t < count; t++)
-    multiply(l, gemm, from + t / gemm->tiles_n, t % gemm->tiles_n, k_from, k_to, clears, sums + (unsigned)t * each,
+  for (int32_t t = from; t < to; t++)
+    multiply(l, gemm, t / gemm->tiles_n, t % gemm->tiles_n, k_from, k_to, clears, sums + (unsigned)(t - from) * each,
              each);
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WGMMA_COMMIT_GROUP, NULL, 0);
 }
@@ -280,13 +280,13 @@ static void fini_held(held_registers *held) {
   tl_vec_fini(&held->pins);
 }
 
-// The same, waited for at once. `acc` holds the elements of all blocks.
+// The same, waited for at once. `acc` holds the elements of all instructions.
 static void run_group(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, int32_t k_from, int32_t k_to,
                       bool clears, LLVMValueRef *acc) {
-  int32_t elements = (to - from) * gemm->tiles_n * gemm->inst->n / 2;
-  unsigned count = (unsigned)((to - from) * gemm->tiles_n * tl_wgmma_sum_registers(&gemm->form));
+  int32_t elements = (to - from) * gemm->inst->n / 2;
+  unsigned count = (unsigned)((to - from) * tl_wgmma_sum_registers(&gemm->form));
   LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, count);
-  acc += (size_t)from * (size_t)gemm->tiles_n * (size_t)(gemm->inst->n / 2);
+  acc += (size_t)from * (size_t)(gemm->inst->n / 2);
   pack_sums(l, gemm->form.sum, acc, elements, sums);
   issue(l, gemm, from, to, k_from, k_to, clears, sums);
   held_registers held = {0};
@@ -298,19 +298,19 @@ static void run_group(tl_lower *l, wgmma_gemm *gemm, int32_t from, int32_t to, i
   fini_held(&held);
 }
 
-// 8-bit floats: partial sums of at most TL_PROMOTED_K products, added up in f32, one block of rows at a time.
+// 8-bit floats: partial sums of at most TL_PROMOTED_K products, added up in f32, one instruction's columns at a time,
+// so that only those are there twice (choose-schedule counts their registers).
 static void run_promoted(tl_lower *l, wgmma_gemm *gemm, bool clears) {
-  int32_t block = gemm->num_registers / gemm->tiles_m;
-  LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, block);
+  int32_t each = gemm->inst->n / 2, instructions = gemm->tiles_m * gemm->tiles_n;
+  LLVMValueRef *sums = TL_NEW_ARRAY(&l->arena, LLVMValueRef, each);
   for (int32_t k = 0; k < gemm->k; k += TL_PROMOTED_K)
-    for (int32_t tm = 0; tm < gemm->tiles_m; tm++) {
-      LLVMValueRef *acc = gemm->acc + tm * block;
-      memcpy(sums, acc, (size_t)block * sizeof *sums);
-      for (int32_t i = 0; i < block; i++) acc[i] = LLVMGetUndef(tl_session_type(l->session, gemm->inst->acc));
+    for (int32_t t = 0; t < instructions; t++) {
+      LLVMValueRef *acc = gemm->acc + t * each;
+      memcpy(sums, acc, (size_t)each * sizeof *sums);
+      for (int32_t i = 0; i < each; i++) acc[i] = LLVMGetUndef(tl_session_type(l->session, gemm->inst->acc));
       int32_t end = k + TL_PROMOTED_K < gemm->k ? k + TL_PROMOTED_K : gemm->k;
-      run_group(l, gemm, tm, tm + 1, k, end, true, gemm->acc);
-      for (int32_t i = 0; i < block && !(clears && k == 0); i++)
-        acc[i] = LLVMBuildFAdd(l->builder, sums[i], acc[i], "");
+      run_group(l, gemm, t, t + 1, k, end, true, gemm->acc);
+      for (int32_t i = 0; i < each && !(clears && k == 0); i++) acc[i] = LLVMBuildFAdd(l->builder, sums[i], acc[i], "");
     }
 }
 
@@ -433,7 +433,7 @@ void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
     LLVMValueRef *sums = copy_items(l, tl_op_arg(op, TL_GROUP_GEMM_acc));
     int32_t len = tl_lower_flight_len(flight);
     for (int32_t i = 0; i < len && clears; i++) sums[i] = LLVMGetUndef(flight_type(l, flight));
-    issue(l, gemm, 0, gemm->tiles_m, 0, gemm->k, clears, sums);
+    issue(l, gemm, 0, gemm->tiles_m * gemm->tiles_n, 0, gemm->k, clears, sums);
     tl_lower_set(l, tl_op_result(op, 0), sums, len);
     tl_vec_fini(&gemm->pins);
     return;
@@ -443,10 +443,10 @@ void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
   LLVMValueRef any = LLVMGetUndef(tl_session_type(l->session, gemm->inst->acc));
   for (int32_t r = 0; r < gemm->num_registers; r++)
     gemm->acc[r] = clears ? any : tl_lower_get(l, tl_op_arg(op, TL_GROUP_GEMM_acc), r);
-  if (tl_lower_is_promoted(op))
+  if (tl_gemm_is_promoted(op))
     run_promoted(l, gemm, clears);
   else
-    run_group(l, gemm, 0, gemm->tiles_m, 0, gemm->k, clears, gemm->acc);
+    run_group(l, gemm, 0, gemm->tiles_m * gemm->tiles_n, 0, gemm->k, clears, gemm->acc);
   tl_lower_set(l, tl_op_result(op, 0), gemm->acc, gemm->num_registers);
   tl_vec_fini(&gemm->pins);
 }

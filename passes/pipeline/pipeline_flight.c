@@ -60,11 +60,9 @@ static const char *operand_obstacle(const tl_dependence *dependence, tl_op *gemm
 static const char *gemm_obstacle(const tl_dependence *dependence, tl_op *gemm) {
   const tl_block *body = dependence->loop->regions[0];
   const tl_value *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc);
-  bool fp8 = tl_dtype_is_float(tl_op_instruction(gemm)->a) && tl_dtype_bits(tl_op_instruction(gemm)->a) == 8;
   if (gemm->parent != body) return "it stands under a condition or in an inner loop";
   if (tl_op_has(gemm, TL_ATTR_CLEAR)) return "it does not add to what the loop carries";
-  if (fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED)
-    return "its sums are promoted";
+  if (tl_gemm_is_promoted(gemm)) return "its sums are promoted";
   if (tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->kind != TL_TYPE_BUFFER) return "A is in registers";
   bool carried = acc->block == body && acc->index > 0,
        chained = acc->def && is_wgmma(acc->def) && acc->def->parent == body;

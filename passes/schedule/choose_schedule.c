@@ -48,6 +48,7 @@ static tl_gemm_shape shape_of(const tl_op *gemm) {
                          .k = (int32_t)a->dims[tl_op_has(gemm, TL_ATTR_TRANS_A) ? 0 : 1],
                          .operand_bits = tl_dtype_bits(a->dtype),
                          .policy = (int)tl_op_int(gemm, TL_ATTR_POLICY, TL_POLICY_SQUARE),
+                         .is_promoted = tl_gemm_is_promoted(gemm),
                          .fma = tl_instruction_find(TL_FAMILY_FMA, a->dtype, b->dtype, acc->dtype),
                          .mma = tl_instruction_find(TL_FAMILY_MMA, a->dtype, b->dtype, acc->dtype),
                          .swapped = tl_instruction_find(TL_FAMILY_MMA, b->dtype, a->dtype, acc->dtype)};

@@ -38,12 +38,6 @@ const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const 
   inst.trans_a = tl_op_has(gemm, TL_ATTR_TRANS_A);
   inst.trans_b = !tl_op_has(gemm, TL_ATTR_TRANS_B);
   if (inst.a_in_registers && inst.trans_a) return "A in registers is not transposed";
-  // Measured on an H200: partial sums of 128 products of wgmma are off by 2^-13 of the largest, those of mma.sync are
-  // not.
-  bool is_fp8 = tl_dtype_is_float(inst.a) && tl_dtype_bits(inst.a) == 8;
-  bool is_promoted = tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED;
-  if (is_fp8 && is_promoted && tl_op_int(gemm, TL_ATTR_MMA, TL_MMA_AUTO) != TL_MMA_WGMMA)
-    return "it adds up 8-bit floats less exactly than mma; `accumulate: fast` allows that";
   const char *obstacle = inst.a_in_registers ? NULL : operand_obstacle(a, inst.trans_a);
   if (!obstacle) obstacle = operand_obstacle(b, inst.trans_b);
   if (obstacle) return obstacle;
@@ -72,9 +66,9 @@ static bool parts_start_panels(const tl_gemm_shape *shape, int32_t columns) {
   return columns * bytes % tl_shared_layout_panels(shape->n * bytes).panel_bytes == 0;
 }
 
-// The widest n whose instructions side by side make up `columns`; false when there is none.
-static bool set_widest_n(const tl_gemm_shape *shape, int32_t columns, tl_instruction *inst) {
-  for (inst->n = TL_WGMMA_MAX_COLUMNS; inst->n >= 8; inst->n -= 8) {
+// The widest n of at most `most` whose instructions side by side make up `columns`; false when there is none.
+static bool set_widest_n(const tl_gemm_shape *shape, int32_t columns, int32_t most, tl_instruction *inst) {
+  for (inst->n = most < TL_WGMMA_MAX_COLUMNS ? most / 8 * 8 : TL_WGMMA_MAX_COLUMNS; inst->n >= 8; inst->n -= 8) {
     if (columns % inst->n != 0 || tl_instruction_problem(inst)) continue;
     if (inst->n == columns || parts_start_panels(shape, inst->n)) return true;
   }
@@ -88,15 +82,18 @@ static bool cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t gro
   tl_instruction inst = shape->wgmma;
   int32_t columns = shape->n / groups_n;
   if (shape->m % (TL_WGMMA_ROWS * groups_m) != 0 || shape->n % groups_n != 0) return false;
-  if (!parts_start_panels(shape, columns) || !set_widest_n(shape, columns, &inst)) return false;
-  int32_t rows = shape->m / groups_m, groups = groups_m * groups_n;
+  int32_t rows = shape->m / groups_m, groups = groups_m * groups_n, sums = most_sums(num_warps);
+  int32_t registers = rows * columns / (32 * TL_WGMMA_WARPS) / (inst.acc == TL_DTYPE_F16 ? 2 : 1);
+  // Promoted sums of one instruction are there twice: n / 2 registers more.
+  int32_t widest = shape->is_promoted ? 2 * (sums - registers) : columns;
+  if (!parts_start_panels(shape, columns) || !set_widest_n(shape, columns, widest, &inst)) return false;
   *plan = (tl_gemm_plan){
       .inst = inst, .warps_m = groups_m * TL_WGMMA_WARPS, .warps_n = groups_n, .warps_k = 1, .padded_m = shape->m};
   plan->padded_n = shape->n;
   plan->replicas = num_warps / (groups * TL_WGMMA_WARPS);
-  plan->acc_registers = rows * columns / (32 * TL_WGMMA_WARPS) / (inst.acc == TL_DTYPE_F16 ? 2 : 1);
-  if (plan->acc_registers > most_sums(num_warps)) return false;
-  plan->operand_registers = 8;
+  plan->acc_registers = registers;
+  if (registers > sums) return false;
+  plan->operand_registers = 8 + (shape->is_promoted ? inst.n / 2 : 0);
   double work = (double)shape->m * shape->n * shape->k * plan->replicas;
   plan->math_clocks = work / tl_instruction_rate(&inst);
   // Every block of 64 rows reads all columns' B, and its own A once an instruction.
@@ -104,7 +101,9 @@ static bool cost_wgmma(const tl_gemm_shape *shape, int32_t groups_m, int32_t gro
   double a_bytes = inst.a_in_registers ? 0 : (double)rows * instructions, b_bytes = (double)columns * rows / 64;
   plan->shared_clocks = (a_bytes + b_bytes) * shape->k * shape->operand_bits / 8 * groups * plan->replicas / 128.0;
   double longer = plan->math_clocks > plan->shared_clocks ? plan->math_clocks : plan->shared_clocks;
-  plan->clocks = longer + 64;  // the last instruction is waited for
+  // The last instruction is waited for, of promoted sums the last one of every part.
+  int32_t waits = shape->is_promoted ? (shape->k + TL_PROMOTED_K - 1) / TL_PROMOTED_K : 1;
+  plan->clocks = longer + 64.0 * waits;
   return true;
 }
 

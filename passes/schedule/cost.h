@@ -27,6 +27,7 @@ typedef struct tl_gemm_shape {
   int32_t m, n, k;
   int32_t operand_bits;
   int policy;              // tl_policy
+  bool is_promoted;        // sums of 8-bit floats that tensor cores add up in parts
   tl_instruction fma;      // always there
   tl_instruction mma;      // family NONE: no mma.sync multiplies these dtypes
   tl_instruction swapped;  // that of the transposed product

@@ -236,10 +236,7 @@ static void find_obstacle(tl_op *op, void *user) {
 
 // Whether the gemm may be issued asynchronously: 8-bit sums are promoted in between.
 static bool may_fly(const tl_op *op) {
-  if (!is_wgmma(op)) return false;
-  const tl_instruction *inst = tl_op_instruction(op);
-  bool fp8 = tl_dtype_is_float(inst->a) && tl_dtype_bits(inst->a) == 8;
-  return !fp8 || tl_op_int(op, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) != TL_ACCUMULATE_PROMOTED;
+  return is_wgmma(op) && !tl_gemm_is_promoted(op);
 }
 
 static bool is_chained(const tl_op *gemm) {
