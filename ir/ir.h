@@ -385,6 +385,11 @@ tl_op *tl_op_enclosing(const tl_op *op, tl_opcode code);
 int32_t tl_op_threads_known(const tl_op *op);
 // The same; where the kernel does not say, the 128 that choose-schedule would begin with.
 int32_t tl_op_threads(const tl_op *op);
+// The ROLES of the kernel; NULL: it has none.
+const tl_op *tl_kernel_roles(const tl_op *kernel);
+// Whether only the elected thread does anything in the block, as far as others can see. With `settles`, once waits
+// that every thread makes were its own.
+bool tl_block_is_elected(const tl_block *block, bool settles);
 // Threads of a block of the kernel: of all its roles, or its math threads.
 int32_t tl_kernel_block_threads(const tl_op *kernel);
 // Registers that each thread begins with, all that MIN_BLOCKS blocks leave it (PTX ISA, .minnctapersm, setmaxnreg); 0

@@ -4,11 +4,45 @@
 
 enum { WARP_THREADS = 32, ALL_REGISTERS = 65536, MAX_OF_THREAD = 255, REGISTER_UNIT = 8 };
 
-static const tl_op *find_roles(const tl_op *kernel) {
+const tl_op *tl_kernel_roles(const tl_op *kernel) {
   for (const tl_op *op = kernel->regions[0]->last; op; op = op->prev) {
     if (op->code == TL_OP_ROLES) return op;
   }
   return NULL;
+}
+
+static bool is_elected(const tl_op *op, bool settles) {
+  switch (op->code) {
+    case TL_OP_FOR:
+    case TL_OP_IF:
+      for (uint32_t r = 0; r < op->num_regions; r++)
+        if (!tl_block_is_elected(op->regions[r], settles)) return false;
+      return true;
+    case TL_OP_MBARRIER_WAIT:
+      return settles || tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD) == TL_EACH_ROLE;
+    case TL_OP_MBARRIER_ARRIVE:
+      return tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD) == TL_EACH_ROLE;
+    case TL_OP_COPY:
+      return tl_op_arg(op, TL_GROUP_COPY_map) != NULL;
+    case TL_OP_MBARRIER_EXPECT:
+    case TL_OP_BULK_COMMIT:
+    case TL_OP_BULK_WAIT:
+    case TL_OP_LOAD:
+    case TL_OP_YIELD:
+      return true;
+    case TL_OP_THREAD_ID:
+    case TL_OP_LANE_ID:
+    case TL_OP_WARP_ID:
+      return false;
+    default:
+      return (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) != 0;
+  }
+}
+
+bool tl_block_is_elected(const tl_block *block, bool settles) {
+  for (const tl_op *op = block->first; op; op = op->next)
+    if (!is_elected(op, settles)) return false;
+  return true;
 }
 
 int32_t tl_op_threads_known(const tl_op *op) {
@@ -26,7 +60,7 @@ int32_t tl_op_threads(const tl_op *op) {
 }
 
 int32_t tl_kernel_block_threads(const tl_op *kernel) {
-  const tl_op *roles = find_roles(kernel);
+  const tl_op *roles = tl_kernel_roles(kernel);
   int32_t threads = 0;
   for (const tl_op *role = roles ? roles->regions[0]->first : NULL; role; role = role->next)
     if (role->code == TL_OP_ROLE) threads += tl_op_threads(role);

@@ -6,6 +6,7 @@
 typedef struct copy_way {
   int via, evict;  // -1: reported
   bool is_async;
+  tl_value *barrier, *stage;  // that the bytes count on, or NULL
 } copy_way;
 
 // Whether the side of a copy lies in `scope`; reports that `option` needs it.
@@ -37,7 +38,15 @@ static bool read_way(tl_sema *sema, const tl_stmt *stmt, copy_way *out) {
                    out->via == TL_VIA_TMA ? "counts on a barrier of its own" : "goes through registers");
     ok = false;
   }
-  return ok && out->via >= 0 && out->evict >= 0;
+  const tl_option *barrier = tl_instantiate_option(stmt, "barrier");
+  if (!barrier) return ok && out->via >= 0 && out->evict >= 0;
+  if (out->is_async || (out->via != TL_VIA_TMA && out->via != TL_VIA_AUTO)) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, barrier->loc,
+                   "a copy that counts on a barrier goes by TMA: it takes neither `async` nor another `via`");
+    return false;
+  }
+  out->via = TL_VIA_TMA;
+  return tl_instantiate_barrier(sema, barrier->value, &out->barrier, &out->stage) && ok && out->evict >= 0;
 }
 
 // What is asked for by name must be possible between the two sides.
@@ -47,8 +56,12 @@ static bool validate_way(tl_sema *sema, const tl_stmt *stmt, const copy_way *way
   const char *what = "`via: cp_async`";
   if (way->via == TL_VIA_CP_ASYNC || way->via == TL_VIA_TMA) option = tl_instantiate_option(stmt, "via");
   if (way->via == TL_VIA_TMA) what = "`via: tma`";
+  if (way->barrier) {
+    option = tl_instantiate_option(stmt, "barrier");
+    what = "a copy that counts on a barrier";
+  }
   // By TMA also out: from a shared tile, or a fragment by way of one.
-  if (way->via == TL_VIA_TMA && dst->symbol->value->type->scope == TL_SCOPE_GLOBAL &&
+  if (way->via == TL_VIA_TMA && !way->barrier && dst->symbol->value->type->scope == TL_SCOPE_GLOBAL &&
       src->symbol->value->type->scope != TL_SCOPE_GLOBAL)
     return true;
   if (way->is_async) {
@@ -137,12 +150,16 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
       {dst->limits, dst->has_limits ? (uint32_t)dst->rank : 0},
       {&pad, pad ? 1 : 0},
   };
+  tl_value *barrier = way->barrier, *stage = way->stage;
+  groups[TL_GROUP_COPY_barrier] = (tl_group){&barrier, barrier ? 1 : 0};
+  groups[TL_GROUP_COPY_stage] = (tl_group){&stage, barrier ? 1 : 0};
   tl_op *op = tl_build(&sema->builder, TL_OP_COPY, groups, NULL, 0);
   tl_op_set_ints(sema->module, op, TL_ATTR_EXTENTS, extents, src->num_axes);
   set_steps(sema, op, src, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_STEP);
   set_steps(sema, op, dst, TL_ATTR_DST_DIMS, TL_ATTR_DST_STEP);
   if (way->via != TL_VIA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_VIA, way->via);
   if (way->evict != TL_EVICT_NORMAL) tl_op_set_int(sema->module, op, TL_ATTR_EVICT, way->evict);
+  if (barrier) tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
   if (!way->is_async) return;
   tl_op_set_unit(sema->module, op, TL_ATTR_ASYNC);
   tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
@@ -249,7 +266,12 @@ bool tl_instantiate_holds_async(const tl_stmt_list *list) {
   for (uint32_t i = 0; i < list->len; ++i) {
     const tl_stmt *stmt = list->items[i];
     if (stmt->kind == TL_STMT_COMMIT_GROUP || stmt->kind == TL_STMT_WAIT_GROUP) return true;
-    if (stmt->kind == TL_STMT_COPY && tl_instantiate_option(stmt, "async")) return true;
+    if (stmt->kind == TL_STMT_ARRIVE || stmt->kind == TL_STMT_WAIT || stmt->kind == TL_STMT_EXPECT) return true;
+    if (stmt->kind != TL_STMT_COPY) {
+      // looked into below
+    } else if (tl_instantiate_option(stmt, "async") || tl_instantiate_option(stmt, "barrier")) {
+      return true;
+    }
     if (tl_instantiate_holds_async(&stmt->body) || tl_instantiate_holds_async(&stmt->else_body)) return true;
   }
   return false;

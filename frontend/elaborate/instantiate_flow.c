@@ -170,6 +170,11 @@ void tl_instantiate_continue(tl_sema *sema, const tl_stmt *stmt) {
 }
 
 void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt) {
+  if (sema->in_role) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_STMT_PLACE, stmt->loc, "`exit` cannot stand in a role");
+    tl_diag_add_hint(sema->diags, diag, "it ends the whole block, and the other roles are elsewhere");
+    return;
+  }
   if (sema->in_parallel) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_STMT_PLACE, stmt->loc, "`exit` cannot stand inside `parallel`");
     tl_diag_add_hint(sema->diags, diag, "it ends the whole block; for one element write `if` or the option `where`");

@@ -248,6 +248,29 @@ static bool validate_view_size(tl_sema *sema, const tl_view *view, const tl_symb
   return false;
 }
 
+// `view: t = X[s]`: one of the tiles that X stands for.
+static void emit_stage(tl_sema *sema, const tl_view *view) {
+  tl_symbol *base = tl_sema_lookup(sema, view->base, view->base_loc);
+  tl_value *stage = tl_sema_index(sema, view->stage);
+  tl_symbol *symbol = tl_sema_define(sema, view->name, view->loc, TL_ROLE_VIEW, TL_SYMBOL_POISON);
+  if (!base || !stage || !symbol || base->kind == TL_SYMBOL_POISON) return;
+  if (base->kind != TL_SYMBOL_TILES) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_VIEW_BASE, view->base_loc,
+                                   "`%.*s` is %s, not several tiles: `%.*s[…]` is no tile of it",
+                                   TL_STR_ARG(view->base), tl_symbol_a_role(base->role), TL_STR_ARG(view->base));
+    tl_diag_add_note(sema->diags, diag, base->loc, "declared here; `stages(n)` behind its type makes n tiles of it");
+    return;
+  }
+  int64_t count = tl_op_int(base->value->def, TL_ATTR_DEPTH, 1);
+  if (!tl_instantiate_validate_stage(sema, base, stage, count, view->stage->loc)) return;
+  sema->builder.loc = view->loc;
+  tl_group groups[] = {TL_GROUP_OF(base->value), TL_GROUP_OF(stage)};
+  tl_op *op = tl_build(&sema->builder, TL_OP_STAGE_TILE, groups, &base->value->type, 1);
+  symbol->kind = TL_SYMBOL_BUFFER;
+  symbol->value = tl_op_result(op, 0);
+  symbol->value->name = tl_module_intern(sema->module, view->name);
+}
+
 static tl_symbol *view_base(tl_sema *sema, const tl_view *view) {
   tl_symbol *base = tl_sema_lookup(sema, view->base, view->base_loc);
   if (!base || base->kind == TL_SYMBOL_POISON) return NULL;
@@ -267,6 +290,10 @@ static tl_symbol *view_base(tl_sema *sema, const tl_view *view) {
 }
 
 void tl_instantiate_view(tl_sema *sema, const tl_view *view) {
+  if (view->stage) {
+    emit_stage(sema, view);
+    return;
+  }
   tl_symbol *base = view_base(sema, view);
   tl_symbol *symbol = tl_sema_define(sema, view->name, view->loc, TL_ROLE_VIEW, TL_SYMBOL_POISON);
   tl_dtype dtype;
@@ -392,6 +419,7 @@ static bool shared_layout(tl_sema *sema, const tl_expr *expr, const tl_type *typ
 }
 
 static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
+  enum { MAX_STAGES = 64 };
   bool is_local = tile->scope == TL_TILE_LOCAL;
   tl_symbol *symbol =
       tl_sema_define(sema, tile->name, tile->loc, is_local ? TL_ROLE_LOCAL : TL_ROLE_TILE, TL_SYMBOL_POISON);
@@ -412,7 +440,13 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
       ok = false;
     }
   }
-  int64_t most = is_local ? max_local_bytes : max_shared_bytes;
+  int64_t most = is_local ? max_local_bytes : max_shared_bytes, stages = 1;
+  if (tile->stages && !tl_sema_const_int(sema, tile->stages, "`stages`", &stages)) ok = false;
+  if (ok && (stages < 1 || stages > MAX_STAGES)) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, tile->stages->loc, "`stages` is 1 to %d, not %lld", MAX_STAGES,
+                   (long long)stages);
+    ok = false;
+  }
   if (!ok || !symbol ||
       !validate_bytes(sema, tile->name, dtype, dims, rank, most, is_local ? "65536" : "2^31 - 1", tile->type_loc)) {
     return;
@@ -427,7 +461,9 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
   if (tile->layout && scope == TL_SCOPE_SHARED) {
     tl_op_set_shared(sema->module, op, TL_ATTR_SHARED_LAYOUT, tl_module_shared_layout(sema->module, &layout));
   }
-  symbol->kind = TL_SYMBOL_BUFFER;
+  if (tile->stages) tl_op_set_int(sema->module, op, TL_ATTR_DEPTH, stages);
+  symbol->kind = tile->stages ? TL_SYMBOL_TILES : TL_SYMBOL_BUFFER;
+  if (tile->stages) symbol->role = TL_ROLE_TILES;
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, tile->name);
   symbol->is_dense = scope == TL_SCOPE_SHARED &&
@@ -448,4 +484,5 @@ void tl_instantiate_head(tl_sema *sema, const bool *poisoned) {
   for (uint32_t i = 0; i < kernel->num_views; ++i) tl_instantiate_view(sema, &kernel->views[i]);
   emit_grid(sema);
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) emit_tile(sema, &kernel->tiles[i]);
+  tl_instantiate_barriers(sema);
 }

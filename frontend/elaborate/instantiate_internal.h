@@ -35,6 +35,21 @@ void tl_instantiate_copy_group(tl_sema *sema, const tl_stmt *stmt);
 // Whether asynchronous copies, commits or waits by hand stand anywhere in the list.
 bool tl_instantiate_holds_async(const tl_stmt_list *list);
 
+// instantiate_hand.c: barriers and roles of the author.
+// Declares the kernel's barriers and starts them.
+void tl_instantiate_barriers(tl_sema *sema);
+// The mbarriers and the stage that `b` or `b[s]` names; false after a report.
+bool tl_instantiate_barrier(tl_sema *sema, const tl_expr *expr, tl_value **out_barrier, tl_value **out_stage);
+// Reports a stage that is certainly none of the `count` that `symbol` has.
+bool tl_instantiate_validate_stage(tl_sema *sema, const tl_symbol *symbol, tl_value *stage, int64_t count, tl_loc loc);
+// `arrive`, `wait` and `expect`.
+void tl_instantiate_barrier_stmt(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_roles(tl_sema *sema, const tl_stmt *stmt);
+// Reports a statement behind `specialize`.
+bool tl_instantiate_behind_roles(tl_sema *sema, const tl_stmt *stmt);
+// Once the body is there: barriers that nobody arrives at or waits for, tiles in registers of two roles.
+void tl_instantiate_validate_hand(tl_sema *sema);
+
 // instantiate_local.c
 // A scalar of the block made of reductions of whole tiles: it goes through shared memory to every thread.
 tl_sema_value tl_instantiate_reduced_scalar(tl_sema *sema, const tl_expr *expr);

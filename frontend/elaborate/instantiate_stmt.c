@@ -194,9 +194,10 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
     int64_t factor = stmt->kind == TL_STMT_UNROLL ? -1 : stmt->kind == TL_STMT_FOR ? unroll_factor(sema, stmt) : 0;
     if (factor == -1) validate_unroll_bounds(sema, stmt, &range, op);
     if (factor != 0) tl_op_set_int(sema->module, op, TL_ATTR_UNROLL, factor);
-    if (stmt->kind == TL_STMT_PIPELINED && tl_instantiate_holds_async(&stmt->body)) {
+    if (stmt->kind == TL_STMT_PIPELINED && (sema->in_role || tl_instantiate_holds_async(&stmt->body))) {
       tl_diag_report(sema->diags, TL_DIAG_PIPELINE_IN_ORDER, stmt->loc,
-                     "the loop runs in order: its asynchronous copies are the author's");
+                     sema->in_role ? "the loop runs in order: it stands in a role of the author"
+                                   : "the loop runs in order: its asynchronous copies are the author's");
     } else if (stmt->kind == TL_STMT_PIPELINED) {
       set_pipeline_options(sema, stmt, op);
     }
@@ -260,6 +261,7 @@ static void emit_sync(tl_sema *sema, const tl_stmt *stmt) {
 }
 
 static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
+  if (tl_instantiate_behind_roles(sema, stmt)) return;
   switch (stmt->kind) {
     case TL_STMT_CLEAR:
     case TL_STMT_FILL:
@@ -330,6 +332,17 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
       break;
     case TL_STMT_SYNC:
       emit_sync(sema, stmt);
+      break;
+    case TL_STMT_ARRIVE:
+    case TL_STMT_WAIT:
+    case TL_STMT_EXPECT:
+      tl_instantiate_barrier_stmt(sema, stmt);
+      break;
+    case TL_STMT_SPECIALIZE:
+      tl_instantiate_roles(sema, stmt);
+      break;
+    case TL_STMT_ROLE:
+      tl_diag_report(sema->diags, TL_DIAG_ROLES, stmt->loc, "a role stands below `specialize`");
       break;
   }
 }

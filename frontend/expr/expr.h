@@ -129,6 +129,9 @@ typedef struct tl_assign {
 bool tl_expr_parse_assign(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_assign *out);
 // "SRC -> DST".
 bool tl_expr_parse_arrow(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr **out_from, tl_expr **out_to);
+// "b[s], value": a barrier and what belongs to it.
+bool tl_expr_parse_pair(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr **out_first,
+                        tl_expr **out_second);
 // "i, j in a, b" (parallel) and "k in n" / "k in range(lo, hi, step)" (loops): names and the expressions behind `in`.
 typedef struct tl_in_clause {
   tl_str *names;

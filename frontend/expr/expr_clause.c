@@ -172,6 +172,22 @@ bool tl_expr_parse_arrow(tl_arena *arena, tl_diags *diags, tl_located_text text,
   return ok;
 }
 
+bool tl_expr_parse_pair(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr **out_first,
+                        tl_expr **out_second) {
+  tl_expr_parser parser;
+  bool ok = tl_expr_parser_init(&parser, arena, diags, text);
+  if (ok) {
+    *out_first = tl_expr_parse_conditional(&parser);
+    ok = *out_first && tl_expr_expect(&parser, TL_TOKEN_COMMA, "an operator or `,`");
+  }
+  if (ok) {
+    *out_second = tl_expr_parse_conditional(&parser);
+    ok = *out_second && tl_expr_expect_end(&parser);
+  }
+  tl_expr_parser_fini(&parser);
+  return ok;
+}
+
 static bool parse_names(tl_expr_parser *parser, tl_str **out_names, tl_loc **out_locs, uint32_t *out_len) {
   TL_VEC(tl_str) names = {0};
   TL_VEC(tl_loc) locs = {0};
@@ -336,20 +352,64 @@ bool tl_expr_parse_arg_type(tl_arena *arena, tl_diags *diags, tl_located_text te
   return ok;
 }
 
+// `word(x)`: one expression in parentheses.
+static bool parse_counted(tl_expr_parser *parser, const char *problem, tl_expr **out) {
+  const tl_token *token = tl_expr_next(parser);
+  tl_expr **items = NULL;
+  uint32_t len = 0;
+  if (!parse_parenthesised(parser, &items, &len)) return false;
+  if (len != 1) tl_expr_fail(parser, TL_DIAG_BAD_TYPE, token, "%s", problem);
+  *out = items[0];
+  return len == 1;
+}
+
+static bool parse_tile_suffixes(tl_expr_parser *parser, tl_tile_decl *out) {
+  static const char *const words[] = {"layout", "stages"};
+  while (!parser->failed && tl_expr_peek(parser)->kind != TL_TOKEN_END) {
+    const tl_token *token = tl_expr_peek(parser);
+    if (tl_expr_token_is(parser, token, "stages") && !out->stages && !out->layout) {
+      if (!parse_counted(parser, "`stages` takes one number of tiles", &out->stages)) return false;
+    } else if (tl_expr_token_is(parser, token, "layout") && !out->layout) {
+      tl_expr_next(parser);
+      out->layout = tl_expr_parse_postfix(parser);
+      if (!out->layout) return false;
+    } else if (out->layout) {
+      return tl_expr_expect_end(parser);
+    } else {
+      return fail_type_word(parser, words, out->stages ? 1 : 2, "`layout …` or the end of the type");
+    }
+  }
+  return !parser->failed;
+}
+
 bool tl_expr_parse_tile_type(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_tile_decl *out) {
-  static const char *const words[] = {"layout"};
   tl_expr_parser parser;
   out->type_loc = text.loc;
   bool ok = tl_expr_parser_init(&parser, arena, diags, text) && parse_dtype(&parser, &out->dtype) &&
-            parse_dims(&parser, &out->dims, &out->num_dims);
-  if (ok && tl_expr_peek(&parser)->kind != TL_TOKEN_END) {
-    if (!tl_expr_token_is(&parser, tl_expr_peek(&parser), "layout"))
-      ok = fail_type_word(&parser, words, 1, "`layout …` or the end of the type");
-    else
-      tl_expr_next(&parser);
-    if (ok) out->layout = tl_expr_parse_postfix(&parser);
-    ok = ok && out->layout && tl_expr_expect_end(&parser);
-  }
+            parse_dims(&parser, &out->dims, &out->num_dims) && parse_tile_suffixes(&parser, out);
+  tl_expr_parser_fini(&parser);
+  return ok;
+}
+
+static bool parse_barrier(tl_expr_parser *parser, tl_barrier_decl *out) {
+  static const char *const kinds[] = {"mbarrier"}, *const words[] = {"arrivals"};
+  tl_expr **dims = NULL;
+  uint32_t len = 0;
+  const tl_token *kind = tl_expr_peek(parser);
+  if (!tl_expr_token_is(parser, kind, "mbarrier")) return fail_type_word(parser, kinds, 1, "`mbarrier`");
+  tl_expr_next(parser);
+  if (!parse_dims(parser, &dims, &len)) return false;
+  if (len > 1) tl_expr_fail(parser, TL_DIAG_BAD_TYPE, kind, "mbarriers are counted by one number: `mbarrier[n]`");
+  out->depth = len ? dims[0] : NULL;
+  if (!tl_expr_token_is(parser, tl_expr_peek(parser), "arrivals"))
+    return fail_type_word(parser, words, 1, "`arrivals(n)`");
+  return parse_counted(parser, "`arrivals` takes one number: how often a phase is arrived at", &out->arrivals) &&
+         tl_expr_expect_end(parser);
+}
+
+bool tl_expr_parse_barrier(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_barrier_decl *out) {
+  tl_expr_parser parser;
+  bool ok = tl_expr_parser_init(&parser, arena, diags, text) && parse_barrier(&parser, out);
   tl_expr_parser_fini(&parser);
   return ok;
 }

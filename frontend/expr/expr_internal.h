@@ -99,6 +99,7 @@ bool tl_expr_parse_declared_name(tl_expr_parser *parser, tl_str *out_name, tl_lo
 // "dtype[dims]" with what may stand around it. Fills access, dtype, dims, strides, align.
 bool tl_expr_parse_arg_type(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_arg *out);
 // "dtype[dims] layout pad(8)".
+bool tl_expr_parse_barrier(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_barrier_decl *out);
 bool tl_expr_parse_tile_type(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_tile_decl *out);
 // "dtype[dims]" of a view; dims are required.
 bool tl_expr_parse_view_type(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_view *out);

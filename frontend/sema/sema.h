@@ -9,10 +9,12 @@
 
 // ---- names
 typedef enum tl_symbol_kind {
-  TL_SYMBOL_CONST,   // folded: adopts the type of what it meets
-  TL_SYMBOL_VALUE,   // a scalar of the IR
-  TL_SYMBOL_BUFFER,  // a tensor, tile or view
-  TL_SYMBOL_POISON   // its definition had errors
+  TL_SYMBOL_CONST,    // folded: adopts the type of what it meets
+  TL_SYMBOL_VALUE,    // a scalar of the IR
+  TL_SYMBOL_BUFFER,   // a tensor, tile or view
+  TL_SYMBOL_TILES,    // several shared tiles of one name, of which a view names one
+  TL_SYMBOL_BARRIER,  // mbarriers of the author
+  TL_SYMBOL_POISON    // its definition had errors
 } tl_symbol_kind;
 
 typedef enum tl_symbol_role {
@@ -21,6 +23,8 @@ typedef enum tl_symbol_role {
   TL_ROLE_ARG,
   TL_ROLE_GRID,
   TL_ROLE_TILE,
+  TL_ROLE_TILES,
+  TL_ROLE_BARRIER,
   TL_ROLE_LOCAL,
   TL_ROLE_VIEW,
   TL_ROLE_INDEX,
@@ -97,6 +101,8 @@ typedef struct tl_sema {
   int num_rests;    // conditions around the current statement that skip it after `break`, `continue` or `exit`
   tl_value *alive;  // local bool: the block has not left by `exit`; NULL without one
   bool in_parallel;
+  bool in_role;         // inside of a role of the author
+  const tl_op *roles;   // his roles, behind which nothing may stand; NULL: none so far
   bool launch_only;     // translating something that the launcher evaluates
   bool index_position;  // translating a subscript, extent or bound
   tl_exactness exact;   // which data becomes an index beside that

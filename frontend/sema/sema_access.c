@@ -31,6 +31,8 @@ tl_symbol *tl_sema_buffer(tl_sema *sema, const tl_expr *expr) {
         tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc, "a tensor or tile is needed, `%.*s` is %s",
                        TL_STR_ARG(base->text), tl_symbol_a_role(symbol->role));
     tl_diag_add_note(sema->diags, diag, symbol->loc, "defined here");
+    if (symbol->kind == TL_SYMBOL_TILES)
+      tl_diag_add_hint(sema->diags, diag, "name one of them first: `view: t = %.*s[stage]`", TL_STR_ARG(base->text));
     return NULL;
   }
   if (sema->launch_only) {

@@ -48,6 +48,11 @@ static tl_sema_value name_value(tl_sema *sema, const tl_expr *expr) {
     case TL_SYMBOL_VALUE:
       if (symbol->exact && is_wanted_exact(sema, symbol->value->type->dtype)) return tl_sema_of_value(symbol->exact);
       return leaf(sema, tl_sema_of_value(symbol->value), expr->loc);
+    case TL_SYMBOL_TILES:
+    case TL_SYMBOL_BARRIER:
+      tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, expr->loc, "a single value is needed, `%.*s` is %s",
+                     TL_STR_ARG(symbol->name), tl_symbol_a_role(symbol->role));
+      return tl_sema_poison();
     case TL_SYMBOL_BUFFER:
       break;
   }

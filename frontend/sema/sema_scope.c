@@ -29,6 +29,10 @@ const char *tl_symbol_a_role(tl_symbol_role role) {
       return "a grid index";
     case TL_ROLE_TILE:
       return "a tile";
+    case TL_ROLE_TILES:
+      return "several tiles";
+    case TL_ROLE_BARRIER:
+      return "a barrier";
     case TL_ROLE_LOCAL:
       return "a local";
     case TL_ROLE_VIEW:

@@ -42,6 +42,7 @@ static void scan_assign(mentions *m, const tl_assign *assign) {
 
 static void scan_view(mentions *m, const tl_view *view) {
   mention(m, view->base);
+  scan_expr(m, view->stage);
   scan_expr(m, view->dtype);
   scan_exprs(m, view->dims, view->num_dims);
 }
@@ -114,7 +115,12 @@ static void scan_document(mentions *m, const tl_kernel_spec *kernel) {
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) {
     scan_expr(m, kernel->tiles[i].dtype);
     scan_exprs(m, kernel->tiles[i].dims, kernel->tiles[i].num_dims);
+    scan_expr(m, kernel->tiles[i].stages);
     scan_expr(m, kernel->tiles[i].layout);
+  }
+  for (uint32_t i = 0; i < kernel->num_barriers; ++i) {
+    scan_expr(m, kernel->barriers[i].depth);
+    scan_expr(m, kernel->barriers[i].arrivals);
   }
   scan_stmts(m, &kernel->body);
   if (kernel->chain) scan_chain(m, kernel->chain);

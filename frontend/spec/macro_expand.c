@@ -55,6 +55,7 @@ static void copy_view(tl_macro_expander *x, tl_macro_frame *frame, tl_stmt *stmt
   tl_view *view = &stmt->view;
   view->loc = tl_macro_loc(frame, view->loc);
   view->base_loc = tl_macro_loc(frame, view->base_loc);
+  view->stage = tl_macro_copy_expr(x, frame, view->stage);
   view->dtype = tl_macro_copy_expr(x, frame, view->dtype);
   view->dims = tl_macro_copy_exprs(x, frame, view->dims, view->num_dims);
   tl_expr *argument = NULL;

@@ -50,6 +50,7 @@ static void mention_stmts(tl_strmap *names, const tl_stmt_list *list) {
     }
     add_name(names, stmt->view.name);
     add_name(names, stmt->view.base);
+    tl_macro_mention(names, stmt->view.stage);
     tl_macro_mention(names, stmt->view.dtype);
     mention_exprs(names, stmt->view.dims, stmt->view.num_dims);
     for (uint32_t k = 0; k < stmt->num_options; k++) tl_macro_mention(names, stmt->options[k].value);
@@ -71,6 +72,7 @@ void tl_macro_collect_names(tl_macro_expander *x, const tl_spec *spec) {
   for (uint32_t i = 0; i < kernel->num_views; i++) add_name(&x->document, kernel->views[i].name);
   for (uint32_t i = 0; i < kernel->num_grid; i++) add_name(&x->document, kernel->grid[i].name);
   for (uint32_t i = 0; i < kernel->num_tiles; i++) add_name(&x->document, kernel->tiles[i].name);
+  for (uint32_t i = 0; i < kernel->num_barriers; i++) add_name(&x->document, kernel->barriers[i].name);
   for (size_t i = 0; i < x->document.len; i++) add_name(&x->words, x->document.entries[i].key);
   mention_stmts(&x->words, &kernel->body);
   mention_macros(&x->words, &kernel->macros);

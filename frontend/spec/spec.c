@@ -177,8 +177,10 @@ static void read_tile(tl_spec_reader *reader, const tl_yaml_entry *entry, int sc
   tl_loc *locs = NULL;
   uint32_t count = 0;
   if (!tl_spec_read_tile_names(reader, entry, &shape, &names, &locs, &count)) return;
-  if (shape.layout && scope != TL_TILE_SHARED) {
-    tl_diag_report(reader->diags, TL_DIAG_BAD_TYPE, shape.layout->loc, "only a shared tile takes a layout");
+  const tl_expr *suffix = shape.layout ? shape.layout : shape.stages;
+  if (suffix && scope != TL_TILE_SHARED) {
+    tl_diag_report(reader->diags, TL_DIAG_BAD_TYPE, suffix->loc,
+                   shape.layout ? "only a shared tile takes a layout" : "only a shared tile takes `stages`");
     return;
   }
   if (!shape.num_dims && scope != TL_TILE_LOCAL) {
@@ -208,6 +210,31 @@ static void read_tiles(tl_spec_reader *reader, const tl_yaml_node *node, int sco
     read_tile(reader, &node->entries[i], scope, kernel, &tiles, &capacity);
   kernel->tiles = tl_expr_copy_items(reader->arena, tiles, kernel->num_tiles, sizeof(tl_tile_decl));
   free(tiles);
+}
+
+// One key may declare several names.
+static void read_barriers(tl_spec_reader *reader, const tl_yaml_node *node, tl_kernel_spec *kernel) {
+  if (tl_spec_is_empty(node) || !tl_spec_want(reader, node, TL_YAML_MAPPING, TL_STR("barriers"))) return;
+  TL_VEC(tl_barrier_decl) all = {0};
+  for (uint32_t i = 0; i < node->num_entries; i++) {
+    const tl_yaml_entry *entry = &node->entries[i];
+    tl_barrier_decl barrier = {0};
+    tl_str *names = NULL;
+    tl_loc *locs = NULL;
+    uint32_t count = 0;
+    bool ok =
+        !entry->key->bad && tl_expr_parse_names(reader->arena, reader->diags, entry->key->text, &names, &locs, &count);
+    ok = tl_spec_want(reader, entry->value, TL_YAML_SCALAR, entry->key->text.text) &&
+         tl_expr_parse_barrier(reader->arena, reader->diags, entry->value->text, &barrier) && ok;
+    for (uint32_t n = 0; ok && n < count; n++) {
+      barrier.name = names[n];
+      barrier.loc = locs[n];
+      tl_vec_push(&all, barrier);
+    }
+  }
+  kernel->barriers = tl_expr_copy_items(reader->arena, all.items, all.len, sizeof(tl_barrier_decl));
+  kernel->num_barriers = (uint32_t)all.len;
+  tl_vec_fini(&all);
 }
 
 static void read_rasterize(tl_spec_reader *reader, const tl_yaml_node *node, tl_kernel_spec *kernel) {
@@ -288,6 +315,8 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
     read_tiles(reader, value, TL_TILE_FRAGMENT, key, kernel);
   } else if (tl_str_is(key, "local")) {
     read_tiles(reader, value, TL_TILE_LOCAL, key, kernel);
+  } else if (tl_str_is(key, "barriers")) {
+    read_barriers(reader, value, kernel);
   } else if (tl_str_is(key, "macros")) {
     tl_spec_read_macros(reader, value, false, &kernel->macros);
   } else if (tl_str_is(key, "include")) {

@@ -44,9 +44,18 @@ typedef struct tl_tile_decl {
   tl_expr *dtype;
   tl_expr **dims;
   uint32_t num_dims;  // 0: a local scalar
+  tl_expr *stages;    // how many tiles the name stands for; NULL: one
   tl_expr *layout;    // pad(8), swizzle(128), row; or NULL
   tl_loc type_loc;
 } tl_tile_decl;
+
+// "mbarrier[depth] arrivals(n)": barriers that the author arrives at and waits for.
+typedef struct tl_barrier_decl {
+  tl_str name;
+  tl_loc loc;
+  tl_expr *depth;     // NULL: one
+  tl_expr *arrivals;  // of each phase
+} tl_barrier_decl;
 
 // A view of the document (`views:`) or of a body (`view:`).
 typedef struct tl_view {
@@ -54,7 +63,8 @@ typedef struct tl_view {
   tl_loc loc;
   tl_str base;
   tl_loc base_loc;
-  tl_expr *dtype;
+  tl_expr *stage;  // which of the tiles that `base` stands for; else NULL
+  tl_expr *dtype;  // NULL with a stage
   tl_expr **dims;
   uint32_t num_dims;
 } tl_view;
@@ -85,7 +95,12 @@ typedef enum tl_stmt_kind {
   TL_STMT_SCAN,        // assign: c = cumsum(x, axis=0); options reverse exclusive
   TL_STMT_REDUCE,      // assign: m = max(S, axis=1); options accumulate keepdims nan
   TL_STMT_USE,         // use, macro, body: what it expands to
-  TL_STMT_SYNC
+  TL_STMT_SYNC,
+  TL_STMT_ARRIVE,      // target: the barrier; options each bytes
+  TL_STMT_WAIT,        // target: the barrier, condition: the parity of a phase
+  TL_STMT_EXPECT,      // target: the barrier, condition: bytes
+  TL_STMT_SPECIALIZE,  // body: of ROLE
+  TL_STMT_ROLE         // role: its name, body; options warps registers
 } tl_stmt_kind;
 
 typedef struct tl_option {
@@ -116,6 +131,7 @@ struct tl_stmt {
   tl_view view;
   tl_option *options;
   uint32_t num_options;
+  tl_str role;          // ROLE: its name
   tl_expr *use;         // USE: a call of the macro
   tl_macro *macro;      // USE: what it names; NULL when that was reported
   tl_expr **arguments;  // USE: one for each param of the macro
@@ -270,6 +286,8 @@ struct tl_kernel_spec {
   tl_str raster_order;    // "row" (default) or "column"
   tl_tile_decl *tiles;
   uint32_t num_tiles;
+  tl_barrier_decl *barriers;
+  uint32_t num_barriers;
   tl_macro_list macros;  // this kernel's own
   tl_stmt_list body;
   tl_chain_spec *chain;  // NULL: a kernel

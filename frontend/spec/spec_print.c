@@ -163,11 +163,33 @@ static void print_tiles(const tl_kernel_spec *kernel, int scope, const char *sec
     first = false;
     print_key(tile->name, 2, out);
     print_type(tile->dtype, tile->dims, tile->num_dims, out);
+    if (tile->stages) {
+      tl_strbuf_append_c(out, " stages(");
+      tl_expr_print(tile->stages, out);
+      tl_strbuf_append_char(out, ')');
+    }
     if (tile->layout) {
       tl_strbuf_append_c(out, " layout ");
       tl_expr_print(tile->layout, out);
     }
     tl_strbuf_append_char(out, '\n');
+  }
+}
+
+static void print_barriers(const tl_kernel_spec *kernel, tl_strbuf *out) {
+  if (kernel->num_barriers) tl_strbuf_append_c(out, "barriers:\n");
+  for (uint32_t i = 0; i < kernel->num_barriers; i++) {
+    const tl_barrier_decl *barrier = &kernel->barriers[i];
+    print_key(barrier->name, 2, out);
+    tl_strbuf_append_c(out, "mbarrier");
+    if (barrier->depth) {
+      tl_strbuf_append_char(out, '[');
+      tl_expr_print(barrier->depth, out);
+      tl_strbuf_append_char(out, ']');
+    }
+    tl_strbuf_append_c(out, " arrivals(");
+    tl_expr_print(barrier->arrivals, out);
+    tl_strbuf_append_c(out, ")\n");
   }
 }
 
@@ -201,6 +223,7 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   print_tiles(kernel, TL_TILE_SHARED, "shared", out);
   print_tiles(kernel, TL_TILE_FRAGMENT, "fragment", out);
   print_tiles(kernel, TL_TILE_LOCAL, "local", out);
+  print_barriers(kernel, out);
   tl_spec_print_macros(&kernel->macros, out);
   if (kernel->body.len) {
     tl_strbuf_append_c(out, "body:\n");

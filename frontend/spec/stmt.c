@@ -105,17 +105,56 @@ static bool read_loop(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
 static bool read_view(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
   tl_assign assign;
   if (!tl_expr_parse_assign(reader->arena, reader->diags, value->text, &assign)) return false;
+  const tl_expr *base = assign.value;
+  // `X[s]`: one of the tiles that X stands for.
+  bool is_stage =
+      base->kind == TL_EXPR_INDEX && base->num_subscripts == 1 && base->subscripts[0].kind == TL_SUBSCRIPT_ELEMENT;
+  if (is_stage) {
+    stmt->view.stage = base->subscripts[0].lo;
+    base = base->operands[0];
+  }
   bool ok = assign.num_targets == 1 && assign.targets[0]->kind == TL_EXPR_NAME && tl_str_is(assign.op, "=") &&
-            assign.value->kind == TL_EXPR_NAME;
+            base->kind == TL_EXPR_NAME;
   if (!ok) return fail_form(reader, value->loc, schema, "a view gives a tensor or tile another name, shape or dtype");
   stmt->view.name = assign.targets[0]->text;
   stmt->view.loc = assign.targets[0]->loc;
-  stmt->view.base = assign.value->text;
-  stmt->view.base_loc = assign.value->loc;
+  stmt->view.base = base->text;
+  stmt->view.base_loc = base->loc;
   if (!tl_expr_is_reserved(stmt->view.name)) return true;
   tl_diag_report(reader->diags, TL_DIAG_BAD_NAME, stmt->view.loc, "`%.*s` is a reserved word and cannot be a name here",
                  TL_STR_ARG(stmt->view.name));
   return false;
+}
+
+// "b" or "b[s]"; for `wait` and `expect` with a second expression behind a comma.
+static bool read_barrier(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value,
+                         tl_stmt *stmt) {
+  if (stmt->kind == TL_STMT_ARRIVE) {
+    stmt->target = tl_expr_parse(reader->arena, reader->diags, value->text);
+    if (!stmt->target) return false;
+  } else if (!tl_expr_parse_pair(reader->arena, reader->diags, value->text, &stmt->target, &stmt->condition)) {
+    return false;
+  }
+  const tl_expr *base = stmt->target->kind == TL_EXPR_INDEX ? stmt->target->operands[0] : stmt->target;
+  if (base->kind == TL_EXPR_NAME) return true;
+  return fail_form(reader, stmt->target->loc, schema, "a barrier is named, or named with its stage: `full[s]`");
+}
+
+static bool read_role(tl_spec_reader *reader, const tl_yaml_node *value, tl_stmt *stmt) {
+  return tl_spec_read_name(reader, value, &stmt->role);
+}
+
+// The roles of `specialize`.
+static bool read_roles(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
+  if (value->kind == TL_YAML_SCALAR && !tl_spec_is_empty(value))
+    return fail_form(reader, value->loc, schema, "`specialize` has a list of roles");
+  tl_spec_read_body(reader, value, &stmt->body);
+  bool ok = true;
+  for (uint32_t i = 0; i < stmt->body.len; i++) {
+    if (stmt->body.items[i]->kind == TL_STMT_ROLE) continue;
+    ok = fail_form(reader, stmt->body.items[i]->loc, schema, "only roles stand below `specialize`");
+  }
+  return ok;
 }
 
 // "name(a, b)", or "name" for a macro without parameters.
@@ -145,8 +184,15 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     tl_spec_read_named(reader, value, key, &stmt->lets, &stmt->num_lets);
     return stmt->num_lets > 0;
   }
+  if (stmt->kind == TL_STMT_SPECIALIZE) return read_roles(reader, schema, value, stmt);
   if (!tl_spec_want(reader, value, TL_YAML_SCALAR, key)) return false;
   switch (stmt->kind) {
+    case TL_STMT_ARRIVE:
+    case TL_STMT_WAIT:
+    case TL_STMT_EXPECT:
+      return read_barrier(reader, schema, value, stmt);
+    case TL_STMT_ROLE:
+      return read_role(reader, value, stmt);
     case TL_STMT_CLEAR:
     case TL_STMT_FILL:
       return read_target(reader, schema, value, stmt);
@@ -180,6 +226,7 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_USE:
       return read_use(reader, schema, value, stmt);
     case TL_STMT_LET:
+    case TL_STMT_SPECIALIZE:
     case TL_STMT_SYNC:
     case TL_STMT_COMMIT_GROUP:
     case TL_STMT_BREAK:
@@ -301,6 +348,14 @@ static bool validate_required(tl_spec_reader *reader, const tl_schema_stmt *sche
     tl_diag_report(reader->diags, TL_DIAG_STMT_OPTION_MISSING, key_loc, "`%s` needs the key `%s` beside it",
                    schema->key, option->option);
     ok = false;
+  }
+  const tl_yaml_node *view = schema->kind == TL_STMT_VIEW ? tl_yaml_get(node, "view") : NULL;
+  bool is_stage = view && view->kind == TL_YAML_SCALAR && tl_str_find(view->text.text, '[') != SIZE_MAX;
+  if (view && has_key(node, "type") == is_stage) {
+    tl_diag_report(
+        reader->diags, TL_DIAG_STMT_OPTION_MISSING, key_loc,
+        is_stage ? "a `view` of one of several tiles takes no `type`" : "`view` needs the key `type` beside it");
+    return false;
   }
   if (schema->kind != TL_STMT_IF || schema->state != TL_SCHEMA_NOW) return ok;
   bool then = has_key(node, "then"), alone = has_key(node, "do");

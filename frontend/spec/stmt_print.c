@@ -78,6 +78,11 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
       return "let";
     case TL_STMT_VIEW:
       tl_strbuf_appendf(text, "%.*s = %.*s", TL_STR_ARG(stmt->view.name), TL_STR_ARG(stmt->view.base));
+      if (stmt->view.stage) {
+        tl_strbuf_append_char(text, '[');
+        tl_expr_print(stmt->view.stage, text);
+        tl_strbuf_append_char(text, ']');
+      }
       return "view";
     case TL_STMT_ASSIGN:
       print_assign(&stmt->assign, text);
@@ -93,11 +98,26 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
       return "use";
     case TL_STMT_SYNC:
       return "sync";
+    case TL_STMT_ARRIVE:
+      tl_expr_print(stmt->target, text);
+      return "arrive";
+    case TL_STMT_WAIT:
+    case TL_STMT_EXPECT:
+      tl_expr_print(stmt->target, text);
+      tl_strbuf_append_c(text, ", ");
+      tl_expr_print(stmt->condition, text);
+      return stmt->kind == TL_STMT_WAIT ? "wait" : "expect";
+    case TL_STMT_SPECIALIZE:
+      return "specialize";
+    case TL_STMT_ROLE:
+      tl_strbuf_append(text, stmt->role);
+      return "role";
   }
   return NULL;
 }
 
 static void print_view_type(const tl_view *view, int indent, tl_strbuf *out) {
+  if (view->stage) return;
   tl_spec_print_indent(indent, out);
   tl_strbuf_append_c(out, "type: ");
   tl_expr_print(view->dtype, out);
@@ -153,7 +173,8 @@ static void print_stmt(const tl_stmt *stmt, int indent, tl_strbuf *out) {
   for (uint32_t i = 0; i < stmt->num_options; i++) {
     print_option(&stmt->options[i], indent + 2, out);
   }
-  if (is_loop(stmt)) print_nested("do", &stmt->body, indent + 2, out);
+  if (is_loop(stmt) || stmt->kind == TL_STMT_ROLE) print_nested("do", &stmt->body, indent + 2, out);
+  if (stmt->kind == TL_STMT_SPECIALIZE) tl_spec_print_body(&stmt->body, indent + 4, out);
   if (stmt->kind == TL_STMT_IF) print_nested("then", &stmt->body, indent + 2, out);
   if (stmt->else_body.len) print_nested("else", &stmt->else_body, indent + 2, out);
 }

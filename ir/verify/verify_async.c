@@ -135,7 +135,9 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
   const tl_value *stage = tl_op_arg(op, TL_GROUP_COPY_stage);
   if (!map && !barrier && !stage) return;
   const tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src), *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
-  if (!map || tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_TMA)
+  // A copy by hand gets its map when select-copies looks at it.
+  bool is_planned = map || (barrier && tl_op_has(op, TL_ATTR_BY_HAND));
+  if (!is_planned || tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_TMA)
     tl_verify_fail(verifier, op, "map, barrier and stage belong to a copy via tma");
   if (!barrier != !stage) tl_verify_fail(verifier, op, "barrier and stage go together");
   if (barrier && stage) verify_stage(verifier, op, barrier, stage);

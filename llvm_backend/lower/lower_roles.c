@@ -7,42 +7,6 @@
 
 enum { WARP_THREADS = 32 };
 
-static bool is_elected_only(const tl_block *block);
-
-// Whether only the elected thread does anything in `op`, as far as others can see.
-static bool is_of_elected(const tl_op *op) {
-  switch (op->code) {
-    case TL_OP_FOR:
-    case TL_OP_IF:
-      for (uint32_t r = 0; r < op->num_regions; r++)
-        if (!is_elected_only(op->regions[r])) return false;
-      return true;
-    case TL_OP_MBARRIER_ARRIVE:
-    case TL_OP_MBARRIER_WAIT:
-      return tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD) == TL_EACH_ROLE;
-    case TL_OP_COPY:
-      return tl_op_arg(op, TL_GROUP_COPY_map) != NULL;
-    case TL_OP_MBARRIER_EXPECT:
-    case TL_OP_BULK_COMMIT:
-    case TL_OP_BULK_WAIT:
-    case TL_OP_LOAD:
-    case TL_OP_YIELD:
-      return true;
-    case TL_OP_THREAD_ID:
-    case TL_OP_LANE_ID:
-    case TL_OP_WARP_ID:
-      return false;
-    default:
-      return (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) != 0;
-  }
-}
-
-static bool is_elected_only(const tl_block *block) {
-  for (const tl_op *op = block->first; op; op = op->next)
-    if (!is_of_elected(op)) return false;
-  return true;
-}
-
 // setmaxnreg says whether it takes or gives (PTX ISA).
 static void set_registers(tl_lower *l, const tl_op *role) {
   int64_t own = tl_kernel_entry_registers(l->kernel), wanted = tl_op_int(role, TL_ATTR_REGISTERS, own);
@@ -71,7 +35,7 @@ void tl_lower_op_ROLE(tl_lower *l, tl_op *op) {
   LLVMPositionBuilderBefore(l->entry, LLVMBuildBr(l->builder, body));
   count_threads(l, op, tid);
   LLVMPositionBuilderAtEnd(l->builder, body);
-  LLVMValueRef first = is_elected_only(op->regions[0]) ? tl_lower_is_first_thread(l) : NULL;
+  LLVMValueRef first = tl_block_is_elected(op->regions[0], false) ? tl_lower_is_first_thread(l) : NULL;
   tl_guard guard = tl_lower_guard_begin(l, first);
   l->is_elected = first != NULL;
   tl_lower_block(l, op->regions[0]);

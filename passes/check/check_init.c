@@ -84,13 +84,28 @@ static void visit_for(init_state *state, const tl_op *op) {
   }
 }
 
-static void visit_op(init_state *state, const tl_op *op) {
+// Roles run beside each other: barriers tell which of them writes a shared tile first.
+static void visit_roles(init_state *state, tl_op *op) {
+  tl_effect_list effects = {0};
+  tl_effects_inside(op, &effects);
+  for (size_t i = 0; i < effects.len; i++) {
+    bool is_shared = effects.items[i].buffer->type->scope == TL_SCOPE_SHARED;
+    if (is_shared && effects.items[i].kind != TL_EFFECT_READ) write_buffer(state, effects.items[i].buffer);
+  }
+  tl_vec_fini(&effects);
+  visit_block(state, op->regions[0]);
+}
+
+static void visit_op(init_state *state, tl_op *op) {
   switch (op->code) {
     case TL_OP_IF:
       visit_if(state, op);
       return;
     case TL_OP_FOR:
       visit_for(state, op);
+      return;
+    case TL_OP_ROLES:
+      visit_roles(state, op);
       return;
     case TL_OP_PARALLEL:
       // Every element has local arrays of its own, without any content yet.
@@ -155,7 +170,7 @@ static void visit_op(init_state *state, const tl_op *op) {
 }
 
 static void visit_block(init_state *state, const tl_block *block) {
-  for (const tl_op *op = block->first; op; op = op->next) visit_op(state, op);
+  for (tl_op *op = block->first; op; op = op->next) visit_op(state, op);
 }
 
 // ---- outputs

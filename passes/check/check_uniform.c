@@ -167,6 +167,12 @@ static const char *tile_operation(const tl_op *op) {
       return "barrier";
     case TL_OP_WAIT_UNTIL:
       return "wait_until";
+    case TL_OP_MBARRIER_ARRIVE:
+      return "arrive";
+    case TL_OP_MBARRIER_WAIT:
+      return "wait";
+    case TL_OP_MBARRIER_EXPECT:
+      return "expect";
     case TL_OP_TILE_LOAD:
       return "tile load";
     case TL_OP_TILE_STORE:
@@ -254,6 +260,10 @@ static void visit_block(uniform_state *state, tl_block *block) {
   for (tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_IF || op->code == TL_OP_FOR) {
       visit_control(state, op);
+      continue;
+    }
+    if (op->code == TL_OP_ROLES || op->code == TL_OP_ROLE) {
+      visit_block(state, op->regions[0]);
       continue;
     }
     const char *what = tile_operation(op);

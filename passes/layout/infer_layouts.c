@@ -325,7 +325,7 @@ static int64_t node_elements(const tl_layout_node *node) {
 
 static void decide(tl_layout_graph *graph) {
   while (propagate_projections(graph)) continue;
-  tl_walk(graph->kernel, prefer_operand, graph);
+  tl_walk(graph->scope, prefer_operand, graph);
   for (;;) {
     while (propagate_projections(graph)) continue;
     // The largest undecided component first: smaller tiles are mostly slices of larger ones.
@@ -465,27 +465,34 @@ static void convert_uses(tl_op *op, void *user) {
   }
 }
 
-static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
-  tl_layout_graph graph = {.context = context, .kernel = kernel};
-  graph.threads = tl_op_threads(kernel);
-  tl_route_through_shared(context, kernel);
-  tl_walk(kernel, split_free_tiles, context->module);
-  tl_walk(kernel, tie_loops, &graph);
-  tl_walk(kernel, fix_flights, &graph);
-  tl_walk(kernel, fix_gemms, &graph);
-  tl_walk(kernel, join_control, &graph);
-  tl_walk(kernel, join_parallels, &graph);
+static void infer_scope(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
+  tl_layout_graph graph = {.context = context, .kernel = kernel, .scope = scope};
+  graph.threads = tl_op_threads(scope);
+  tl_walk(scope, split_free_tiles, context->module);
+  tl_walk(scope, tie_loops, &graph);
+  tl_walk(scope, fix_flights, &graph);
+  tl_walk(scope, fix_gemms, &graph);
+  tl_walk(scope, join_control, &graph);
+  tl_walk(scope, join_parallels, &graph);
   decide(&graph);
   write_types(&graph);
   tl_type_reductions(&graph);
-  tl_walk(kernel, convert_uses, &graph);
-  tl_unify_replicas(context, kernel);
-  tl_split_reductions(context, kernel);
-  tl_split_scans(context, kernel);
+  tl_walk(scope, convert_uses, &graph);
+  tl_unify_replicas(context, kernel, scope);
+  tl_split_reductions(context, kernel, scope);
+  tl_split_scans(context, kernel, scope);
   tl_validate_registers(&graph);
   tl_vec_fini(&graph.nodes);
   tl_vec_fini(&graph.projections);
   free(graph.slots);
+}
+
+static void infer_kernel(tl_pass_context *context, tl_op *kernel) {
+  tl_route_through_shared(context, kernel);
+  const tl_op *roles = tl_kernel_roles(kernel);
+  if (!roles) infer_scope(context, kernel, kernel);
+  for (tl_op *role = roles ? roles->regions[0]->first : NULL; role; role = role->next)
+    if (role->code == TL_OP_ROLE) infer_scope(context, kernel, role);
 }
 
 static void find_partial(tl_op *op, void *user) {

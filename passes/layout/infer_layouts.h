@@ -27,6 +27,7 @@ typedef struct tl_layout_projection {
 typedef struct tl_layout_graph {
   tl_pass_context *context;
   tl_op *kernel;
+  tl_op *scope;  // whose statements these are: the kernel, or a role of its author
   int32_t threads;
   TL_VEC(tl_layout_node) nodes;
   TL_VEC(tl_layout_projection) projections;
@@ -63,7 +64,7 @@ tl_value *tl_convert_tile(tl_pass_context *context, tl_op *kernel, tl_value *til
 
 // Where several threads handle an element and only the first of them computes it right, hands its results on to the
 // others.
-void tl_unify_replicas(tl_pass_context *context, tl_op *kernel);
+void tl_unify_replicas(tl_pass_context *context, tl_op *kernel, tl_op *scope);
 
 // register_limit.c: an error when the tiles that must be held at once need more registers than a thread has.
 void tl_validate_registers(tl_layout_graph *graph);
@@ -73,12 +74,12 @@ void tl_validate_registers(tl_layout_graph *graph);
 void tl_layout_relate_reduce(tl_layout_graph *graph, tl_op *reduce);
 tl_layout tl_layout_of_reduce(const tl_op *reduce, const tl_layout *source);
 void tl_type_reductions(tl_layout_graph *graph);
-void tl_split_reductions(tl_pass_context *context, tl_op *kernel);
+void tl_split_reductions(tl_pass_context *context, tl_op *kernel, tl_op *scope);
 // Registers that the parts which one thread reads from other warps may take.
 enum { TL_MAX_GATHERED_REGISTERS = 64 };
 // A shared tile, plain row-major, through which warps exchange.
 tl_value *tl_exchange_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, tl_loc loc);
 // infer_layouts_scan.c: the same for scans.
-void tl_split_scans(tl_pass_context *context, tl_op *kernel);
+void tl_split_scans(tl_pass_context *context, tl_op *kernel, tl_op *scope);
 
 #endif

@@ -259,7 +259,7 @@ static void unify_parallel(tl_op *op, void *user) {
   }
 }
 
-void tl_unify_replicas(tl_pass_context *context, tl_op *kernel) {
+void tl_unify_replicas(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
   replica_state state = {context, kernel};
-  tl_walk(kernel, unify_parallel, &state);
+  tl_walk(scope, unify_parallel, &state);
 }

@@ -44,7 +44,7 @@ static void write_type(tl_op *op, void *user) {
 }
 
 void tl_type_reductions(tl_layout_graph *graph) {
-  tl_walk(graph->kernel, write_type, graph);
+  tl_walk(graph->scope, write_type, graph);
 }
 
 // ---- warps
@@ -144,7 +144,7 @@ static void visit_split(tl_op *op, void *user) {
   if (op->code == TL_OP_REDUCE) split_reduce(walk->context, walk->kernel, op);
 }
 
-void tl_split_reductions(tl_pass_context *context, tl_op *kernel) {
+void tl_split_reductions(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
   split_walk walk = {context, kernel};
-  tl_walk(kernel, visit_split, &walk);
+  tl_walk(scope, visit_split, &walk);
 }

@@ -111,7 +111,7 @@ static void visit_split(tl_op *op, void *user) {
   if (op->code == TL_OP_SCAN) split_scan(walk->context, walk->kernel, op);
 }
 
-void tl_split_scans(tl_pass_context *context, tl_op *kernel) {
+void tl_split_scans(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
   split_walk walk = {context, kernel};
-  tl_walk(kernel, visit_split, &walk);
+  tl_walk(scope, visit_split, &walk);
 }

@@ -225,7 +225,7 @@ static bool make_room(tl_layout_graph *graph, int64_t registers) {
 
 static void validate_spills(tl_layout_graph *graph) {
   register_count count = {0};
-  number_op(&count, graph->kernel);
+  number_op(&count, graph->scope);
   qsort(count.ops.items, count.ops.len, sizeof *count.ops.items, by_address);
   add_ranges(&count);
   int64_t blocks = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
@@ -241,6 +241,6 @@ static void validate_spills(tl_layout_graph *graph) {
 }
 
 void tl_validate_registers(tl_layout_graph *graph) {
-  tl_walk(graph->kernel, validate_op, graph);
+  tl_walk(graph->scope, validate_op, graph);
   if (!graph->over_registers) validate_spills(graph);
 }

@@ -113,7 +113,9 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   if (fast < 0) fast = fast_source >= 0 ? fast_source : fast_destination;
   int64_t wanted = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
   const char *obstacle = cp_async_obstacle(context, copy, &source, &destination, vec);
-  bool by_hand = tl_op_has(copy, TL_ATTR_BY_HAND), is_demanded = wanted == TL_VIA_CP_ASYNC;
+  // A copy that counts on a barrier of the author goes by TMA or not at all.
+  bool by_hand = tl_op_has(copy, TL_ATTR_BY_HAND) && !tl_op_arg(copy, TL_GROUP_COPY_barrier);
+  bool is_demanded = wanted == TL_VIA_CP_ASYNC;
   // What a pass made asynchronous fits: it looked before.
   if (tl_op_has(copy, TL_ATTR_ASYNC) && !by_hand) is_demanded = false;
   bool asynchronous =

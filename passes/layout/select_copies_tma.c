@@ -35,6 +35,12 @@ static int64_t row_elements(const tl_value *tile) {
   return tile->type->rank ? tile->type->dims[tile->type->rank - 1] : 1;
 }
 
+// The alloc that the tile is, or is one of.
+static const tl_op *whole_tile(const tl_value *tile) {
+  const tl_op *def = tile->def;
+  return def && def->code == TL_OP_STAGE_TILE ? tl_op_arg(def, TL_GROUP_STAGE_TILE_tile)->def : def;
+}
+
 static int64_t num_rows(const tl_value *tile) {
   return tl_type_num_elements(tile->type) / row_elements(tile);
 }
@@ -138,7 +144,8 @@ static const char *tma_obstacle(tl_pass_context *context, tl_op *copy) {
   if (source->buffer->type->dtype != destination->buffer->type->dtype) return "it converts between dtypes";
   if (tl_dtype_bits(source->buffer->type->dtype) < 8) return "its elements are smaller than a byte";
   if (!tl_copy_pads_with_zero(copy)) return "it pads with another value than 0";
-  if (!is_store(copy) && !tl_is_in_pipeline(copy)) return "it stands in no pipelined loop of several stages";
+  bool counts = tl_op_arg(copy, TL_GROUP_COPY_barrier) != NULL;
+  if (!is_store(copy) && !counts && !tl_is_in_pipeline(copy)) return "it stands in no pipelined loop of several stages";
   const char *obstacle = source_obstacle(source);
   return obstacle ? obstacle : destination_obstacle(source, destination);
 }
@@ -284,7 +291,7 @@ const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   const tl_op *alloc = tl_buffer_root(tile);
   const tl_attr *attr = alloc ? tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT) : NULL;
   tma_plan plan;
-  if (!attr || alloc != tile->def) return "it moves a view of a tile";
+  if (!attr || alloc != whole_tile(tile)) return "it moves a view of a tile";
   obstacle = plan_boxes(&sides.source, &sides.destination, attr->v.shared, &plan);
   if (obstacle) return obstacle;
   join_panels(&sides.source, attr->v.shared, &plan);
@@ -317,7 +324,7 @@ static void look_at_writer(tl_op *op, void *user) {
                   : op->code == TL_OP_ATOMIC     ? tl_op_arg(op, TL_GROUP_ATOMIC_buffer)
                                                  : NULL;
   if (!dst || dst->type->kind != TL_TYPE_BUFFER || tl_buffer_root(dst) != writers->alloc) return;
-  bool fits = op->code == TL_OP_COPY && dst->def == writers->alloc && tl_is_tma_wanted(writers->context, op) &&
+  bool fits = op->code == TL_OP_COPY && whole_tile(dst) == writers->alloc && tl_is_tma_wanted(writers->context, op) &&
               !tma_obstacle(writers->context, op);
   writers->any |= fits;
   writers->all &= fits;
@@ -339,7 +346,7 @@ bool tl_is_tma_wanted(tl_pass_context *context, const tl_op *copy) {
 
 static void look_at_store(tl_op *op, void *user) {
   tile_writers *readers = user;
-  if (op->code != TL_OP_COPY || tl_op_arg(op, TL_GROUP_COPY_src)->def != readers->alloc) return;
+  if (op->code != TL_OP_COPY || whole_tile(tl_op_arg(op, TL_GROUP_COPY_src)) != readers->alloc) return;
   readers->any |= tl_is_tma_wanted(readers->context, op) && !tma_obstacle(readers->context, op);
 }
 

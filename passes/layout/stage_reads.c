@@ -317,6 +317,7 @@ static void hint_blocks(staging *self, bool recomputes) {
 }
 
 static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
+  if (tl_kernel_roles(kernel)) return;  // what their author brings, he brings himself
   staging self = {.context = context, .kernel = kernel};
   self.threads = tl_op_threads(kernel);
   tl_walk(kernel, look_at, &self);

@@ -44,7 +44,8 @@ static bool is_by_tma(const tl_op *store, const tl_box *box) {
 static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_box *box) {
   const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
   if (is_by_tma(store, box)) return true;
-  if (store->parent != kernel->regions[0]) return false;
+  bool in_role = store->parent->parent->code == TL_OP_ROLE;
+  if (store->parent != kernel->regions[0] && !in_role) return false;
   if (!tl_buffer_is_global(box->buffer) || !tile->layout || tile->rank < 2) return false;
   int bits = tl_dtype_bits(box->buffer->type->dtype);
   int32_t fast = tl_box_contiguous_dim(box);
@@ -53,7 +54,7 @@ static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_b
   if (contiguous_bytes(tile->layout, fast, element_bytes) >= SECTOR_BYTES) return false;
   if (tl_box_vector(box, (int32_t)(VECTOR_BYTES / element_bytes), true) * element_bytes < VECTOR_BYTES) return false;
   int64_t bytes = tl_type_num_elements(tile) * element_bytes;
-  int64_t threads = tl_op_threads(kernel);
+  int64_t threads = tl_op_threads(store);
   return bytes >= threads * VECTOR_BYTES && bytes <= planned_bytes(kernel);
 }
 

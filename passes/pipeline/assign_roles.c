@@ -256,6 +256,12 @@ typedef struct role_choice {
   const char *does_not_pay;     // where nobody demands them, or NULL
 } role_choice;
 
+static bool has_hand_barriers(const tl_op *kernel) {
+  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next)
+    if (op->code == TL_OP_MBARRIER && tl_op_has(op, TL_ATTR_BY_HAND)) return true;
+  return false;
+}
+
 static role_choice choose_roles(tl_pass_context *context, tl_op *kernel) {
   role_assignment self = {.context = context, .module = context->module, .kernel = kernel};
   role_choice choice = {0};
@@ -264,8 +270,9 @@ static role_choice choose_roles(tl_pass_context *context, tl_op *kernel) {
   tl_walk(kernel, find_demanded, &choice.is_demanded);
   tl_walk(kernel, find_wait, &waits);
   if (waits) choice.obstacle = "the kernel waits for other blocks";
+  if (has_hand_barriers(kernel)) choice.obstacle = choice.does_not_pay = "the kernel has barriers of its author";
   if (tl_op_threads(kernel) + WARP_THREADS > MAX_THREADS) choice.obstacle = "the block has no room for another warp";
-  choice.does_not_pay = tl_roles_choice_obstacle(kernel, plan_roles(&self).math_registers);
+  if (!choice.does_not_pay) choice.does_not_pay = tl_roles_choice_obstacle(kernel, plan_roles(&self).math_registers);
   // The loads of the next tile run beside the end of this one: no tile takes another one's place.
   bool is_persistent = tl_op_int(kernel, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON;
   if (is_persistent && context->target && !tl_schedule_fits_apart(context->target, kernel, 1))
@@ -278,7 +285,23 @@ bool tl_roles_expected(tl_pass_context *context, tl_op *kernel) {
   return choice.is_wanted && !choice.obstacle && (choice.is_demanded || !choice.does_not_pay);
 }
 
+// ---- roles of the author
+
+static void settle_wait(tl_op *op, void *user) {
+  if (op->code == TL_OP_MBARRIER_WAIT) tl_op_set_int(user, op, TL_ATTR_EACH, TL_EACH_ROLE);
+}
+
+// Where one thread does all there is to do, the others need not wait.
+static void settle_roles(tl_module *module, const tl_op *roles) {
+  for (tl_op *role = roles->regions[0]->first; role; role = role->next)
+    if (role->code == TL_OP_ROLE && tl_block_is_elected(role->regions[0], true)) tl_walk(role, settle_wait, module);
+}
+
 static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
+  if (tl_kernel_roles(kernel)) {
+    settle_roles(context->module, tl_kernel_roles(kernel));
+    return;
+  }
   role_assignment self = {.context = context, .module = context->module, .kernel = kernel};
   role_choice choice = choose_roles(context, kernel);
   if (!choice.is_wanted) return;

@@ -221,7 +221,7 @@ static void count_op(tl_op *op, void *user) {
 // Memory for what collect_op finds.
 static void make_room(tl_schedule_problem *problem) {
   tl_arena *arena = &problem->context->scratch;
-  tl_walk(problem->kernel, count_op, problem);
+  tl_walk(problem->scope, count_op, problem);
   problem->gemms = TL_NEW_ARRAY(arena, tl_op *, problem->num_gemms);
   problem->shapes = TL_NEW_ARRAY(arena, tl_gemm_shape, problem->num_gemms);
   problem->use_mma = TL_NEW_ARRAY(arena, bool, problem->num_gemms);
@@ -236,7 +236,7 @@ static void collect_op(tl_op *op, void *user) {
   tl_schedule_problem *problem = user;
   if (op->code == TL_OP_GRID) problem->grid = op;
   if (op->code == TL_OP_ALLOC && tl_op_result(op, 0)->type->scope == TL_SCOPE_SHARED) {
-    problem->shared_bytes += tl_schedule_alloc_bytes(op);
+    problem->shared_bytes += tl_schedule_alloc_bytes(op) * tl_op_int(op, TL_ATTR_DEPTH, 1);
   }
   if (op->code == TL_OP_GEMM) {
     int32_t g = problem->num_gemms++;
@@ -256,6 +256,13 @@ static void collect_op(tl_op *op, void *user) {
     *loop = (tl_loop_plan){.loop = op, .fixed = tl_op_has(op, TL_ATTR_STAGES)};
     loop->stages = (int32_t)tl_op_int(op, TL_ATTR_STAGES, 1);
   }
+}
+
+static void collect(tl_schedule_problem *problem) {
+  bool is_role = problem->scope != problem->kernel;
+  for (tl_op *op = problem->kernel->regions[0]->first; op && is_role; op = op->next)
+    if (op->num_regions == 0) collect_op(op, problem);
+  tl_walk(problem->scope, collect_op, problem);
 }
 
 static void measure_loops(tl_schedule_problem *problem) {
@@ -413,6 +420,11 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   }
   apply_loops(context, plan);
   apply_grid(problem, plan);
+  if (problem->scope != problem->kernel) {
+    // Warps and registers are the author's.
+    if (plan->num_gemms > 0 || !tl_op_has(problem->kernel, TL_ATTR_PLAN)) write_dict(problem, plan);
+    return;
+  }
   if (plan->num_gemms > 0) {
     // The hint caps registers: it asks for no more blocks than fit with some registers to spare.
     int32_t spare = plan->registers + TL_PLAN_SPARE_REGISTERS;
@@ -428,9 +440,10 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   write_dict(problem, plan);
 }
 
-static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
-  tl_schedule_problem problem = {.context = context, .kernel = kernel};
-  problem.fixed_threads = tl_op_threads_known(kernel);
+static void schedule_scope(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
+  tl_schedule_problem problem = {.context = context, .kernel = kernel, .scope = scope};
+  problem.fixed_threads = tl_op_threads_known(scope);
+  bool is_role = scope != kernel;
   if (problem.fixed_threads &&
       (problem.fixed_threads < 32 || problem.fixed_threads > TL_MAX_THREADS_PER_BLOCK || problem.fixed_threads % 32)) {
     tl_diag_report(context->diags, TL_DIAG_BAD_THREADS, kernel->loc,
@@ -438,16 +451,23 @@ static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
                    TL_MAX_THREADS_PER_BLOCK);
     return;
   }
-  tl_schedule_registers(&problem, problem.fixed_threads ? problem.fixed_threads : 128);
+  if (!is_role) tl_schedule_registers(&problem, problem.fixed_threads ? problem.fixed_threads : 128);
   make_room(&problem);
-  tl_walk(kernel, collect_op, &problem);
+  collect(&problem);
   if (tl_diags_has_errors(context->diags)) return;
   keep_operands(&problem);
   share_operands(&problem);
   measure_loops(&problem);
   tl_plan plan = tl_schedule_best(&problem);
-  if (tl_schedule_operands(&problem, &plan)) tl_schedule_plan(&problem, plan.threads, &plan);
+  if (!is_role && tl_schedule_operands(&problem, &plan)) tl_schedule_plan(&problem, plan.threads, &plan);
   apply_plan(&problem, &plan);
+}
+
+static void schedule_kernel(tl_pass_context *context, tl_op *kernel) {
+  const tl_op *roles = tl_kernel_roles(kernel);
+  if (!roles) schedule_scope(context, kernel, kernel);
+  for (tl_op *role = roles ? roles->regions[0]->first : NULL; role; role = role->next)
+    if (role->code == TL_OP_ROLE) schedule_scope(context, kernel, role);
 }
 
 tl_status tl_pass_choose_schedule(tl_pass_context *context) {

@@ -40,6 +40,7 @@ typedef struct tl_plan {
 typedef struct tl_schedule_problem {
   tl_pass_context *context;
   tl_op *kernel;
+  tl_op *scope;  // whose statements are looked at: the kernel, or a role of its author
   tl_op *grid;
   int32_t fixed_threads;  // 0: the compiler chooses
   // In program order, in the pass's scratch arena.

@@ -13,6 +13,10 @@ static bool has_view(const tl_value *buffer) {
 // Why an operand in shared memory cannot lie as wgmma reads it; NULL when it can. The layout itself is select-copies'.
 static const char *operand_obstacle(const tl_value *operand, bool transposed) {
   const tl_op *alloc = operand->def;
+  if (alloc && alloc->code == TL_OP_STAGE_TILE) {
+    operand = tl_op_arg(alloc, TL_GROUP_STAGE_TILE_tile);
+    alloc = operand->def;
+  }
   const tl_type *type = operand->type;
   int bits = tl_dtype_bits(type->dtype);
   if (type->scope != TL_SCOPE_SHARED) return "an operand is neither in shared memory nor, as A, in registers";
@@ -32,6 +36,8 @@ const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const 
                  *b = tl_op_arg(gemm, TL_GROUP_GEMM_b);
   *out = (tl_instruction){0};
   if (!(target->features & TL_FEATURE_WGMMA)) return "the target lacks it";
+  const tl_op *role = tl_op_enclosing(gemm, TL_OP_ROLE);
+  if (role && tl_op_int(role, TL_ATTR_FIRST_WARP, 0) % TL_WGMMA_WARPS != 0) return "the role begins inside a warpgroup";
   tl_instruction inst = tl_instruction_find(TL_FAMILY_WGMMA, a->type->dtype, b->type->dtype, acc->type->dtype);
   if (inst.family == TL_FAMILY_NONE) return "there is no wgmma for these dtypes";
   inst.a_in_registers = a->type->scope == TL_SCOPE_FRAGMENT;

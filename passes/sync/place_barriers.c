@@ -42,6 +42,7 @@ typedef struct placement {
   tl_status status;
   TL_VEC(tl_op *) placed;      // barriers and fences that this pass put in
   TL_VEC(tl_value *) proxied;  // roots that the asynchronous proxy reads, and rings that they travel in
+  TL_VEC(tl_value *) filled;   // roots that copies fill which count on barriers of the author
 } placement;
 
 static void set_add_ring(tl_access_set *set, tl_value *ring) {
@@ -123,6 +124,23 @@ static bool is_proxied(const placement *self, const tl_value *root) {
   return false;
 }
 
+static bool is_filled(const placement *self, const tl_value *root) {
+  for (size_t i = 0; i < self->filled.len; i++) {
+    if (self->filled.items[i] == root) return true;
+  }
+  return false;
+}
+
+// A copy that counts on a barrier of the author: who waits for that sees it, and verify-barriers asks who does.
+static bool counts_by_hand(const tl_op *op) {
+  return op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_barrier) && tl_op_has(op, TL_ATTR_BY_HAND);
+}
+
+static bool is_matrix_read(const tl_effect *effect) {
+  const tl_instruction *inst = effect->op->code == TL_OP_GEMM ? tl_op_instruction(effect->op) : NULL;
+  return effect->kind == TL_EFFECT_READ && inst && inst->family == TL_FAMILY_WGMMA;
+}
+
 // A generic write, or a wait for some in a ring, that only this thread has seen.
 static void note_generic(const placement *self, hazard_state *state, const tl_effect *effect) {
   if (is_proxied(self, effect->root)) tl_access_set_add(&state->unfenced, effect);
@@ -134,8 +152,11 @@ static bool is_engine_store(const tl_effect *effect) {
 }
 
 static void note_effect(const placement *self, hazard_state *state, const tl_effect *effect) {
-  if (effect->slot) return;
+  if (effect->slot || (counts_by_hand(effect->op) && effect->kind == TL_EFFECT_WRITE)) return;
   if (effect->kind == TL_EFFECT_WRITE && !effect->is_async) note_generic(self, state, effect);
+  // The engine writes over what threads did there.
+  if (!is_matrix_read(effect) && !is_engine_store(effect) && is_filled(self, effect->root))
+    tl_access_set_add(&state->unfenced, effect);
   switch (effect->kind) {
     case TL_EFFECT_READ:
       if (effect->is_async && effect->op->code == TL_OP_GEMM)
@@ -179,7 +200,23 @@ static bool touches_flight(const hazard_state *state, const tl_value *root) {
   return false;
 }
 
+static bool has_other_than_matrix(const tl_access_set *reads) {
+  for (size_t i = 0; i < reads->len; i++)
+    if (!is_matrix_read(&reads->items[i])) return true;
+  return false;
+}
+
+// Whether one thread arrives for others that have done something: they meet first. A product has ended for its
+// warpgroup as a whole.
+static bool arrival_needs_barrier(const hazard_state *state, const tl_op *arrive) {
+  int64_t each = tl_op_int(arrive, TL_ATTR_EACH, TL_EACH_THREAD);
+  if (each == TL_EACH_THREAD || each == TL_EACH_WARP) return false;
+  if (state->writes.len > 0 || state->atomics.len > 0) return true;
+  return each == TL_EACH_WARPGROUP ? has_other_than_matrix(&state->reads) : state->reads.len > 0;
+}
+
 static bool statement_needs_barrier(placement *self, const hazard_state *state, tl_op *op) {
+  if (op->code == TL_OP_MBARRIER_ARRIVE) return arrival_needs_barrier(state, op);
   if (op->code == TL_OP_RING_ACQUIRE) return tl_access_set_has(&state->released, tl_op_operand(op, 0));
   tl_effect_list effects = {0};
   statement_effects(op, &effects);
@@ -203,6 +240,13 @@ static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
 
 static void note_statement(placement *self, hazard_state *state, tl_op *op) {
   switch (op->code) {
+    case TL_OP_MBARRIER_ARRIVE:
+      insert_fence(self, state, op);
+      return;
+    case TL_OP_MBARRIER_INIT:
+    case TL_OP_MBARRIER_WAIT:
+    case TL_OP_MBARRIER_EXPECT:
+      return;  // what the author orders by them verify-barriers looks at
     case TL_OP_BARRIER:
       insert_fence(self, state, op);
       apply_barrier(state);
@@ -420,7 +464,8 @@ static void place_roles(placement *self, tl_op *op, hazard_state *state) {
     hazard_state own = copy_state(state);
     place_block(self, role->regions[0], &own, true);
     fini_state(&own);
-    for (tl_op *other = role->next; other; other = other->next)
+    // Those of the author meet where he says.
+    for (tl_op *other = role->next; other && !tl_op_has(op, TL_ATTR_BY_HAND); other = other->next)
       if (other->code == TL_OP_ROLE) validate_roles(self, role, other);
   }
 }
@@ -445,9 +490,14 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
   }
 }
 
-// Tiles that wgmma reads by descriptors.
+// Tiles that wgmma reads by descriptors, or that the author lets the copy engine fill.
 static void find_proxied(tl_op *op, void *user) {
   placement *self = user;
+  if (counts_by_hand(op)) {
+    tl_value *root = tl_effect_root(tl_op_arg(op, TL_GROUP_COPY_dst), NULL, NULL);
+    if (!is_filled(self, root)) tl_vec_push(&self->filled, root);
+    return;
+  }
   const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
   if (!inst || inst->family != TL_FAMILY_WGMMA) return;
   tl_effect_list effects = {0};
@@ -472,5 +522,6 @@ tl_status tl_pass_place_barriers(tl_pass_context *context) {
   }
   tl_vec_fini(&self.placed);
   tl_vec_fini(&self.proxied);
+  tl_vec_fini(&self.filled);
   return self.status;
 }

@@ -44,6 +44,7 @@ typedef struct shared_tile {
   int64_t offset;
   bool is_placed;
   bool is_filled;  // by the copy engine
+  bool is_kept;    // for the whole kernel: an mbarrier, or filled by hand, so that only a run knows when
 } shared_tile;
 
 // A tile that another role fills, and what tells that it has.
@@ -100,7 +101,7 @@ static bool is_mbarrier(const shared_tile *tile) {
 
 static shared_tile measure_mbarrier(tl_op *op) {
   int64_t bytes = tl_op_int(op, TL_ATTR_DEPTH, 1) * MBARRIER_BYTES;
-  return (shared_tile){.alloc = op, .bytes = bytes, .align = ALIGN_SMALL};
+  return (shared_tile){.alloc = op, .bytes = bytes, .align = ALIGN_SMALL, .is_kept = true};
 }
 
 static void note_engine(tl_op *op, void *user) {
@@ -112,6 +113,7 @@ static void note_engine(tl_op *op, void *user) {
     shared_tile *tile = &plan->tiles.items[i];
     if (tile->alloc != roots[0] && tile->alloc != roots[1]) continue;
     tile->is_filled |= tile->alloc == roots[1];
+    tile->is_kept |= tile->alloc == roots[1] && tl_op_has(op, TL_ATTR_BY_HAND);
     // Swizzles are functions of the address.
     const tl_attr *layout = tl_op_attr(tile->alloc, TL_ATTR_SHARED_LAYOUT);
     tile->align = layout && layout->v.shared->swizzle_mask ? ALIGN_SWIZZLED : ALIGN_TILE;
@@ -140,15 +142,9 @@ static tl_op *find_tile_loop(const tl_block *body) {
 
 typedef TL_VEC(shared_tile *) tile_list;
 
-static const tl_op *find_roles(const tl_op *kernel) {
-  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next)
-    if (op->code == TL_OP_ROLES) return op;
-  return NULL;
-}
-
 // What the other roles touch.
 static void look_at_roles(shared_plan *plan) {
-  const tl_op *roles = find_roles(plan->kernel);
+  const tl_op *roles = tl_kernel_roles(plan->kernel);
   tl_effect_list effects = {0};
   tl_vec_clear(&plan->fills);
   for (tl_op *role = roles ? roles->regions[0]->first->next : NULL; role; role = role->next)
@@ -202,7 +198,7 @@ static void find_live_ranges(shared_plan *plan) {
     plan->tiles.items[i].first = INT32_MAX;
     plan->tiles.items[i].last = -1;
     plan->tiles.items[i].is_placed = false;
-    if (!is_mbarrier(&plan->tiles.items[i])) continue;
+    if (!plan->tiles.items[i].is_kept) continue;
     plan->tiles.items[i].first = 0;
     plan->tiles.items[i].last = INT32_MAX;
   }
@@ -373,7 +369,7 @@ static void begin_with_barrier(shared_plan *plan) {
 // what the copy engine does for another one.
 static void try_fences(shared_plan *plan) {
   int64_t without = plan->total;
-  if (find_roles(plan->kernel)) return;
+  if (tl_kernel_roles(plan->kernel)) return;
   plan->is_fenced = true;
   place_tiles(plan);
   if (plan->total < without) return;
@@ -440,7 +436,7 @@ static void finish(shared_plan *plan) {
 }
 
 static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
-  const tl_op *roles = find_roles(kernel);
+  const tl_op *roles = tl_kernel_roles(kernel);
   tl_block *body = roles ? roles->regions[0]->first->regions[0] : kernel->regions[0];
   tl_op *loop = find_tile_loop(body);
   shared_plan plan = {

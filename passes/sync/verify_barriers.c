@@ -23,14 +23,36 @@ enum {
 
 // ---- reporting
 
+// What the language calls it, where the author wrote it.
+static const char *name_of(const tl_barrier_verifier *self, const tl_op *op) {
+  if (self->by_hand && op->code == TL_OP_MBARRIER_WAIT) return "wait";
+  if (self->by_hand && op->code == TL_OP_MBARRIER_ARRIVE) return "arrive";
+  if (self->by_hand && op->code == TL_OP_MBARRIER_EXPECT) return "expect";
+  return tl_op_info_of(op->code)->name;
+}
+
 void tl_run_describe(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
   const tl_source *source = tl_sources_get(self->context->diags->sources, op->loc.source);
   if (source) {
-    tl_strbuf_appendf(out, "%s of line %u", tl_op_info_of(op->code)->name,
-                      tl_source_position(source, op->loc.offset).line);
+    tl_strbuf_appendf(out, "%s of line %u", name_of(self, op), tl_source_position(source, op->loc.offset).line);
   } else {
-    tl_strbuf_appendf(out, "%s", tl_op_info_of(op->code)->name);
+    tl_strbuf_appendf(out, "%s", name_of(self, op));
   }
+}
+
+tl_diag *tl_run_fail(tl_barrier_verifier *self, const tl_op *op, const tl_op *other, const char *text) {
+  if (self->status || self->budget <= 0) return NULL;
+  if (!self->by_hand) {
+    self->status = tl_status_make(TL_STATUS_INTERNAL, "verify-barriers: %s", text);
+    return NULL;
+  }
+  tl_diag *diag = tl_diag_report(self->context->diags, TL_DIAG_BARRIER_ORDER, op->loc, "%s", text);
+  if (other && other != op)
+    tl_diag_add_note(self->context->diags, diag, other->loc,
+                     other->code == TL_OP_MBARRIER ? "declared here" : "the other one stands here");
+  self->has_reported = true;  // once is enough
+  self->budget = 0;
+  return diag;
 }
 
 // Whether the access is of every element of its buffer.
@@ -73,7 +95,7 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
   static const char *const verbs[] = {"reads", "writes", "updates"};
   tl_strbuf text;
   tl_strbuf_init(&text);
-  tl_strbuf_appendf(&text, "verify-barriers: '%s': ", tl_run_root_name(self->roots.items[after->root]));
+  tl_strbuf_appendf(&text, "'%s': ", tl_run_root_name(self->roots.items[after->root]));
   tl_run_describe(self, after->op, &text);
   tl_strbuf_appendf(&text, " %s copy %lld, which ", verbs[after->kind], (long long)after->slot);
   tl_run_describe(self, before->op, &text);
@@ -91,7 +113,7 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
     why = "before it, and no proxy fence stands between them";
   }
   tl_strbuf_appendf(&text, " %s %s", verbs[before->kind], why);
-  self->status = tl_status_make(TL_STATUS_INTERNAL, "%s", tl_strbuf_c(&text));
+  tl_run_fail(self, after->op, before->op, tl_strbuf_c(&text));
   tl_strbuf_fini(&text);
 }
 
@@ -317,6 +339,7 @@ static void look_at(tl_op *op, void *user) {
     tl_vec_push(&self->roots, op);
     tl_vec_push(&self->extents, tl_run_extent_of(op));
   }
+  self->by_hand |= (op->code == TL_OP_MBARRIER || op->code == TL_OP_ROLES) && tl_op_has(op, TL_ATTR_BY_HAND);
   if (depth > 1 && depth <= MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   // Phases repeat after two rounds.
   if (op->code == TL_OP_MBARRIER) {

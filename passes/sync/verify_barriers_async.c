@@ -24,10 +24,10 @@ static void fail(tl_barrier_verifier *self, const tl_op *op, const tl_run_stage 
   if (self->status || self->budget <= 0) return;
   tl_strbuf text;
   tl_strbuf_init(&text);
-  tl_strbuf_append_c(&text, "verify-barriers: ");
   tl_run_describe(self, op, &text);
-  self->status = tl_status_make(TL_STATUS_INTERNAL, "%s, stage %lld of '%s', phase %lld: %s", tl_strbuf_c(&text),
-                                (long long)stage->number, mbarrier_name(stage->made), (long long)stage->phase, what);
+  tl_strbuf_appendf(&text, ", stage %lld of '%s', phase %lld: %s", (long long)stage->number, mbarrier_name(stage->made),
+                    (long long)stage->phase, what);
+  tl_run_fail(self, op, stage->made, tl_strbuf_c(&text));
   tl_strbuf_fini(&text);
 }
 
@@ -48,6 +48,7 @@ static void run_init(tl_barrier_verifier *self, const tl_op *op) {
     const tl_op *made = tl_op_operand(op, i)->def;
     for (int64_t s = 0; made && made->code == TL_OP_MBARRIER && s < tl_op_int(made, TL_ATTR_DEPTH, 1); s++) {
       tl_run_stage stage = {.made = made, .number = s, .pending = tl_op_int(made, TL_ATTR_ARRIVALS, 1)};
+      for (int r = 0; r <= TL_RUN_MAX_ROLES; r++) stage.waited[r] = -1;
       tl_vec_push(&self->stages, stage);
     }
   }
@@ -72,6 +73,8 @@ static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t a
       self->records.items[kept++] = *record;
   }
   self->records.len = kept;
+  for (int r = 0; r <= TL_RUN_MAX_ROLES; r++)
+    if (stage->waited[r] < stage->phase - 1) stage->lapped |= 1u << r;
   stage->phase++;
   stage->pending = tl_op_int(stage->made, TL_ATTR_ARRIVALS, 1);
 }
@@ -146,7 +149,11 @@ static void run_expect(tl_barrier_verifier *self, const tl_op *op) {
 
 bool tl_run_wait_ends(tl_barrier_verifier *self, const tl_op *op) {
   size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
-  return (self->stages.items[at].phase & 1) != tl_run_env_number(&self->env, tl_op_operand(op, 2));
+  const tl_run_stage *stage = &self->stages.items[at];
+  if (stage->lapped >> self->role & 1)
+    fail(self, op, stage,
+         "two phases may have ended before this waits for the first, and their parity tells them no longer apart");
+  return (stage->phase & 1) != tl_run_env_number(&self->env, tl_op_operand(op, 2));
 }
 
 void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
@@ -169,6 +176,7 @@ static void run_wait(tl_barrier_verifier *self, const tl_op *op) {
     return;
   }
   int64_t ended = stage->phase - 1;
+  stage->waited[self->role] = ended;
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
     if (record->counts_phase == ended && ended >= 0 && record->counts_on == at) record->seen |= who;
@@ -314,9 +322,9 @@ void tl_run_end(tl_barrier_verifier *self) {
     tl_strbuf text;
     tl_strbuf_init(&text);
     tl_run_describe(self, record->op, &text);
-    self->status = tl_status_make(TL_STATUS_INTERNAL, "verify-barriers: %s %s '%s', and nobody waits for it",
-                                  tl_strbuf_c(&text), record->kind == TL_RUN_READ ? "reads" : "writes",
-                                  tl_run_root_name(self->roots.items[record->root]));
+    tl_strbuf_appendf(&text, " %s '%s', and nobody waits for it", record->kind == TL_RUN_READ ? "reads" : "writes",
+                      tl_run_root_name(self->roots.items[record->root]));
+    tl_run_fail(self, record->op, NULL, tl_strbuf_c(&text));
     tl_strbuf_fini(&text);
     return;
   }

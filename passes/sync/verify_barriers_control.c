@@ -161,17 +161,25 @@ static bool run_role(tl_barrier_verifier *self) {
 
 static void report_deadlock(tl_barrier_verifier *self) {
   tl_strbuf text;
+  const tl_op *at = NULL;
   tl_strbuf_init(&text);
+  tl_strbuf_append_c(&text, "deadlock, no role can go on: ");
   for (int32_t r = 1; r <= self->num_roles; r++) {
     const tl_run_role *role = &self->roles[r];
     tl_strbuf_appendf(&text, "%s'%s' ", r > 1 ? ", " : "", tl_op_str(role->op, TL_ATTR_NAME));
+    if (role->waits_at && !at) at = role->waits_at;
     if (role->waits_at)
       tl_run_describe_wait(self, role->waits_at, &text);
     else
       tl_strbuf_append_c(&text, "has ended");
   }
-  self->status =
-      tl_status_make(TL_STATUS_INTERNAL, "verify-barriers: deadlock, no role can go on: %s", tl_strbuf_c(&text));
+  tl_diag *diag = tl_run_fail(self, at ? at : self->kernel, NULL, tl_strbuf_c(&text));
+  for (int32_t r = 1; diag && r <= self->num_roles; r++) {
+    const tl_run_role *role = &self->roles[r];
+    if (role->waits_at && role->waits_at != at)
+      tl_diag_add_note(self->context->diags, diag, role->waits_at->loc, "'%s' waits here",
+                       tl_op_str(role->op, TL_ATTR_NAME));
+  }
   tl_strbuf_fini(&text);
 }
 

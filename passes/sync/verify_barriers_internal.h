@@ -85,6 +85,10 @@ typedef struct tl_run_stage {
   int64_t phase;    // the current one
   int64_t pending;  // arrivals that it still needs
   int64_t bytes;    // expected and not yet come; copies may come first
+  // Phases that each role has waited for, all up to this number; roles that had not waited for a phase when the one
+  // after it ended: which of the two a wait of theirs means depends on when it is made.
+  int64_t waited[1 + TL_RUN_MAX_ROLES];
+  uint32_t lapped;
 } tl_run_stage;
 
 typedef struct tl_ring_state {
@@ -145,6 +149,7 @@ typedef struct tl_barrier_verifier {
   int64_t max_depth;
   int64_t budget;               // statements left to run
   bool has_reported;            // a mistake of the author
+  bool by_hand;                 // he has barriers or roles of his own: what is wrong is his
   TL_VEC(const tl_op *) loops;  // whose upper bounds are no constants
   TL_VEC(tl_run_bound) bounds;  // of what the exploration fixed
   tl_status status;
@@ -156,6 +161,9 @@ const char *tl_run_root_name(const tl_op *root);
 // "copy of line 12"
 void tl_run_describe(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out);
 void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const tl_run_access *after);
+// Ends the run with what is wrong at `op`; `other` may be NULL. A mistake of the author's, which is given back (NULL:
+// of ours).
+tl_diag *tl_run_fail(tl_barrier_verifier *self, const tl_op *op, const tl_op *other, const char *text);
 
 // Runs an op without regions, or with those of a parallel.
 void tl_run_statement(tl_barrier_verifier *self, const tl_op *op);

@@ -400,6 +400,12 @@ static void promote_if(promotion *self, tl_op *op, tl_value **state) {
   tl_vec_fini(&types);
 }
 
+// A fragment is one role's, and nothing follows the roles.
+static void promote_roles(promotion *self, tl_op *op, tl_value **state) {
+  for (tl_op *role = op->regions[0]->first; role; role = role->next)
+    if (role->code == TL_OP_ROLE) promote_block(self, role->regions[0], new_state(self, state));
+}
+
 static void promote_block(promotion *self, tl_block *block, tl_value **state) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
@@ -436,6 +442,9 @@ static void promote_block(promotion *self, tl_block *block, tl_value **state) {
         break;
       case TL_OP_IF:
         promote_if(self, op, state);
+        break;
+      case TL_OP_ROLES:
+        promote_roles(self, op, state);
         break;
       default:
         break;

@@ -193,6 +193,15 @@ static void promote_parallel(promotion *self, tl_op *op, local_state *state) {
   promote_block(self, op->regions[0], &elements);
 }
 
+// Each role has scalars of its own, and nothing follows.
+static void promote_roles(promotion *self, tl_op *op, const local_state *state) {
+  for (tl_op *role = op->regions[0]->first; role; role = role->next) {
+    if (role->code != TL_OP_ROLE) continue;
+    local_state own = copy_state(self, state);
+    promote_block(self, role->regions[0], &own);
+  }
+}
+
 static void promote_block(promotion *self, tl_block *block, local_state *state) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
@@ -211,6 +220,9 @@ static void promote_block(promotion *self, tl_block *block, local_state *state) 
         break;
       case TL_OP_PARALLEL:
         promote_parallel(self, op, state);
+        break;
+      case TL_OP_ROLES:
+        promote_roles(self, op, state);
         break;
       default:
         break;

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Mistakes with barriers and roles by hand: a right product by hand, changed, and what is said of it, at which statement.
+. "$(dirname "$0")/lib.sh"
+llc=$bin/tl-llc
+right=$(dirname "$0")/../pipeline/by_hand_matmul.yaml
+three=$(dirname "$0")/../pipeline/by_hand_roles.yaml
+
+# refused CODE TEXT 'sed expression' [file options]: the changed spec is refused with the code, and the line that has TEXT
+# is shown.
+refused() {
+  code=$1 text=$2 change=$3 file=${4:-$right}
+  shift 3
+  [ $# -gt 0 ] && shift
+  sed "$change" "$file" >"$work/changed.yaml"
+  cmp -s "$file" "$work/changed.yaml" && fail "nothing is changed by: $change"
+  line=$(grep -n -F -e "$text" "$work/changed.yaml" | head -1 | cut -d: -f1)
+  expect 1 "$llc" "$work/changed.yaml" -D K=1024 "$@" -o /dev/null
+  says "error: .*\[$code\]"
+  says "changed.yaml:$line:[0-9]*: "
+}
+
+expect 0 "$llc" "$right" -D K=1024 -o /dev/null
+[ -s "$work/err" ] && fail 'a right kernel is warned of' && cat "$work/err"
+
+# Counts.
+refused TL0516 'wait: empty' 's/arrivals(2)/arrivals(3)/'
+says "deadlock, no role can go on: 'load' waits for stage 0 of 'empty'"
+refused TL0516 '- arrive: empty' 's/arrivals(2)/arrivals(1)/'
+says "more arrivals than it takes"
+refused TL0516 '- arrive: empty' 's/each: warpgroup/each: thread/'
+refused TL0516 'wait: full' '/- arrive: full/s/$/\n                bytes: bytes/'
+refused TL0441 'full: mbarrier' '/- arrive: full/d'
+refused TL0441 'empty: mbarrier' '/- wait: empty/d'
+# Phases.
+refused TL0516 'wait: empty' 's/(k \/\/ depth + 1) % 2/k \/\/ depth % 2/'
+refused TL0516 'wait: full' 's/full\[k % depth\], k \/\/ depth % 2/full[k % depth], (k \/\/ depth + 1) % 2/'
+refused TL0440 'wait: full' 's/k \/\/ depth % 2/k \/\/ depth/'
+says 'write `(k // depth) % 2`'
+# Bytes.
+refused TL0516 'wait: full' 's/\], bytes/], bytes - 16/'
+refused TL0516 'wait: full' '/- expect: full/d'
+refused TL0516 'wait: full' 's/barrier: full/barrier: empty/'
+# Order: the slot is given back before it is read, filled before it is free, read before it is full.
+refused TL0516 '- copy: A[' '/- gemm/{h;d};/each: warpgroup/{G}'
+says "'A_s': copy of line [0-9]* writes copy 0, which gemm of line [0-9]* reads"
+refused TL0516 '- gemm' '/- wait: full/{h;d};/each: warpgroup/{G}'
+refused TL0516 'wait: B_full' '/- wait: B_empty/d;s/wait: B_full/wait: B_empty[k % 2], 1\n              - wait: B_full/' "$three" --kernel=by_hand_three -D K=1024
+says "two phases may have ended before this waits for the first"
+# Places.
+refused TL0506 '- arrive: full' 's/\( *\)- arrive: full.*/\1- if: thread_id() < 16\n\1  then:\n\1    - arrive: full[k % depth]/'
+says 'this arrive stands under a condition that differs between threads'
+refused TL0443 'clear: acc' 's/\( *\)- expect: full.*/&\n\1- clear: acc/'
+refused TL0442 '- specialize' 's/registers: 40/registers: 56/'
+refused TL0425 'registers: 44' 's/registers: 40/registers: 44/'
+# Targets.
+expect 1 "$llc" "$right" --target=sm_80 -o /dev/null
+says 'sm_80 has no mbarriers that can be waited for \[TL0613\]'
+expect 1 "$llc" "$right" --target=sm_90 -o /dev/null
+says 'sm_90 has no setmaxnreg, which `registers` of roles need \[TL0613\]'
+finish
