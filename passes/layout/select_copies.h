@@ -20,6 +20,9 @@ bool tl_copy_pads_with_zero(const tl_op *copy);
 bool tl_is_tma_wanted(tl_pass_context *context, const tl_op *copy);
 // select_copies_choice.c. Why the compiler does not send the copy by TMA by its own choice, or NULL.
 const char *tl_tma_choice_obstacle(tl_pass_context *context, const tl_op *copy);
+// Whether the copy stands in the kernel's body, is all that fills its shared tile, before anything reads
+// it, and takes what the kernel never writes: then TMA may bring it outside of a pipelined loop.
+bool tl_copy_fills_once(const tl_op *copy);
 // Sends the copy by TMA, with its tensor map. Why it cannot go, or NULL.
 const char *tl_select_tma(tl_pass_context *context, tl_op *copy);
 // The layout of a tile that TMA fills; `is_dense`: others see its bytes in order.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which copies go by the copy engine where their author does not say: those that fill operands of wgmma in a pipelined
-// loop, from tensors whose every launch has a tensor map.
+// loop and, in kernels whose loads have warps of their own, in front of it, and stores of what it leaves; where every
+// launch of the tensors has a tensor map.
 #include "ir/index/affine.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/layout/select_copies.h"
@@ -71,12 +72,40 @@ static const char *loop_obstacle(const tl_op *copy) {
                     : NULL;
 }
 
+static void find_product(tl_op *op, void *user) {
+  bool *found = user;
+  *found |= is_wgmma(op);
+}
+
+// Whether warps of their own may bring the tiles of the kernel's loops, as far as the plan tells (assign-roles).
+static bool may_have_roles(tl_op *kernel) {
+  enum { WARPGROUP_THREADS = 128 };
+  bool multiplies = false;
+  tl_walk(kernel, find_product, &multiplies);
+  return multiplies && tl_op_threads(kernel) >= 2 * WARPGROUP_THREADS && tl_cost_planned(kernel, "resident", 1) == 1;
+}
+
+// Why a load outside of pipelined loops, which threads do as well, is nothing for warps of their own, or NULL.
+static const char *once_obstacle(const tl_op *copy) {
+  if (!tl_copy_fills_once(copy)) return "it stands in no pipelined loop of several stages";
+  return may_have_roles(tl_op_enclosing(copy, TL_OP_KERNEL)) ? NULL
+                                                             : "it runs once, and no warps of their own start it";
+}
+
+// Why threads do a store as well, or NULL: one that ends a tile, whose successor computes meanwhile.
+static const char *store_obstacle(const tl_op *copy) {
+  if (copy->parent->parent->code != TL_OP_KERNEL) return "it is no store at the end of the kernel";
+  if (!may_have_roles(copy->parent->parent)) return "several blocks share a multiprocessor, or one warpgroup computes";
+  return tensor_obstacle(tl_op_arg(copy, TL_GROUP_COPY_dst));
+}
+
 const char *tl_tma_choice_obstacle(tl_pass_context *context, const tl_op *copy) {
   if (!(context->target->features & TL_FEATURE_TMA)) return "the target has none";
   const tl_value *src = tl_op_arg(copy, TL_GROUP_COPY_src), *dst = tl_op_arg(copy, TL_GROUP_COPY_dst);
-  if (!tl_buffer_is_global(src) || !tl_buffer_is_shared(dst)) return "it is no load";
-  if (!tl_is_in_pipeline(copy)) return "it stands in no pipelined loop of several stages";
-  const char *obstacle = readers_obstacle(dst);
+  if (tl_buffer_is_shared(src) && tl_buffer_is_global(dst)) return store_obstacle(copy);
+  if (!tl_buffer_is_global(src) || !tl_buffer_is_shared(dst)) return "it does not go between global and shared memory";
+  const char *obstacle = tl_is_in_pipeline(copy) ? NULL : once_obstacle(copy);
+  if (!obstacle) obstacle = readers_obstacle(dst);
   if (!obstacle) obstacle = tensor_obstacle(src);
   return obstacle ? obstacle : loop_obstacle(copy);
 }

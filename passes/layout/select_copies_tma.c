@@ -133,6 +133,31 @@ static const char *destination_obstacle(const tl_box *source, const tl_box *dest
   return NULL;
 }
 
+bool tl_copy_fills_once(const tl_op *copy) {
+  if (copy->code != TL_OP_COPY || copy->parent->parent->code != TL_OP_KERNEL) return false;
+  tl_value *tile = tl_op_arg(copy, TL_GROUP_COPY_dst);
+  const tl_op *source = tl_buffer_root(tl_op_arg(copy, TL_GROUP_COPY_src));
+  if (!tl_buffer_is_shared(tile) || !tile->def || tile->def->code != TL_OP_ALLOC || !source) return false;
+  // A fill that moves down must find what it would have found.
+  tl_op *kernel = copy->parent->parent;
+  if (tl_effects_write(kernel, tl_op_result(source, 0))) return false;
+  for (const tl_use *use = tile->uses; use; use = use->next)
+    if (use->owner->code == TL_OP_VIEW) return false;
+  tl_effect_list effects = {0};
+  tl_effects_inside(kernel, &effects);
+  bool is_behind = false, is_read = false, fits = true;
+  for (size_t i = 0; i < effects.len; i++) {
+    const tl_effect *effect = &effects.items[i];
+    bool is_copy = effect->op == copy;
+    is_behind |= is_copy;
+    if (effect->root != tile || is_copy) continue;
+    fits &= is_behind && effect->kind == TL_EFFECT_READ;
+    is_read = true;
+  }
+  tl_vec_fini(&effects);
+  return fits && is_read;
+}
+
 // Why TMA cannot carry the copy whatever the layout of its tile, or NULL.
 static const char *tma_obstacle(tl_pass_context *context, tl_op *copy) {
   tma_sides sides = sides_of(copy);
@@ -145,7 +170,8 @@ static const char *tma_obstacle(tl_pass_context *context, tl_op *copy) {
   if (tl_dtype_bits(source->buffer->type->dtype) < 8) return "its elements are smaller than a byte";
   if (!tl_copy_pads_with_zero(copy)) return "it pads with another value than 0";
   bool counts = tl_op_arg(copy, TL_GROUP_COPY_barrier) != NULL;
-  if (!is_store(copy) && !counts && !tl_is_in_pipeline(copy)) return "it stands in no pipelined loop of several stages";
+  if (!is_store(copy) && !counts && !tl_is_in_pipeline(copy) && !tl_copy_fills_once(copy))
+    return "it stands in no pipelined loop of several stages, and is not all that fills its tile";
   const char *obstacle = source_obstacle(source);
   return obstacle ? obstacle : destination_obstacle(source, destination);
 }

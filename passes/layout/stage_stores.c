@@ -74,10 +74,6 @@ static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
   const tl_type *type = tl_type_tile(module, dst->type->dtype, tile->type->dims, rank, NULL);
   const char *name = tl_arena_printf(&context->scratch, "%s_staged", tl_buffer_name(dst));
   tl_value *staged = tl_scratch_alloc(context, kernel, type, name, store->loc);
-  if (tl_op_int(store, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_TMA) {
-    tl_shared_layout layout = tl_tma_layout(staged, false);
-    tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
-  }
   tl_builder builder;
   tl_builder_before(&builder, module, store);
   builder.loc = store->loc;
@@ -102,6 +98,10 @@ static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
   tl_op_set_ints(module, copy, TL_ATTR_SRC_DIMS, identity, rank);
   tl_op_set_ints(module, copy, TL_ATTR_SRC_CHECK, unchecked, rank);
   copy_destination(module, store, copy);
+  if (tl_is_tile_of_tma(context, kernel, staged->def)) {
+    tl_shared_layout layout = tl_tma_layout(staged, false);
+    tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
+  }
   tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, store->loc,
                  "'%s' is brought into rows through shared memory before it is stored",
                  tile->name ? tile->name : "tile");

@@ -27,5 +27,8 @@ const char *tl_roles_choice_obstacle(tl_op *kernel, int64_t math_registers);
 bool tl_roles_expected(tl_pass_context *context, tl_op *kernel);
 // Registers that a thread which computes has when one warpgroup loads; 0: those of the kernel's beginning.
 int64_t tl_roles_math_registers(tl_pass_context *context, tl_op *kernel);
+// Why blocks that stay for one tile of the grid after the other do not pay in a kernel of rings whose author leaves it
+// open, or NULL. They pay where the next tile's loads and this one's stores overlap what is computed.
+const char *tl_tiles_choice_obstacle(tl_pass_context *context, tl_op *kernel, const tl_op *grid);
 
 #endif

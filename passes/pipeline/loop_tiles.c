@@ -10,11 +10,14 @@
 // Block b of n takes the tiles b, b + n, b + 2n, …: with the order that blocks have. That is right for any n, and for
 // blocks that wait for tiles before theirs as long as all of them run at once.
 //
+// Where the author leaves `persistent` open the kernel is one if that pays (assign_roles_choice.c).
+//
 // Runs after everything that looks at a kernel's own statements, so that a persistent kernel is scheduled as any other,
 // and before place-barriers, which sees the loop. What the launch gives (arguments, tiles of shared memory, rings) and
 // what follows from that alone stays before the loop.
 #include "ir/index/affine.h"
 #include "passes/manager/passes.h"
+#include "passes/pipeline/assign_roles.h"
 #include "passes/tile/loop_rewrite.h"
 #include "support/status.h"
 
@@ -102,9 +105,20 @@ static tl_status loop_kernel(tl_pass_context *context, tl_op *kernel) {
   return TL_OK;
 }
 
+// Where the author leaves it open.
+static void choose(tl_pass_context *context, tl_op *kernel) {
+  const tl_op *grid = find_grid(kernel);
+  if (tl_op_has(kernel, TL_ATTR_PERSISTENT) || !grid || !context->target) return;
+  if (tl_tiles_choice_obstacle(context, kernel, grid)) return;
+  tl_op_set_int(context->module, kernel, TL_ATTR_PERSISTENT, TL_SWITCH_ON);
+  tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, kernel->loc,
+                 "blocks take one tile of the grid after the other: the next one's operands arrive meanwhile");
+}
+
 tl_status tl_pass_loop_tiles(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
     if (op->code != TL_OP_KERNEL) continue;
+    choose(context, op);
     if (tl_op_int(op, TL_ATTR_PERSISTENT, TL_SWITCH_OFF) == TL_SWITCH_ON) TL_TRY(loop_kernel(context, op));
   }
   return TL_OK;

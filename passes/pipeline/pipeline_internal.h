@@ -21,6 +21,9 @@ int64_t tl_pipeline_ahead(const tl_ring_plan *plan, size_t group);
 // Sends a copy that was to go by TMA by cp.async, which is always possible: for what no ring of its own carries.
 void tl_copy_leave_engine(tl_module *module, tl_op *copy);
 
+// pipeline_once.c. Gives what TMA fills once, outside of loops, a ring of one slot. Loops are rings already.
+void tl_pipeline_once(tl_pass_context *context, tl_op *kernel);
+
 // Makes the remaining cp.async copies of a kernel complete: a commit after them and a wait before the first use; plain
 // vector copies where a wait would drain a ring around them.
 void tl_pipeline_finish_copies(tl_pass_context *context, tl_op *kernel);
