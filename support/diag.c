@@ -163,6 +163,15 @@ void tl_diag_add_hint(tl_diags *diags, tl_diag *diag, const char *format, ...) {
   va_end(args);
 }
 
+void tl_diags_drop_remarks(tl_diags *diags) {
+  size_t kept = 0;
+  for (size_t i = 0; i < diags->list.len; i++) {
+    tl_diag *diag = diags->list.items[i];
+    if (diag->severity != TL_SEVERITY_REMARK) diags->list.items[kept++] = diag;
+  }
+  diags->list.len = kept;
+}
+
 bool tl_diags_has_errors(const tl_diags *diags) {
   return diags->num_errors > 0;
 }

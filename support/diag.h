@@ -56,6 +56,8 @@ void tl_diags_init_like(tl_diags *diags, const tl_diags *settings);
 void tl_diags_fini(tl_diags *diags);
 // Adds copies of what `from` holds; what `to` has already is not said twice.
 void tl_diags_append(tl_diags *to, const tl_diags *from);
+// Forgets the remarks.
+void tl_diags_drop_remarks(tl_diags *diags);
 // Forgets what was reported; the settings stay.
 void tl_diags_clear(tl_diags *diags);
 

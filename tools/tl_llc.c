@@ -8,6 +8,7 @@
 #include "harness/check/check.h"
 #include "harness/data/file.h"
 #include "harness/device/ptxas.h"
+#include "harness/device/require.h"
 #include "tools/cli.h"
 
 static const char usage[] =
@@ -22,6 +23,7 @@ static const char usage[] =
     "  -O0 … -O3              LLVM's effort (default -O3)\n"
     "  --ptxas=PATH           the assembler for cubin (default: $TL_PTXAS, PATH, /usr/local/cuda/bin)\n"
     "  --ptxas-timeout=S      its time limit in seconds (default 120)\n"
+    "  --require=LIST         tma, wgmma, roles, overlap, no-spill: an error for each statement without\n"
     "  --remarks[=json]       say what the compiler decided\n"
     "  --diagnostics=FORMAT   text (default) or json\n"
     "  --color=WHEN           auto (default), always, never\n"
@@ -31,7 +33,7 @@ static const char usage[] =
     "  --print-changed --verify-each --time-passes --list-passes --list-targets\n"
     "  --version --help\n";
 
-enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT };
+enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_REQUIRE };
 
 typedef enum emit_kind {
   EMIT_AST,
@@ -53,6 +55,7 @@ typedef struct llc {
   int ptx_version, opt_level;
   const char *ptxas_path;
   double ptxas_timeout_s;  // 0: the default
+  unsigned required;       // a set of tl_requirement
 } llc;
 
 static void parse_emit(llc *l, const char *text) {
@@ -71,6 +74,31 @@ static void parse_ptx_version(llc *l, const char *text) {
   l->ptx_version = (int)(major * 10 + minor);
 }
 
+static void parse_require(llc *l, const char *text) {
+  const char *words[8] = {NULL};
+  for (int i = 0; tl_requirement_name(i); i++) words[i] = tl_requirement_name(i);
+  while (!l->cli.is_done && text) {
+    const char *comma = strchr(text, ',');
+    size_t len = comma ? (size_t)(comma - text) : strlen(text);
+    int index = tl_cli_one_of(&l->cli, "--require", tl_arena_printf(&l->cli.arena, "%.*s", (int)len, text), words);
+    if (index >= 0) l->required |= 1U << index;
+    text = comma ? comma + 1 : NULL;
+  }
+}
+
+// What has been demanded is known once the passes have run, all of them.
+static void validate_require(llc *l) {
+  const tl_pass_options *passes = &l->cli.passes;
+  bool has_code = l->emit != EMIT_AST && l->emit != EMIT_TILE && l->emit != EMIT_SCHEDULED;
+  if (l->cli.is_done || !l->required) return;
+  if (l->emit == EMIT_AST || l->emit == EMIT_TILE)
+    tl_cli_usage_error(&l->cli, "--require looks at the passes' result: --emit=%s has none", emit_names[l->emit]);
+  else if (passes->passes || passes->stop_after || passes->pass_limit >= 0)
+    tl_cli_usage_error(&l->cli, "--require looks at the result of all passes");
+  else if (!has_code && (l->required & TL_REQUIRE_NO_SPILL))
+    tl_cli_usage_error(&l->cli, "--require=no-spill asks ptxas: --emit=%s has no code", emit_names[l->emit]);
+}
+
 static void parse_options(llc *l, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
                                           TL_CLI_PASS_OPTIONS,
@@ -78,6 +106,7 @@ static void parse_options(llc *l, int argc, char **argv) {
                                           {"emit", required_argument, NULL, OPT_EMIT},
                                           {"ptx-version", required_argument, NULL, OPT_PTX_VERSION},
                                           {"ptxas", required_argument, NULL, OPT_PTXAS},
+                                          {"require", required_argument, NULL, OPT_REQUIRE},
                                           {"ptxas-timeout", required_argument, NULL, OPT_PTXAS_TIMEOUT},
                                           {0}};
   int option;
@@ -96,6 +125,9 @@ static void parse_options(llc *l, int argc, char **argv) {
       case OPT_PTXAS_TIMEOUT:
         tl_cli_seconds(&l->cli, "--ptxas-timeout", optarg, &l->ptxas_timeout_s);
         break;
+      case OPT_REQUIRE:
+        parse_require(l, optarg);
+        break;
       case 'O':
         if (tl_cli_int(&l->cli, "-O", optarg, 0, 3, &level)) l->opt_level = (int)level;
         break;
@@ -104,6 +136,7 @@ static void parse_options(llc *l, int argc, char **argv) {
         break;
     }
   }
+  validate_require(l);
   tl_cli_take_input(&l->cli, argc, argv, "the spec");
   if (!l->cli.is_done && l->emit == EMIT_CUBIN && !l->cli.output)
     tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
@@ -180,6 +213,29 @@ static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
   return TL_OK;
 }
 
+// Of a file with several kernels the one that spills most.
+static tl_status require_no_spill(llc *l, const tl_kernel_spec *kernel, tl_compiled *compiled) {
+  tl_ptxas ptxas;
+  tl_ptxas_usage used;
+  tl_strbuf ptx, cubin;
+  if (!(l->required & TL_REQUIRE_NO_SPILL)) return TL_OK;
+  TL_TRY(tl_ptxas_find(l->ptxas_path, l->ptxas_timeout_s, &ptxas));
+  tl_strbuf_init(&ptx);
+  tl_strbuf_init(&cubin);
+  tl_status status = tl_backend_emit_ptx(compiled->backend, &ptx);
+  if (!status) status = tl_ptxas_assemble(&ptxas, compiled->target->name, tl_strbuf_view(&ptx), &cubin, &used);
+  if (!status && used.spill_store_bytes + used.spill_load_bytes > 0) {
+    tl_diag_report(&l->cli.diags, TL_DIAG_REQUIRED, kernel->loc,
+                   "registers are spilled (%d bytes stored, %d loaded; ptxas %s), as --require=no-spill forbids",
+                   used.spill_store_bytes, used.spill_load_bytes, ptxas.version);
+    status = tl_status_make(TL_STATUS_DIAGNOSTICS, "registers are spilled");
+  }
+  tl_strbuf_fini(&ptx);
+  tl_strbuf_fini(&cubin);
+  tl_ptxas_fini(&ptxas);
+  return status;
+}
+
 // Mistakes in check and bench are mistakes of the spec, although only tl-run runs them.
 static tl_status validate_sections(llc *l, const tl_kernel_spec *kernel) {
   tl_check_validate(kernel, (tl_bindings){l->cli.bindings.items, (uint32_t)l->cli.bindings.len}, &l->cli.diags);
@@ -199,9 +255,16 @@ static tl_status compile(llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
   for (int i = 0; tl_pass_at(i); i++) last = tl_pass_at(i)->name;
   if (l->emit == EMIT_SCHEDULED && !request.passes.stop_after && !request.passes.passes)
     request.passes.stop_after = last;
+  // Remarks say why something is missing.
+  bool wants_remarks = l->cli.diags.keep_remarks;
+  request.required = l->required;
+  l->cli.diags.keep_remarks |= l->required != 0;
   tl_compiled compiled;
   tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, &compiled);
+  if (!wants_remarks) tl_diags_drop_remarks(&l->cli.diags);
+  l->cli.diags.keep_remarks = wants_remarks;
   if (!status) status = validate_sections(l, kernel);
+  if (!status) status = require_no_spill(l, kernel, &compiled);
   if (!status) status = emit_compiled(l, &compiled, out);
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, &compiled);
   tl_compiled_fini(&compiled);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/device/choose_params.h"
+#include "harness/device/require.h"
 #include "ir/text/text.h"
 #include "support/status.h"
 
@@ -46,6 +47,15 @@ static bool stops_early(const tl_pass_options *passes) {
   return passes->stop_after || passes->passes || passes->pass_limit >= 0;
 }
 
+static tl_status run_passes(const tl_compile_request *request, tl_diags *diags, tl_compiled *out) {
+  tl_requirements requirements;
+  tl_requirements_collect(out->tile, request->required, &requirements);
+  tl_status status = tl_passes_run(out->tile, out->target, &request->passes, diags);
+  if (!status && !tl_diags_has_errors(diags)) tl_requirements_report(&requirements, out->tile, out->target, diags);
+  tl_requirements_fini(&requirements);
+  return status;
+}
+
 // A kernel, for `out->target`.
 static tl_status compile_kernel(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
                                 tl_compiled *out) {
@@ -56,7 +66,7 @@ static tl_status compile_kernel(const tl_compile_request *request, const tl_sour
   out->tile = tl_instantiate(request->kernel, bindings, out->target, sources, diags);
   tl_arena_fini(&arena);
   if (!out->tile || tl_diags_has_errors(diags)) return failed(diags, "instantiation");
-  TL_TRY(tl_passes_run(out->tile, out->target, &request->passes, diags));
+  TL_TRY(run_passes(request, diags, out));
   if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");
   if (stops_early(&request->passes)) return TL_OK;
   if (request->scheduled.run) request->scheduled.run(out->tile, request->scheduled.user);

@@ -22,6 +22,7 @@ typedef struct tl_compile_request {
   tl_pass_options passes;
   tl_backend_options backend;
   tl_compile_hook scheduled;
+  unsigned required;  // a set of tl_requirement: statements that did not get it are errors
 } tl_compile_request;
 
 // A request for `kernel` with every option at its default: all passes, no limit, -O3.

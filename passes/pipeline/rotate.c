@@ -276,6 +276,13 @@ void tl_pipeline_refuse_overlap(tl_pass_context *context, const tl_op *loop, con
   tl_diag_report(context->diags, TL_DIAG_OVERLAP, loop->loc, "iterations of this loop cannot overlap: %s", why);
 }
 
+// Why no gemm of a loop runs on its own.
+static const char *no_products(tl_pass_context *context) {
+  if (context->target->features & TL_FEATURE_WGMMA) return "no product in it runs on its own, as those of wgmma do";
+  return tl_arena_printf(&context->scratch, "products run on their own where there is wgmma, which %s lacks",
+                         context->target->name);
+}
+
 bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   tl_loop_graph graph;
   tl_loop_graph_build(loop, &graph);
@@ -284,7 +291,7 @@ bool tl_pipeline_rotate(tl_pass_context *context, tl_op *loop) {
   int gemms = count_gemms(&graph), best = IN_ORDER;
   bool demanded = tl_op_int(loop, TL_ATTR_OVERLAP, 0) == 1;
   const char *why = graph.obstacle;
-  if (!why && gemms == 0) why = "no product in it runs on its own, as those of wgmma do";
+  if (!why && gemms == 0) why = no_products(context);
   if (!why && gemms > MAX_IN_FLIGHT) why = "there are more than 7 products in it";
   if (!why) {
     if (!counts_up(loop)) why = "its iterations are not counted";

@@ -213,4 +213,54 @@ expect 0 "$llc" test/semantics/four_bits.yaml -Wnone -o "$work/stack.ptx"
 ! grep -qE '\.local|%SP' "$work/stack.ptx" || fail 'four_bits has a stack'
 expect 0 "$llc" test/semantics/locals.yaml --kernel=local_arrays -Wnone -o "$work/stack.ptx"
 [ "$(grep -c '__local_depot' "$work/stack.ptx")" = 2 ] || fail 'local_arrays has lost its stack'
+# --require: every statement that misses it is named, with the reason; nothing changes in the code.
+all=tma,wgmma,roles,overlap
+expect 0 "$llc" kernels/flash_attention.yaml --target=sm_90a --emit=scheduled --require=$all -o "$work/required"
+expect 0 "$llc" kernels/flash_attention.yaml --target=sm_90a --emit=scheduled -o "$work/free"
+cmp -s "$work/required" "$work/free" || fail '--require changed the code'
+expect 1 "$llc" kernels/matmul.yaml --target=sm_80 --require=$all
+says '^kernels/matmul.yaml:30:9: error: this copy does not go by TMA, as --require=tma asks \[TL0617\]$'
+says '^kernels/matmul.yaml:31:9: error: this copy does not go by TMA'
+says '^kernels/matmul.yaml:32:9: error: this gemm does not run on wgmma'
+says '^kernels/matmul.yaml:32:9: error: this gemm is waited for where it stands'
+says '^kernels/matmul.yaml:27:5: error: the warps that compute bring the tiles of this loop'
+says '^hint: sm_80 has no wgmma; sm_90a is the first target that has it$'
+expect 1 "$llc" kernels/conv2d.yaml --target=sm_90a --require=tma
+says '^kernels/conv2d.yaml:50:9: note: the copy goes by cp.async: what is waited for with it does not go by TMA$'
+expect 0 "$llc" kernels/conv2d.yaml --target=sm_90a --require=wgmma -o /dev/null
+expect 1 "$llc" kernels/matmul_nt.yaml --target=sm_90a -D dtype=f8e4m3 --require=overlap
+says 'note: the gemm is waited for at once: its sums are promoted$'
+expect 2 "$llc" kernels/matmul.yaml --require=speed
+says "tma, wgmma, roles, overlap, no-spill"
+expect 2 "$llc" kernels/matmul.yaml --require=
+expect 2 "$llc" kernels/matmul.yaml --emit=tile --require=tma
+expect 2 "$llc" kernels/matmul.yaml --emit=scheduled --require=no-spill
+expect 2 "$llc" kernels/matmul.yaml --stop-after=pipeline --require=tma
+# no-spill asks ptxas, here one that says what the test wants.
+cat >"$work/ptxas" <<'END'
+#!/bin/sh
+[ "$1" = --version ] && { echo "Cuda compilation tools, release 13.0, V13.0.88"; exit 0; }
+while [ "$1" != -o ]; do shift; done
+: >"$2"
+echo "ptxas info    : 0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads"
+END
+chmod +x "$work/ptxas"
+expect 1 "$llc" kernels/vector_add.yaml --require=no-spill --ptxas="$work/ptxas"
+says '^kernels/vector_add.yaml:1:9: error: registers are spilled (8 bytes stored, 12 loaded; ptxas 13.0.88), as --require=no-spill forbids \[TL0617\]$'
+sed -i 's/ 8 bytes spill stores, 12 / 0 bytes spill stores, 0 /' "$work/ptxas"
+expect 0 "$llc" kernels/vector_add.yaml --require=no-spill --ptxas="$work/ptxas" -o /dev/null
+expect 1 "$llc" kernels/vector_add.yaml --require=no-spill --ptxas="$work/no-such-ptxas"
+# What is demanded of one statement names the target that lacks it; sm_90 has TMA and no wgmma.
+demand() { # LINE TARGET WORDS: after the line that matches, with the indentation of its options
+  sed "/$1/{n;s/^/$2\n/}" kernels/matmul.yaml >"$work/demand.yaml"
+  expect 1 "$llc" "$work/demand.yaml" --target="$3"
+  says "error:.*\|^hint:.*" && says "$4"
+}
+demand '- copy: A' '        via: tma' sm_80 'cannot go by TMA: sm_80 has no TMA \[TL0610\]$'
+demand 'pipelined: ko' '    specialize: on' sm_86 ': sm_86 has no TMA \[TL0612\]$'
+demand 'pipelined: ko' '    overlap: 1' sm_89 'where there is wgmma, which sm_89 lacks \[TL0664\]$'
+demand 'pipelined: ko' '    overlap: 1' sm_90 'where there is wgmma, which sm_90 lacks \[TL0664\]$'
+for target in sm_80 sm_90 sm_100a sm_120; do
+  demand '- gemm:' '        mma: wgmma' $target "^hint: $target has no wgmma; sm_90a is the first target that has it"
+done
 finish
