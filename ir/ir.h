@@ -385,6 +385,11 @@ tl_op *tl_op_enclosing(const tl_op *op, tl_opcode code);
 int32_t tl_op_threads_known(const tl_op *op);
 // The same; where the kernel does not say, the 128 that choose-schedule would begin with.
 int32_t tl_op_threads(const tl_op *op);
+enum { TL_MAX_CLUSTER_DIMS = 3 };
+// Blocks of a cluster; 1 without.
+int64_t tl_kernel_cluster_blocks(const tl_op *kernel);
+// Blocks of the cluster along a dim of the grid, and by how much their ranks differ.
+int64_t tl_kernel_cluster_size(const tl_op *kernel, int64_t dim, int64_t *out_stride);
 // The ROLES of the kernel; NULL: it has none.
 const tl_op *tl_kernel_roles(const tl_op *kernel);
 // Whether only the elected thread does anything in the block, as far as others can see. With `settles`, once waits

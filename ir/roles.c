@@ -11,6 +11,22 @@ const tl_op *tl_kernel_roles(const tl_op *kernel) {
   return NULL;
 }
 
+int64_t tl_kernel_cluster_size(const tl_op *kernel, int64_t dim, int64_t *out_stride) {
+  const tl_attr *attr = tl_op_attr(kernel, TL_ATTR_CLUSTER);
+  const int64_t *sizes = attr ? attr->v.ints.items : NULL;
+  int32_t len = attr ? attr->v.ints.len : 0;
+  int64_t stride = 1;
+  for (int32_t d = 0; sizes && d < len && d < dim; d++) stride *= sizes[d];
+  if (out_stride) *out_stride = stride;
+  return sizes && dim < len ? sizes[dim] : 1;
+}
+
+int64_t tl_kernel_cluster_blocks(const tl_op *kernel) {
+  int64_t stride;
+  tl_kernel_cluster_size(kernel, TL_MAX_CLUSTER_DIMS, &stride);
+  return stride;
+}
+
 static bool is_elected(const tl_op *op, bool settles) {
   switch (op->code) {
     case TL_OP_FOR:

@@ -237,6 +237,54 @@ static bool parse_sides(tl_sema *sema, const tl_stmt *stmt, const atomic_options
                             tl_sema_match_regions(sema, &src->region, &into->region, options->into->loc));
 }
 
+// PTX ISA, "cp.reduce.async.bulk".
+static bool engine_has(int op, tl_dtype dtype) {
+  bool is_word = dtype == TL_DTYPE_I32 || dtype == TL_DTYPE_U32,
+       is_half = dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+  switch ((tl_ir_enum_ATOMIC)op) {
+    case TL_ATOMIC_ADD:
+      return is_word || is_half || dtype == TL_DTYPE_U64 || dtype == TL_DTYPE_F32;
+    case TL_ATOMIC_MIN:
+    case TL_ATOMIC_MAX:
+      return is_word || is_half || dtype == TL_DTYPE_U64 || dtype == TL_DTYPE_I64;
+    case TL_ATOMIC_AND:
+    case TL_ATOMIC_OR:
+    case TL_ATOMIC_XOR:
+      return is_word || dtype == TL_DTYPE_U64 || dtype == TL_DTYPE_I64;
+    case TL_ATOMIC_EXCH:
+    case TL_ATOMIC_CAS:
+    case TL_ATOMIC_COUNT:
+      break;
+  }
+  return false;
+}
+
+// By the copy engine: a shared tile goes out as a whole, and nothing comes back.
+static void emit_engine_atomic(tl_sema *sema, const tl_stmt *stmt, const atomic_options *options) {
+  const tl_option *via = tl_instantiate_option(stmt, "via");
+  tile_side src, dst, into;
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, "`via: tma`")) return;
+  if (options->into || options->compare || options->order != TL_MEMORY_ORDER_RELAXED) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, via->loc,
+                   "the copy engine gives nothing back and orders nothing: no `into`, `compare` or `order`");
+    return;
+  }
+  if (!parse_sides(sema, stmt, options, &src, &dst, &into)) return;
+  const tl_type *from = src.region.symbol->value->type, *to = dst.region.symbol->value->type;
+  if (from->scope != TL_SCOPE_SHARED || to->scope != TL_SCOPE_GLOBAL || from->dtype != to->dtype) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, via->loc,
+                                   "by TMA a shared tile is combined with a tensor of the same dtype");
+    tl_diag_add_hint(sema->diags, diag, "copy it to a shared tile of the tensor's dtype first");
+    return;
+  }
+  if (!engine_has(options->op, to->dtype)) {
+    tl_diag_report(sema->diags, TL_DIAG_ATOMIC_OP, via->loc, "the copy engine has no `%s` of %s",
+                   tl_ir_enum_text(TL_IR_ENUM_ATOMIC, options->op), tl_dtype_name(to->dtype));
+    return;
+  }
+  tl_instantiate_engine_reduction(sema, stmt, &src.region, &dst.region, options->op);
+}
+
 // The tile that an atomic adds: a name or a slice gives the extents.
 static void emit_tile_atomic(tl_sema *sema, const tl_stmt *stmt, const atomic_options *options) {
   tile_side src, dst, into;
@@ -277,7 +325,10 @@ void tl_instantiate_atomic(tl_sema *sema, const tl_stmt *stmt) {
   const tl_expr *from = stmt->from;
   bool is_region = from->kind == TL_EXPR_NAME || from->kind == TL_EXPR_TRANSPOSE || from->kind == TL_EXPR_INDEX;
   if (read_options(sema, stmt, &options)) {
-    if (!sema->in_parallel && is_region && tl_sema_has_tile(sema, from))
+    int via = tl_instantiate_enum_option(sema, stmt, "via", TL_IR_ENUM_VIA, TL_VIA_AUTO);
+    if (via == TL_VIA_TMA)
+      emit_engine_atomic(sema, stmt, &options);
+    else if (!sema->in_parallel && is_region && tl_sema_has_tile(sema, from))
       emit_tile_atomic(sema, stmt, &options);
     else
       emit_element_atomic(sema, stmt, &options);

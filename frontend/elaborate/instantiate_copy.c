@@ -7,6 +7,7 @@ typedef struct copy_way {
   int via, evict;  // -1: reported
   bool is_async;
   tl_value *barrier, *stage;  // that the bytes count on, or NULL
+  int32_t across;             // the grid dim whose blocks of the cluster all get them; -1: none
 } copy_way;
 
 // Whether the side of a copy lies in `scope`; reports that `option` needs it.
@@ -23,14 +24,17 @@ static bool validate_side(tl_sema *sema, const tl_option *option, const tl_sema_
 // What needs no regions. False when it was reported.
 static bool read_way(tl_sema *sema, const tl_stmt *stmt, copy_way *out) {
   const tl_option *multicast = tl_instantiate_option(stmt, "multicast"), *async = tl_instantiate_option(stmt, "async");
+  const tl_option *barrier = tl_instantiate_option(stmt, "barrier");
   const tl_option *via = tl_instantiate_option(stmt, "via");
   bool ok = true;
   *out = (copy_way){.via = tl_instantiate_enum_option(sema, stmt, "via", TL_IR_ENUM_VIA, TL_VIA_AUTO),
                     .evict = tl_instantiate_enum_option(sema, stmt, "evict", TL_IR_ENUM_EVICT, TL_EVICT_NORMAL)};
-  if (multicast) {
-    tl_instantiate_not_yet(sema, multicast->loc, "the option `multicast` of copy");
+  if (multicast && !barrier) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, multicast->loc,
+                   "a copy for several blocks counts on a barrier: it needs the option `barrier`");
     ok = false;
   }
+  ok = tl_instantiate_across(sema, multicast, &out->across) && ok;
   if (async) ok = tl_instantiate_flag(sema, async->value, "async", &out->is_async) && ok;
   if (out->is_async && (out->via == TL_VIA_VECTOR || out->via == TL_VIA_TMA)) {
     tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, via->loc, "an asynchronous copy goes by cp.async: `via: %s` %s",
@@ -38,7 +42,6 @@ static bool read_way(tl_sema *sema, const tl_stmt *stmt, copy_way *out) {
                    out->via == TL_VIA_TMA ? "counts on a barrier of its own" : "goes through registers");
     ok = false;
   }
-  const tl_option *barrier = tl_instantiate_option(stmt, "barrier");
   if (!barrier) return ok && out->via >= 0 && out->evict >= 0;
   if (out->is_async || (out->via != TL_VIA_TMA && out->via != TL_VIA_AUTO)) {
     tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, barrier->loc,
@@ -160,9 +163,19 @@ static void emit_copy(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *
   if (way->via != TL_VIA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_VIA, way->via);
   if (way->evict != TL_EVICT_NORMAL) tl_op_set_int(sema->module, op, TL_ATTR_EVICT, way->evict);
   if (barrier) tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
+  if (way->across >= 0) tl_op_set_int(sema->module, op, TL_ATTR_ACROSS, way->across);
   if (!way->is_async) return;
   tl_op_set_unit(sema->module, op, TL_ATTR_ASYNC);
   tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
+}
+
+void tl_instantiate_engine_reduction(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src,
+                                     const tl_sema_region *dst, int kind) {
+  copy_way way = {.via = TL_VIA_TMA, .evict = TL_EVICT_NORMAL, .across = -1};
+  const tl_op *before = sema->builder.block->last;
+  emit_copy(sema, stmt, src, dst, NULL, &way);
+  tl_op *copy = sema->builder.block->last;
+  if (copy != before) tl_op_set_int(sema->module, copy, TL_ATTR_ATOMIC, kind);
 }
 
 // A whole tile as a region.
@@ -220,6 +233,8 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   }
   sema->builder.loc = stmt->loc;
   if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;
+  const tl_option *multicast = tl_instantiate_option(stmt, "multicast");
+  if (multicast && !tl_instantiate_validate_multicast(sema, multicast, way.across, &src, &dst)) return;
   meeting meets = memories_meet(&src, &dst);
   if (meets == MEET_ELSEWHERE) {
     report_self_copy(sema, stmt, &src, &dst);

@@ -75,7 +75,8 @@ void tl_instantiate_barriers(tl_sema *sema) {
   sema->builder.loc = kernel->barriers[0].loc;
   tl_group groups[] = {{all.items, (uint32_t)all.len}};
   tl_build(&sema->builder, TL_OP_MBARRIER_INIT, groups, NULL, 0);
-  tl_build(&sema->builder, TL_OP_BARRIER, NULL, NULL, 0);
+  // Other blocks may arrive at once.
+  tl_build(&sema->builder, sema->cluster[0] ? TL_OP_CLUSTER_BARRIER : TL_OP_BARRIER, NULL, NULL, 0);
   tl_vec_fini(&all);
   if (sema->env->persistent != TL_SWITCH_ON) return;
   tl_diag *diag =
@@ -129,7 +130,14 @@ static void emit_arrive(tl_sema *sema, const tl_stmt *stmt, tl_value *barrier, t
   int each = tl_instantiate_enum_option(sema, stmt, "each", TL_IR_ENUM_EACH, TL_EACH_ROLE);
   const tl_option *option = tl_instantiate_option(stmt, "bytes");
   tl_value *bytes = option ? tl_sema_index(sema, option->value) : NULL;
+  int32_t across;
+  if (!tl_instantiate_across(sema, tl_instantiate_option(stmt, "cluster"), &across)) return;
   if (each < 0 || (option && !bytes)) return;
+  if (bytes && across >= 0) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->loc,
+                   "bytes are expected of the own block's barrier: without `cluster`");
+    return;
+  }
   if (bytes && each != TL_EACH_ROLE) {
     tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->loc,
                    "one thread expects bytes for all: `bytes` goes with `each: role`");
@@ -139,6 +147,7 @@ static void emit_arrive(tl_sema *sema, const tl_stmt *stmt, tl_value *barrier, t
   tl_group groups[] = {TL_GROUP_OF(barrier), TL_GROUP_OF(stage), {&bytes, bytes ? 1 : 0}};
   tl_op *op = tl_build(&sema->builder, TL_OP_MBARRIER_ARRIVE, groups, NULL, 0);
   tl_op_set_int(sema->module, op, TL_ATTR_EACH, each);
+  if (across >= 0) tl_op_set_int(sema->module, op, TL_ATTR_ACROSS, across);
   int32_t threads = tl_op_threads_known(op);
   if (each != TL_EACH_WARPGROUP || threads % (WARPGROUP_WARPS * WARP_THREADS) == 0) return;
   tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, tl_instantiate_option(stmt, "each")->loc,
@@ -203,7 +212,7 @@ static tl_diag *report_roles(tl_sema *sema, tl_loc loc, const char *problem) {
 
 // What all threads of the block may do before they part.
 static bool may_stand_before(const tl_op *op) {
-  bool starts = op->code == TL_OP_MBARRIER_INIT || op->code == TL_OP_BARRIER;
+  bool starts = op->code == TL_OP_MBARRIER_INIT || op->code == TL_OP_BARRIER || op->code == TL_OP_REQUIRE;
   bool is_of_thread = op->code == TL_OP_THREAD_ID || op->code == TL_OP_LANE_ID || op->code == TL_OP_WARP_ID;
   return starts || (!is_of_thread && (tl_op_info_of(op->code)->flags & (TL_OPFLAG_ONCE | TL_OPFLAG_PURE)));
 }

@@ -331,6 +331,7 @@ static void emit_single_block(tl_sema *sema) {
   tl_group group = TL_GROUP_OF(one);
   tl_op *op = tl_build(&sema->builder, TL_OP_GRID, &group, &type, 1);
   tl_op_set_str(sema->module, op, TL_ATTR_NAMES, TL_STR("block"));
+  tl_instantiate_cluster(sema, op);  // it names no index
 }
 
 static void emit_grid(tl_sema *sema) {
@@ -374,6 +375,7 @@ static void emit_grid(tl_sema *sema) {
     sema->builder.loc = kernel->num_grid ? kernel->grid[0].loc : kernel->loc;
     tl_group group = {extents, kernel->num_grid};
     tl_op *op = tl_build(&sema->builder, TL_OP_GRID, &group, types, kernel->num_grid);
+    tl_instantiate_cluster(sema, op);
     tl_op_set_str(sema->module, op, TL_ATTR_NAMES, tl_strbuf_view(&names));
     if (panel > 0) {
       bool by_column = tl_str_is(kernel->raster_order, "column");

@@ -30,6 +30,9 @@ void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt);
 // instantiate_copy.c
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
+// A copy from a shared tile by the copy engine that combines with the tensor by the atomic `kind`.
+void tl_instantiate_engine_reduction(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src,
+                                     const tl_sema_region *dst, int kind);
 // `commit_group:` and `wait_group: n`.
 void tl_instantiate_copy_group(tl_sema *sema, const tl_stmt *stmt);
 // Whether asynchronous copies, commits or waits by hand stand anywhere in the list.
@@ -49,6 +52,15 @@ void tl_instantiate_roles(tl_sema *sema, const tl_stmt *stmt);
 bool tl_instantiate_behind_roles(tl_sema *sema, const tl_stmt *stmt);
 // Once the body is there: barriers that nobody arrives at or waits for, tiles in registers of two roles.
 void tl_instantiate_validate_hand(tl_sema *sema);
+
+// instantiate_cluster.c
+// What the key `cluster` says of the kernel's GRID.
+void tl_instantiate_cluster(tl_sema *sema, tl_op *grid);
+// The grid dim that `multicast` or `cluster` of a statement names, -1 without the option; false after a report.
+bool tl_instantiate_across(tl_sema *sema, const tl_option *option, int32_t *out_dim);
+// Whether all blocks of the cluster along `dim` need what the copy brings; reports.
+bool tl_instantiate_validate_multicast(tl_sema *sema, const tl_option *option, int32_t dim, const tl_sema_region *src,
+                                       const tl_sema_region *dst);
 
 // instantiate_local.c
 // A scalar of the block made of reductions of whole tiles: it goes through shared memory to every thread.

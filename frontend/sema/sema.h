@@ -101,11 +101,13 @@ typedef struct tl_sema {
   int num_rests;    // conditions around the current statement that skip it after `break`, `continue` or `exit`
   tl_value *alive;  // local bool: the block has not left by `exit`; NULL without one
   bool in_parallel;
-  bool in_role;         // inside of a role of the author
-  const tl_op *roles;   // his roles, behind which nothing may stand; NULL: none so far
-  bool launch_only;     // translating something that the launcher evaluates
-  bool index_position;  // translating a subscript, extent or bound
-  tl_exactness exact;   // which data becomes an index beside that
+  tl_op *grid;                           // of a kernel with clusters
+  int64_t cluster[TL_MAX_CLUSTER_DIMS];  // blocks of one along each grid dim; 0 without
+  bool in_role;                          // inside of a role of the author
+  const tl_op *roles;                    // his roles, behind which nothing may stand; NULL: none so far
+  bool launch_only;                      // translating something that the launcher evaluates
+  bool index_position;                   // translating a subscript, extent or bound
+  tl_exactness exact;                    // which data becomes an index beside that
 } tl_sema;
 
 void tl_sema_init(tl_sema *sema, tl_arena *arena, tl_diags *diags);

@@ -301,6 +301,8 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
     read_requires(reader, value, kernel);
   } else if (tl_str_is(key, "grid")) {
     tl_spec_read_named(reader, value, key, &kernel->grid, &kernel->num_grid);
+  } else if (tl_str_is(key, "cluster")) {
+    tl_spec_read_named(reader, value, key, &kernel->cluster, &kernel->num_cluster);
   } else if (tl_str_is(key, "threads")) {
     kernel->threads = tl_spec_read_expr(reader, value, key);
   } else if (tl_str_is(key, "persistent")) {

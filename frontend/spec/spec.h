@@ -279,6 +279,8 @@ struct tl_kernel_spec {
   uint32_t num_requires;
   tl_named_expr *grid;
   uint32_t num_grid;
+  tl_named_expr *cluster;  // grid index: how many neighbours along it are one cluster
+  uint32_t num_cluster;
   tl_expr *threads;       // NULL or the NAME auto: the compiler's choice
   tl_expr *persistent;    // NULL: auto
   tl_expr *fast_math;     // NULL: false

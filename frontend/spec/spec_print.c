@@ -211,6 +211,7 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   print_views(kernel, out);
   print_requires(kernel, out);
   print_named("grid", kernel->grid, kernel->num_grid, out);
+  print_named("cluster", kernel->cluster, kernel->num_cluster, out);
   tl_spec_print_expr("threads", kernel->threads, 0, out);
   if (kernel->chain) tl_spec_print_chain(kernel->chain, out);
   if (kernel->raster_panel || (kernel->raster_order.len && !tl_str_is(kernel->raster_order, "row"))) {

@@ -38,11 +38,21 @@ static void verify_mbarrier(tl_verifier *verifier, const tl_op *op) {
   verify_range(verifier, op, "arrivals", tl_op_int(op, TL_ATTR_ARRIVALS, 0), 1, MAX_ARRIVALS);
 }
 
+// What is done across the cluster needs one.
+static void verify_across(tl_verifier *verifier, const tl_op *op) {
+  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
+  if (!tl_op_has(op, TL_ATTR_ACROSS) || !kernel) return;
+  if (tl_kernel_cluster_size(kernel, tl_op_int(op, TL_ATTR_ACROSS, 0), NULL) < 2)
+    tl_verify_fail(verifier, op, "no blocks form a cluster along dim %lld of the grid",
+                   (long long)tl_op_int(op, TL_ATTR_ACROSS, 0));
+}
+
 static void verify_arrive(tl_verifier *verifier, const tl_op *op) {
   const tl_value *bytes = tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes);
   verify_stage(verifier, op, tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_barrier),
                tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_stage));
   verify_constant(verifier, op, "bytes", bytes, 0, MAX_ARRIVALS);
+  verify_across(verifier, op);
   if (bytes && tl_op_int(op, TL_ATTR_EACH, 0) != TL_EACH_ROLE)
     tl_verify_fail(verifier, op, "only the elected thread (each=role) expects bytes");
 }
@@ -141,6 +151,7 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "map, barrier and stage belong to a copy via tma");
   if (!barrier != !stage) tl_verify_fail(verifier, op, "barrier and stage go together");
   if (barrier && stage) verify_stage(verifier, op, barrier, stage);
+  verify_across(verifier, op);
   if (!map) return;
   bool loads = src->type->scope == TL_SCOPE_GLOBAL && dst->type->scope == TL_SCOPE_SHARED;
   bool stores = src->type->scope == TL_SCOPE_SHARED && dst->type->scope == TL_SCOPE_GLOBAL;
@@ -148,6 +159,7 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "the copy engine moves between global and shared memory");
     return;
   }
+  if (loads && tl_op_has(op, TL_ATTR_ATOMIC)) tl_verify_fail(verifier, op, "only a copy out of shared memory combines");
   if (stores && barrier) tl_verify_fail(verifier, op, "a copy out of shared memory counts on no mbarrier");
   if (src->type->dtype != dst->type->dtype) tl_verify_fail(verifier, op, "the copy engine does not convert");
   if (!map->def || map->def->code != TL_OP_TENSOR_MAP) return;

@@ -49,6 +49,8 @@ static bool is_shared(const tl_op *op) {
     case TL_OP_WARP_ID:
       return false;
     case TL_OP_BARRIER:
+    case TL_OP_CLUSTER_BARRIER:
+    case TL_OP_REQUIRE:
     case TL_OP_MBARRIER_INIT:
     case TL_OP_YIELD:
       return true;

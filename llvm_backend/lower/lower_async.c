@@ -39,6 +39,37 @@ static LLVMValueRef stands_for(tl_lower *l, int64_t each) {
   return LLVMBuildICmp(l->entry, LLVMIntEQ, number, tl_session_i32(l->session, 0), "");
 }
 
+// ---- clusters
+
+void tl_lower_op_CLUSTER_BARRIER(tl_lower *l, tl_op *op) {
+  (void)op;
+  mark_order(l);
+  call(l, TL_DEVOP_CLUSTER_ARRIVE_ALONE, NULL, 0);
+  call(l, TL_DEVOP_CLUSTER_WAIT_ALONE, NULL, 0);
+  mark_order(l);
+}
+
+// Of the blocks of the cluster along a grid dim: how many, the own place among them, and their ranks, `stride` apart
+// from `first` on.
+typedef struct peers {
+  int64_t count, stride;
+  LLVMValueRef place, first;
+} peers;
+
+static peers peers_along(tl_lower *l, int64_t dim) {
+  peers found = {0};
+  found.count = tl_kernel_cluster_size(l->kernel, dim, &found.stride);
+  LLVMValueRef rank = tl_session_call_device(l->session, l->builder, TL_DEVOP_CLUSTER_CTARANK, NULL, 0);
+  LLVMValueRef stride = tl_session_i32(l->session, found.stride), count = tl_session_i32(l->session, found.count);
+  found.place = LLVMBuildURem(l->builder, LLVMBuildUDiv(l->builder, rank, stride, ""), count, "");
+  found.first = LLVMBuildSub(l->builder, rank, LLVMBuildNUWMul(l->builder, found.place, stride, ""), "");
+  return found;
+}
+
+static LLVMValueRef rank_of_peer(tl_lower *l, const peers *all, int64_t i) {
+  return LLVMBuildNUWAdd(l->builder, all->first, tl_session_i32(l->session, i * all->stride), "");
+}
+
 // ---- mbarriers
 
 static LLVMValueRef pointer_at(tl_lower *l, LLVMValueRef base, LLVMValueRef offset) {
@@ -82,6 +113,17 @@ void tl_lower_op_MBARRIER_INIT(tl_lower *l, tl_op *op) {
   tl_lower_guard_end(l, &guard);
 }
 
+// At the same barrier of every peer (mapa).
+static void arrive_across(tl_lower *l, const tl_op *op, LLVMValueRef barrier) {
+  peers all = peers_along(l, tl_op_int(op, TL_ATTR_ACROSS, 0));
+  for (int64_t i = 0; i < all.count; i++) {
+    LLVMValueRef where[] = {barrier, rank_of_peer(l, &all, i)};
+    LLVMValueRef args[] = {tl_session_call_device(l->session, l->builder, TL_DEVOP_CLUSTER_MAPA, where, 2),
+                           tl_session_i32(l->session, 1)};
+    call(l, TL_DEVOP_MBARRIER_ARRIVE_CLUSTER, args, 2);
+  }
+}
+
 void tl_lower_op_MBARRIER_ARRIVE(tl_lower *l, tl_op *op) {
   int64_t each = tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD);
   const tl_value *bytes = tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes);
@@ -92,7 +134,10 @@ void tl_lower_op_MBARRIER_ARRIVE(tl_lower *l, tl_op *op) {
   LLVMValueRef args[] = {
       mbarrier_at(l, tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_barrier), tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_stage)),
       bytes ? index32(l, bytes) : tl_session_i32(l->session, 1)};
-  call(l, bytes ? TL_DEVOP_MBARRIER_ARRIVE_EXPECT_TX : TL_DEVOP_MBARRIER_ARRIVE, args, 2);
+  if (tl_op_has(op, TL_ATTR_ACROSS))
+    arrive_across(l, op, args[0]);
+  else
+    call(l, bytes ? TL_DEVOP_MBARRIER_ARRIVE_EXPECT_TX : TL_DEVOP_MBARRIER_ARRIVE, args, 2);
   tl_lower_guard_end(l, &guard);
 }
 
@@ -113,7 +158,11 @@ void tl_lower_op_MBARRIER_WAIT(tl_lower *l, tl_op *op) {
   LLVMBasicBlockRef again = tl_lower_new_block(l), done = tl_lower_new_block(l);
   LLVMBuildBr(l->builder, again);
   LLVMPositionBuilderAtEnd(l->builder, again);
-  LLVMValueRef ended = tl_session_call_device(l->session, l->builder, TL_DEVOP_MBARRIER_TRY_WAIT_PARITY, args, 2);
+  // Who arrived may be in another block.
+  bool in_cluster = tl_kernel_cluster_blocks(l->kernel) > 1;
+  LLVMValueRef ended = tl_session_call_device(
+      l->session, l->builder,
+      in_cluster ? TL_DEVOP_MBARRIER_TRY_WAIT_PARITY_CLUSTER : TL_DEVOP_MBARRIER_TRY_WAIT_PARITY, args, 2);
   LLVMBuildCondBr(l->builder, ended, done, again);
   LLVMPositionBuilderAtEnd(l->builder, done);
   mark_order(l);
@@ -159,6 +208,10 @@ typedef struct tma_copy {
   const tl_attr *global_dims, *shared_dims;  // of tile dims
   int offsets, shared_offsets;               // operand groups
   int32_t rank, first;                       // of the map, and its first dim that is no panel's
+  // Of a copy for a cluster: its blocks, the rows of the tile that this one brings, and from which on.
+  peers all;
+  int64_t share;
+  LLVMValueRef first_row;
 } tma_copy;
 
 // The tile dim that walks dim `d` of the global side, or -1.
@@ -190,6 +243,7 @@ static void push_coordinates(tl_lower *l, const tma_copy *copy, const int64_t *s
     }
     LLVMValueRef at = index32(l, tl_op_group_at(copy->op, copy->offsets, (uint32_t)d));
     if (t >= 0 && start[t]) at = LLVMBuildAdd(l->builder, at, tl_session_i32(l->session, start[t]), "");
+    if (t == 0 && copy->first_row) at = LLVMBuildAdd(l->builder, at, copy->first_row, "");
     if (copy->first && i == 0) at = LLVMBuildExactSDiv(l->builder, at, tl_session_i32(l->session, panel), "");
     args[(*n)++] = at;
   }
@@ -209,6 +263,14 @@ static LLVMValueRef box_pointer(tl_lower *l, const tma_copy *copy, const int64_t
   for (int32_t t = 0; t < copy->shared_dims->v.ints.len; t++)
     coord[copy->shared_dims->v.ints.items[t]] += (int32_t)start[t];
   int64_t at = tl_shared_layout_offset(&buffer->shared, shape, buffer->rank, tl_dtype_bits(buffer->dtype), coord);
+  if (copy->first_row) {
+    // Shares are whole periods of the swizzle: their rows lie behind each other.
+    int64_t row = buffer->shared.pitch_bytes;
+    for (int32_t d = 1; d < buffer->rank - 1; d++) row *= buffer->dims[d];
+    if (buffer->rank == 1) row = tl_dtype_bits(buffer->dtype) / 8;
+    LLVMValueRef bytes = LLVMBuildNUWMul(l->builder, copy->first_row, tl_session_i32(l->session, row), "");
+    return pointer_at(l, buffer->base, LLVMBuildNUWAdd(l->builder, bytes, tl_session_i32(l->session, at), ""));
+  }
   return at ? pointer_at(l, buffer->base, tl_session_i32(l->session, at)) : buffer->base;
 }
 
@@ -224,6 +286,15 @@ static LLVMValueRef in_cluster(tl_lower *l, LLVMValueRef shared) {
   return LLVMBuildIntToPtr(l->builder, address, l->session->cluster_ptr, "");
 }
 
+// The blocks of a multicast, a bit each.
+static LLVMValueRef blocks_of(tl_lower *l, const tma_copy *copy) {
+  int64_t mask = 0;
+  if (!copy->first_row) return LLVMConstInt(l->session->i16, 0, false);
+  for (int64_t i = 0; i < copy->all.count; i++) mask |= INT64_C(1) << (i * copy->all.stride);
+  LLVMValueRef bits = LLVMBuildShl(l->builder, tl_session_i32(l->session, mask), copy->all.first, "");
+  return LLVMBuildTrunc(l->builder, bits, l->session->i16, "");
+}
+
 static void load_box(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier, const int64_t *start) {
   LLVMValueRef args[MAX_RANK + 8];
   int64_t policy = policy_of(copy->op);
@@ -232,12 +303,37 @@ static void load_box(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier, co
   args[n++] = barrier;
   args[n++] = tl_lower_get(l, tl_op_arg(copy->op, TL_GROUP_COPY_map), 0);
   push_coordinates(l, copy, start, args, &n);
-  args[n++] = LLVMConstInt(l->session->i16, 0, false);  // the blocks of a multicast
+  args[n++] = blocks_of(l, copy);
   args[n++] = tl_session_i64(l->session, policy);
-  args[n++] = tl_session_bool(l->session, false);  // no multicast
+  args[n++] = tl_session_bool(l->session, copy->first_row != NULL);  // whether the blocks count
   args[n++] = tl_session_bool(l->session, policy != 0);
   args[n++] = tl_session_i32(l->session, 0);  // no pair of blocks
   call(l, (tl_device_op_id)(TL_DEVOP_TMA_LOAD_1D + copy->rank - 1), args, n);
+}
+
+// The instruction of a store, or of the reduction that the copy makes; each has five, by rank.
+static tl_device_op_id store_of(tl_lower *l, const tl_op *op) {
+  if (!tl_op_has(op, TL_ATTR_ATOMIC)) return TL_DEVOP_TMA_STORE_1D;
+  switch ((tl_ir_enum_ATOMIC)tl_op_int(op, TL_ATTR_ATOMIC, 0)) {
+    case TL_ATOMIC_ADD:
+      return TL_DEVOP_TMA_REDUCE_ADD_1D;
+    case TL_ATOMIC_MIN:
+      return TL_DEVOP_TMA_REDUCE_MIN_1D;
+    case TL_ATOMIC_MAX:
+      return TL_DEVOP_TMA_REDUCE_MAX_1D;
+    case TL_ATOMIC_AND:
+      return TL_DEVOP_TMA_REDUCE_AND_1D;
+    case TL_ATOMIC_OR:
+      return TL_DEVOP_TMA_REDUCE_OR_1D;
+    case TL_ATOMIC_XOR:
+      return TL_DEVOP_TMA_REDUCE_XOR_1D;
+    case TL_ATOMIC_EXCH:
+    case TL_ATOMIC_CAS:
+    case TL_ATOMIC_COUNT:
+      break;
+  }
+  tl_lower_internal(l, op, "the copy engine has no such atomic");
+  return TL_DEVOP_TMA_STORE_1D;
 }
 
 static void store_box(tl_lower *l, const tma_copy *copy, const int64_t *start) {
@@ -249,7 +345,7 @@ static void store_box(tl_lower *l, const tma_copy *copy, const int64_t *start) {
   push_coordinates(l, copy, start, args, &n);
   args[n++] = tl_session_i64(l->session, policy);
   args[n++] = tl_session_bool(l->session, policy != 0);
-  call(l, (tl_device_op_id)(TL_DEVOP_TMA_STORE_1D + copy->rank - 1), args, n);
+  call(l, (tl_device_op_id)(store_of(l, copy->op) + copy->rank - 1), args, n);
 }
 
 static void move_boxes(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier) {
@@ -263,7 +359,7 @@ static void move_boxes(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier) 
       store_box(l, copy, start);
     for (t = copy->extents->v.ints.len - 1; t >= 0; t--) {
       start[t] += box_along(copy, t);
-      if (start[t] < extents[t]) break;
+      if (start[t] < (t == 0 && copy->share ? copy->share : extents[t])) break;
       start[t] = 0;
     }
   }
@@ -289,6 +385,11 @@ void tl_lower_tma_copy(tl_lower *l, tl_op *op) {
     return;
   }
   tl_guard guard = tl_lower_guard_begin(l, tl_lower_is_first_thread(l));
+  if (tl_op_has(op, TL_ATTR_ACROSS)) {
+    copy.all = peers_along(l, tl_op_int(op, TL_ATTR_ACROSS, 0));
+    copy.share = copy.extents->v.ints.items[0] / copy.all.count;
+    copy.first_row = LLVMBuildNUWMul(l->builder, copy.all.place, tl_session_i32(l->session, copy.share), "");
+  }
   move_boxes(l, &copy, barrier ? mbarrier_at(l, barrier, tl_op_arg(op, TL_GROUP_COPY_stage)) : NULL);
   tl_lower_guard_end(l, &guard);
 }

@@ -56,6 +56,11 @@ static void add_attributes(tl_lower *l) {
   tl_session_add_attribute(s, l->function, -1, "nounwind", 0);
   snprintf(text, sizeof text, "%d,1,1", tl_kernel_block_threads(l->kernel));
   tl_session_add_string_attribute(s, l->function, "nvvm.reqntid", text);
+  int64_t cluster = tl_kernel_cluster_blocks(l->kernel);
+  if (cluster > 1) {
+    snprintf(text, sizeof text, "%d,1,1", (int)cluster);
+    tl_session_add_string_attribute(s, l->function, "nvvm.cluster_dim", text);
+  }
   int64_t min_blocks = tl_op_int(l->kernel, TL_ATTR_MIN_BLOCKS, 0);
   if (min_blocks > 0) {
     snprintf(text, sizeof text, "%d", (int)min_blocks);
@@ -163,6 +168,15 @@ static void make_entry(tl_lower *l) {
   LLVMSetAlignment(l->shared_base, 1024);
 }
 
+// A block whose shared memory others reach stays until they are done.
+static void end_cluster(tl_lower *l) {
+  for (tl_op *op = l->kernel->regions[0]->first; op && !tl_lower_failed(l); op = op->next)
+    if (op->code == TL_OP_CLUSTER_BARRIER) {
+      tl_lower_op_CLUSTER_BARRIER(l, op);
+      return;
+    }
+}
+
 void tl_lower_kernel(tl_lower *l) {
   l->role = -1;
   l->threads = tl_op_threads(l->kernel);
@@ -176,6 +190,7 @@ void tl_lower_kernel(tl_lower *l) {
     make_entry(l);
     LLVMMetadataRef outside = tl_lower_debug_op(l, l->kernel);
     tl_lower_block(l, l->kernel->regions[0]);
+    end_cluster(l);
     LLVMBuildRetVoid(l->builder);
     tl_lower_debug_restore(l, outside);
     tl_lower_debug_end(l);
@@ -206,14 +221,19 @@ void tl_lower_op_SCALAR_ARG(tl_lower *l, tl_op *op) {
 
 bool tl_grid_folds(const tl_op *grid) {
   uint32_t rank = tl_op_group_len(grid, TL_GROUP_GRID_extents);
+  if (tl_kernel_cluster_blocks(tl_op_enclosing(grid, TL_OP_KERNEL)) > 1) return true;
   if (rank > 3 || (rank > 1 && tl_op_has(grid, TL_ATTR_PANEL))) return true;
   for (uint32_t d = 1; d < rank; d++)
     if (tl_value_range(tl_op_group_at(grid, TL_GROUP_GRID_extents, d)).hi > TL_GRID_MAX_YZ) return true;
   return false;
 }
 
+// Blocks along a dim, or clusters where neighbours form such.
 static LLVMValueRef extent(tl_lower *l, const tl_op *op, uint32_t d, LLVMTypeRef type) {
-  return tl_lower_index_as(l, l->builder, tl_lower_get(l, tl_op_operand(op, d), 0), type);
+  LLVMValueRef blocks = tl_lower_index_as(l, l->builder, tl_lower_get(l, tl_op_operand(op, d), 0), type);
+  int64_t size = tl_kernel_cluster_size(l->kernel, d, NULL);
+  if (size == 1) return blocks;
+  return LLVMBuildUDiv(l->builder, blocks, LLVMConstInt(type, (unsigned long long)size, 0), "");
 }
 
 // Panels of `panel` rows (order row) or columns: inside one, the rows vary fastest, so that blocks that run together
@@ -283,13 +303,32 @@ static void set_indices(tl_lower *l, tl_op *op, LLVMValueRef *index) {
   }
 }
 
+// Blocks of one cluster follow each other: of the number the rest tells which it is, the quotient where the cluster is.
+static void unfold_clusters(tl_lower *l, tl_op *op, LLVMValueRef number, LLVMValueRef *index) {
+  LLVMBuilderRef b = l->builder;
+  LLVMTypeRef type = LLVMTypeOf(number);
+  LLVMValueRef blocks = LLVMConstInt(type, (unsigned long long)tl_kernel_cluster_blocks(l->kernel), 0);
+  LLVMValueRef rest = LLVMBuildURem(b, number, blocks, "");
+  unfold_grid(l, op, LLVMBuildUDiv(b, number, blocks, ""), index);
+  for (uint32_t d = 0; d < op->num_results && d < TL_MAX_CLUSTER_DIMS; d++) {
+    int64_t along = tl_kernel_cluster_size(l->kernel, d, NULL);
+    LLVMValueRef size = LLVMConstInt(type, (unsigned long long)along, 0);
+    if (along == 1) continue;
+    LLVMValueRef first = LLVMBuildNUWMul(b, index[d], size, "");
+    index[d] = LLVMBuildNUWAdd(b, first, LLVMBuildURem(b, rest, size, ""), "");
+    rest = LLVMBuildUDiv(b, rest, size, "");
+  }
+}
+
 void tl_lower_op_GRID(tl_lower *l, tl_op *op) {
   static const tl_device_op_id ids[] = {TL_DEVOP_CTAID_X, TL_DEVOP_CTAID_Y, TL_DEVOP_CTAID_Z};
   validate_grid_limit(l, op);
   if (l->persistent) return;  // nothing uses the results
   uint32_t rank = tl_op_group_len(op, TL_GROUP_GRID_extents);
   LLVMValueRef *index = TL_NEW_ARRAY(&l->arena, LLVMValueRef, rank + 1);
-  if (tl_grid_folds(op))
+  if (tl_kernel_cluster_blocks(l->kernel) > 1)
+    unfold_clusters(l, op, tl_session_call_device(l->session, l->builder, TL_DEVOP_CTAID_X, NULL, 0), index);
+  else if (tl_grid_folds(op))
     unfold_grid(l, op, tl_session_call_device(l->session, l->builder, TL_DEVOP_CTAID_X, NULL, 0), index);
   else
     for (uint32_t d = 0; d < rank && d < 3; d++)

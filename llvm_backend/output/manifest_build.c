@@ -273,6 +273,7 @@ tl_status tl_backend_make_manifest(tl_backend *backend, tl_lower *l) {
   kernel->persistent = l->persistent;
   kernel->dynamic_shared_bytes = tl_op_int(l->kernel, TL_ATTR_SHARED_BYTES, 0);
   for (int i = 0; i < 3; i++) kernel->cluster[i] = 1;
+  kernel->cluster[0] = (int32_t)tl_kernel_cluster_blocks(l->kernel);
   TL_TRY(make_params(backend, l, kernel));
   TL_TRY(make_requires(backend, l, kernel));
   return make_grid(backend, l, kernel);

@@ -187,7 +187,7 @@ static int64_t box_of(int64_t extent, int64_t unit) {
 
 // One dim of the map for each dim of the tile that is walked, behind those of the tensor that stay where they are.
 static const char *plan_boxes(const tl_box *source, const tl_box *destination, const tl_shared_layout *layout,
-                              tma_plan *plan) {
+                              int64_t shares, tma_plan *plan) {
   const tl_value *tile = destination->buffer;
   int64_t bytes = element_bytes(tile), rows = 1;
   *plan = (tma_plan){.swizzle = swizzle_of(layout, tile)};
@@ -202,6 +202,8 @@ static const char *plan_boxes(const tl_box *source, const tl_box *destination, c
     if (destination->tile_dim[d] >= 0) plan->dims[plan->rank++] = source->dims[destination->tile_dim[d]];
   for (int32_t i = plan->rank - 1; i >= first; i--) {
     int64_t extent = source->extents[source->tile_dim[plan->dims[i]]];
+    // Each block of a cluster brings a share of the rows, which the swizzle keeps whole.
+    if (source->tile_dim[plan->dims[i]] == 0) extent /= shares;
     bool is_row = i == plan->rank - 1;
     if (is_row && layout->panel_bytes) extent = layout->panel_bytes / bytes;
     int64_t unit = is_row ? UNIT_BYTES / bytes : plan->swizzle ? SWIZZLE_ROWS : 1;
@@ -318,9 +320,15 @@ const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   const tl_attr *attr = alloc ? tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT) : NULL;
   tma_plan plan;
   if (!attr || alloc != whole_tile(tile)) return "it moves a view of a tile";
-  obstacle = plan_boxes(&sides.source, &sides.destination, attr->v.shared, &plan);
+  int64_t shares = tl_op_has(copy, TL_ATTR_ACROSS) ? tl_kernel_cluster_size(tl_op_enclosing(copy, TL_OP_KERNEL),
+                                                                            tl_op_int(copy, TL_ATTR_ACROSS, 0), NULL)
+                                                   : 1;
+  obstacle = plan_boxes(&sides.source, &sides.destination, attr->v.shared, shares, &plan);
   if (obstacle) return obstacle;
-  join_panels(&sides.source, attr->v.shared, &plan);
+  if (plan.swizzle && shares > 1 && tile->type->rank == 2 && tile->type->dims[0] / shares % SWIZZLE_ROWS != 0)
+    return "a block's share of the rows is no multiple of 8";
+  // Panels of a share do not follow each other.
+  if (shares == 1) join_panels(&sides.source, attr->v.shared, &plan);
   if (plan.rank > MAX_MAP_RANK) return "the tensor has more than 5 dims";
   bool stores = is_store(copy);
   tl_value *map = map_for(context, sides.source.buffer, &plan, stores);

@@ -41,7 +41,8 @@ static bool is_by_tma(const tl_op *store, const tl_box *box) {
   return tl_op_int(store, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_TMA && tl_buffer_is_global(box->buffer);
 }
 
-static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_box *box) {
+static bool is_worth_staging(const tl_pass_context *context, const tl_op *kernel, const tl_op *store,
+                             const tl_box *box) {
   const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
   if (is_by_tma(store, box)) return true;
   bool in_role = store->parent->parent->code == TL_OP_ROLE;
@@ -55,6 +56,8 @@ static bool is_worth_staging(const tl_op *kernel, const tl_op *store, const tl_b
   if (tl_box_vector(box, (int32_t)(VECTOR_BYTES / element_bytes), true) * element_bytes < VECTOR_BYTES) return false;
   int64_t bytes = tl_type_num_elements(tile) * element_bytes;
   int64_t threads = tl_op_threads(store);
+  // What roles of the author use no other tile takes the place of.
+  if (in_role && planned_bytes(kernel) + bytes > context->target->shared_max_bytes) return false;
   return bytes >= threads * VECTOR_BYTES && bytes <= planned_bytes(kernel);
 }
 
@@ -117,7 +120,7 @@ static void visit(tl_op *op, void *user) {
   const stage_state *state = user;
   if (op->code != TL_OP_TILE_STORE) return;
   tl_box box = tl_box_destination(op);
-  if (is_worth_staging(state->kernel, op, &box)) stage(state->context, state->kernel, op);
+  if (is_worth_staging(state->context, state->kernel, op, &box)) stage(state->context, state->kernel, op);
 }
 
 tl_status tl_pass_stage_stores(tl_pass_context *context) {

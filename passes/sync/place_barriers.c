@@ -238,15 +238,25 @@ static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
   tl_access_set_clear(&state->unfenced);
 }
 
+static void note_async_wait(const placement *self, hazard_state *state, const tl_op *op) {
+  // The groups have landed for the thread that waited; the others see them after a barrier.
+  for (size_t i = 0; i < state->in_flight.len; i++) {
+    tl_access_set_add(&state->writes, &state->in_flight.items[i]);
+    note_generic(self, state, &state->in_flight.items[i]);
+  }
+  for (size_t i = 0; i < state->reading.len; i++) tl_access_set_add(&state->reads, &state->reading.items[i]);
+  // The author may leave groups in flight: which, only the order of the run tells.
+  if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
+  tl_access_set_clear(&state->in_flight);
+  tl_access_set_clear(&state->reading);
+}
+
 static void note_statement(placement *self, hazard_state *state, tl_op *op) {
   switch (op->code) {
     case TL_OP_MBARRIER_ARRIVE:
       insert_fence(self, state, op);
       return;
-    case TL_OP_MBARRIER_INIT:
-    case TL_OP_MBARRIER_WAIT:
-    case TL_OP_MBARRIER_EXPECT:
-      return;  // what the author orders by them verify-barriers looks at
+    case TL_OP_CLUSTER_BARRIER:
     case TL_OP_BARRIER:
       insert_fence(self, state, op);
       apply_barrier(state);
@@ -272,22 +282,16 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
         set_add_ring(&state->released, ring_of_slot(tl_op_operand(op, 0)));
       return;
     case TL_OP_ASYNC_WAIT:
-      // The groups have landed for the thread that waited; the others see them after a barrier.
-      for (size_t i = 0; i < state->in_flight.len; i++) {
-        tl_access_set_add(&state->writes, &state->in_flight.items[i]);
-        note_generic(self, state, &state->in_flight.items[i]);
-      }
-      for (size_t i = 0; i < state->reading.len; i++) tl_access_set_add(&state->reads, &state->reading.items[i]);
-      // The author may leave groups in flight: which, only the order of the run tells.
-      if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
-      tl_access_set_clear(&state->in_flight);
-      tl_access_set_clear(&state->reading);
+      note_async_wait(self, state, op);
       return;
     case TL_OP_RING_ACQUIRE:
     case TL_OP_RING_COMMIT:
     case TL_OP_ASYNC_COMMIT:
     case TL_OP_BULK_COMMIT:
       return;  // what waits for the copies counts
+    case TL_OP_MBARRIER_INIT:
+    case TL_OP_MBARRIER_WAIT:
+    case TL_OP_MBARRIER_EXPECT:  // what the author orders by them verify-barriers looks at
     case TL_OP_TURN:
       return;  // an order of warpgroups, on which nothing relies
     case TL_OP_BULK_WAIT:

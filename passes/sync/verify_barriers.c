@@ -216,6 +216,7 @@ static void run_place(tl_barrier_verifier *self, const tl_op *op, int extents, i
 void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
   switch (op->code) {
     case TL_OP_BARRIER:
+    case TL_OP_CLUSTER_BARRIER:  // before anybody reaches another block
       run_barrier(self);
       return;
     case TL_OP_RING_COMMIT:
@@ -245,6 +246,7 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
       return;  // known before the run
     case TL_OP_GRID:
       run_place(self, op, TL_GROUP_GRID_extents, (int64_t)self->env.seed);
+      tl_run_place_in_cluster(self, op);
       return;
     case TL_OP_TILE_INDEX:
       run_place(self, op, TL_GROUP_TILE_INDEX_extents,
@@ -263,14 +265,20 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
 }
 
 static void run_once(tl_barrier_verifier *self, uint64_t seed) {
-  tl_run_env_clear(&self->env);
+  for (int32_t b = 0; b < self->num_blocks; b++) {
+    tl_run_enter_block(self, b);
+    tl_run_env_clear(&self->env);
+  }
   self->env.seed = seed;
   tl_run_forget(self);
   tl_vec_clear(&self->stages);
   for (size_t i = 0; i < self->rings.len; i++) tl_vec_fini(&self->rings.items[i].commits);
   tl_vec_clear(&self->rings);
-  for (size_t i = 0; i < self->roots.len; i++) {
-    *tl_run_env_at(&self->env, &self->roots.items[i]->results[0]) = (tl_run_value){.number = (int64_t)i, .known = true};
+  for (int32_t b = 0; b < self->num_blocks; b++) {
+    tl_run_enter_block(self, b);
+    for (size_t i = 0; i < self->roots.len; i++)
+      *tl_run_env_at(&self->env, &self->roots.items[i]->results[0]) =
+          (tl_run_value){.number = (int64_t)i, .known = true};
   }
   tl_run_kernel(self);
   if (!self->status && self->budget > 0) tl_run_end(self);
@@ -474,6 +482,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_barrier_verifier self = {.context = context, .kernel = kernel, .period = 1, .max_depth = 1};
   self.budget = context->explore_limit > 0 ? context->explore_limit : STATEMENT_BUDGET;
   tl_run_env_init(&self.env, kernel);
+  self.num_blocks = tl_run_count_blocks(kernel);
   bool can_run = tl_run_find_roles(&self);
   // Each role has the loops of the kernel for itself.
   if (self.num_roles > 0) self.budget *= self.num_roles;
@@ -489,6 +498,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.rings);
   tl_run_forget(&self);
   tl_run_forget_roles(&self);
+  tl_run_forget_blocks(&self);
   tl_vec_fini(&self.records);
   tl_vec_fini(&self.stages);
   tl_vec_fini(&self.roots);

@@ -82,6 +82,7 @@ bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b) {
 
 // Whether two copies lie on common memory: the same copy of one tile, or tiles that plan-shared put over one another.
 static bool overlaps(const tl_barrier_verifier *self, const tl_run_access *a, const tl_run_access *b) {
+  if (a->block != b->block) return false;
   return a->root == b->root ? a->slot == b->slot && boxes_meet(a, b) : tl_run_roots_meet(self, a->root, b->root);
 }
 
@@ -107,7 +108,8 @@ static bool is_unordered(const tl_barrier_verifier *self, const tl_run_access *b
 
 static bool is_repeated(const tl_run_access *before, const tl_run_access *after) {
   return before->op == after->op && before->role == after->role && before->kind == after->kind &&
-         before->root == after->root && before->slot == after->slot && same_box(before, after);
+         before->root == after->root && before->block == after->block && before->slot == after->slot &&
+         same_box(before, after);
 }
 
 typedef struct statement_run {
@@ -116,9 +118,19 @@ typedef struct statement_run {
   bool is_async, is_engine;
 } statement_run;
 
+// Of a copy for a cluster: the rows that the block that runs brings.
+static void take_share(tl_run_access *record, const tl_op *copy, const tl_run_peers *peers) {
+  int64_t dim = tl_op_ints(copy, TL_ATTR_DST_DIMS, NULL)[0];
+  int64_t share = tl_op_ints(copy, TL_ATTR_EXTENTS, NULL)[0] / peers->count;
+  record->lo[dim] += share * peers->place;
+  record->hi[dim] = record->lo[dim] + share - 1;
+}
+
+static void add_record(statement_run *run, const tl_run_access *made);
+
 // Checks an access of the statement against everything before it, and keeps it.
 static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_value *buffer) {
-  const statement_run *run = user;
+  statement_run *run = user;
   tl_barrier_verifier *self = run->self;
   if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope == TL_SCOPE_LOCAL) return;
   const tl_value *value = buffer;
@@ -129,6 +141,7 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
   if (!cell->known || !self->is_written[cell->number]) return;
   tl_run_access record = {.kind = kind,
                           .role = self->role,
+                          .block = self->block,
                           .made = self->num_made,
                           .root = cell->number,
                           .slot = cell->slot,
@@ -141,6 +154,22 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
                           .counts_phase = -1,
                           .op = run->statement};
   find_box(self, &record, run->statement, buffer);
+  if (kind != TL_RUN_WRITE || !tl_op_has(run->statement, TL_ATTR_ACROSS)) {
+    add_record(run, &record);
+    return;
+  }
+  tl_run_peers peers = tl_run_peers_of(self, run->statement);
+  take_share(&record, run->statement, &peers);
+  for (int32_t i = 0; i < peers.count; i++) {
+    record.block = peers.first + i * peers.stride;
+    add_record(run, &record);
+  }
+}
+
+static void add_record(statement_run *run, const tl_run_access *made) {
+  tl_barrier_verifier *self = run->self;
+  tl_run_access record = *made;
+  tl_run_kind kind = record.kind;
   self->budget -= (int64_t)(self->records.len / RECORDS_A_STATEMENT);
   for (size_t i = 0; i < self->records.len && !self->status; i++) {
     const tl_run_access *before = &self->records.items[i];

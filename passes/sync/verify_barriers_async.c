@@ -32,22 +32,29 @@ static void fail(tl_barrier_verifier *self, const tl_op *op, const tl_run_stage 
 }
 
 // The stage that the operands name; it must have been started. Its place in `stages`.
-static size_t find_stage(tl_barrier_verifier *self, const tl_op *op, const tl_value *barrier, const tl_value *stage) {
+static size_t find_stage_of(tl_barrier_verifier *self, const tl_op *op, const tl_value *barrier, const tl_value *stage,
+                            int32_t block) {
   int64_t number = tl_run_env_number(&self->env, stage);
   for (size_t i = 0; i < self->stages.len; i++) {
-    if (self->stages.items[i].made == barrier->def && self->stages.items[i].number == number) return i;
+    const tl_run_stage *known = &self->stages.items[i];
+    if (known->made == barrier->def && known->number == number && known->block == block) return i;
   }
-  tl_run_stage fresh = {.made = barrier->def, .number = number};
+  tl_run_stage fresh = {.made = barrier->def, .block = block, .number = number};
   tl_vec_push(&self->stages, fresh);
   fail(self, op, &fresh, "nobody started it");
   return self->stages.len - 1;
+}
+
+static size_t find_stage(tl_barrier_verifier *self, const tl_op *op, const tl_value *barrier, const tl_value *stage) {
+  return find_stage_of(self, op, barrier, stage, self->block);
 }
 
 static void run_init(tl_barrier_verifier *self, const tl_op *op) {
   for (uint32_t i = 0; i < op->num_operands; i++) {
     const tl_op *made = tl_op_operand(op, i)->def;
     for (int64_t s = 0; made && made->code == TL_OP_MBARRIER && s < tl_op_int(made, TL_ATTR_DEPTH, 1); s++) {
-      tl_run_stage stage = {.made = made, .number = s, .pending = tl_op_int(made, TL_ATTR_ARRIVALS, 1)};
+      tl_run_stage stage = {
+          .made = made, .block = self->block, .number = s, .pending = tl_op_int(made, TL_ATTR_ARRIVALS, 1)};
       for (int r = 0; r <= TL_RUN_MAX_ROLES; r++) stage.waited[r] = -1;
       tl_vec_push(&self->stages, stage);
     }
@@ -129,8 +136,9 @@ static int64_t num_arrivals(const tl_barrier_verifier *self, int64_t each) {
   return 1;
 }
 
-static void run_arrive(tl_barrier_verifier *self, const tl_op *op) {
-  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+// Arrives at the stage of one block.
+static void arrive_at(tl_barrier_verifier *self, const tl_op *op, int32_t block) {
+  size_t at = find_stage_of(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1), block);
   const tl_value *bytes = tl_op_arg(op, TL_GROUP_MBARRIER_ARRIVE_bytes);
   int64_t each = tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD);
   tl_run_stage *stage = &self->stages.items[at];
@@ -139,6 +147,11 @@ static void run_arrive(tl_barrier_verifier *self, const tl_op *op) {
   stage->pending -= num_arrivals(self, each);
   if (stage->pending < 0) fail(self, op, stage, "more arrivals than it takes");
   maybe_end_phase(self, op, at);
+}
+
+static void run_arrive(tl_barrier_verifier *self, const tl_op *op) {
+  tl_run_peers peers = tl_run_peers_of(self, op);
+  for (int32_t i = 0; i < peers.count; i++) arrive_at(self, op, peers.first + i * peers.stride);
 }
 
 static void run_expect(tl_barrier_verifier *self, const tl_op *op) {
@@ -217,15 +230,20 @@ static int64_t copy_bytes(const tl_op *copy) {
 void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy) {
   const tl_value *barrier = tl_op_arg(copy, TL_GROUP_COPY_barrier);
   if (!barrier) return;  // closed by a bulk commit
-  size_t at = find_stage(self, copy, barrier, tl_op_arg(copy, TL_GROUP_COPY_stage));
-  for (size_t i = 0; i < self->records.len; i++) {
-    tl_run_access *record = &self->records.items[i];
-    if (record->op != copy || record->counts_phase >= 0) continue;
-    record->counts_on = at;
-    record->counts_phase = self->stages.items[at].phase;
+  tl_run_peers peers = tl_run_peers_of(self, copy);
+  for (int32_t p = 0; p < peers.count; p++) {
+    int32_t block = peers.first + p * peers.stride;
+    size_t at = find_stage_of(self, copy, barrier, tl_op_arg(copy, TL_GROUP_COPY_stage), block);
+    for (size_t i = 0; i < self->records.len; i++) {
+      tl_run_access *record = &self->records.items[i];
+      if (record->op != copy || record->counts_phase >= 0 || record->block != block || record->role != self->role)
+        continue;
+      record->counts_on = at;
+      record->counts_phase = self->stages.items[at].phase;
+    }
+    self->stages.items[at].bytes -= copy_bytes(copy) / peers.count;
+    maybe_end_phase(self, copy, at);
   }
-  self->stages.items[at].bytes -= copy_bytes(copy);
-  maybe_end_phase(self, copy, at);
 }
 
 // Whether the role that runs has made the access by a store of the engine.

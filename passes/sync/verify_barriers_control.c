@@ -151,6 +151,8 @@ static bool run_role(tl_barrier_verifier *self) {
       begin_for(self, role, op);
     else if (op->code == TL_OP_IF)
       begin_if(self, role, op);
+    else if (op->code == TL_OP_ROLES && self->block + 1 < self->num_blocks)
+      return moved;  // the other blocks come here first
     else if (op->code == TL_OP_ROLES)
       run_roles(self, op);
     else
@@ -166,7 +168,9 @@ static void report_deadlock(tl_barrier_verifier *self) {
   tl_strbuf_append_c(&text, "deadlock, no role can go on: ");
   for (int32_t r = 1; r <= self->num_roles; r++) {
     const tl_run_role *role = &self->roles[r];
+    tl_run_enter_block(self, role->block);
     tl_strbuf_appendf(&text, "%s'%s' ", r > 1 ? ", " : "", tl_op_str(role->op, TL_ATTR_NAME));
+    if (self->num_blocks > 1) tl_strbuf_appendf(&text, "of block %d ", (int)role->block);
     if (role->waits_at && !at) at = role->waits_at;
     if (role->waits_at)
       tl_run_describe_wait(self, role->waits_at, &text);
@@ -190,6 +194,7 @@ static void run_roles(tl_barrier_verifier *self, const tl_op *op) {
     moved = false;
     all_ended = true;
     for (self->role = 1; self->role <= self->num_roles; self->role++) {
+      tl_run_enter_block(self, self->roles[self->role].block);
       moved |= run_role(self);
       all_ended &= self->roles[self->role].frames.len == 0;
     }
@@ -200,10 +205,10 @@ static void run_roles(tl_barrier_verifier *self, const tl_op *op) {
 
 // ---- who there is
 
-static void add_role(tl_barrier_verifier *self, const tl_op *op) {
+static void add_role(tl_barrier_verifier *self, const tl_op *op, int32_t block) {
   int32_t number = ++self->num_roles;
   uint32_t first = 2 * (uint32_t)(number - 1);
-  self->roles[number] = (tl_run_role){.op = op, .elected = 1u << first, .all = 3u << first};
+  self->roles[number] = (tl_run_role){.op = op, .block = block, .elected = 1u << first, .all = 3u << first};
 }
 
 bool tl_run_find_roles(tl_barrier_verifier *self) {
@@ -211,10 +216,12 @@ bool tl_run_find_roles(tl_barrier_verifier *self) {
   self->roles[0] = (tl_run_role){.op = self->kernel, .elected = 1, .all = 3};
   for (const tl_op *op = self->kernel->regions[0]->first; op; op = op->next)
     if (op->code == TL_OP_ROLES) roles = op;
-  for (const tl_op *role = roles ? roles->regions[0]->first : NULL; role; role = role->next) {
-    if (role->code != TL_OP_ROLE) continue;
-    if (self->num_roles == TL_RUN_MAX_ROLES) return false;
-    add_role(self, role);
+  for (int32_t block = 0; block < self->num_blocks && roles; block++) {
+    for (const tl_op *role = roles->regions[0]->first; role; role = role->next) {
+      if (role->code != TL_OP_ROLE) continue;
+      if (self->num_roles == TL_RUN_MAX_ROLES) return false;
+      add_role(self, role, block);
+    }
   }
   // Before the roles all of their threads are together.
   for (int32_t r = 1; r <= self->num_roles; r++) self->roles[0].all |= self->roles[r].all;
@@ -228,9 +235,13 @@ void tl_run_kernel(tl_barrier_verifier *self) {
     role->num_commits = role->num_bulk = role->num_gemms = 0;
     role->waits_at = NULL;
   }
-  self->role = 0;
-  push_block(&self->roles[0], self->kernel->regions[0], NULL);
-  run_role(self);
+  for (int32_t block = 0; block < self->num_blocks && !self->status && self->budget > 0; block++) {
+    tl_run_enter_block(self, block);
+    self->role = 0;
+    while (self->roles[0].frames.len > 0) pop(&self->roles[0]);
+    push_block(&self->roles[0], self->kernel->regions[0], NULL);
+    run_role(self);
+  }
 }
 
 void tl_run_forget_roles(tl_barrier_verifier *self) {

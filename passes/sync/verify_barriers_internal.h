@@ -42,7 +42,8 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op);
 
 typedef enum tl_run_kind { TL_RUN_READ, TL_RUN_WRITE, TL_RUN_ATOMIC, TL_RUN_WAITED } tl_run_kind;
 
-enum { TL_RUN_MAX_ROLES = 8 };
+// Roles of all blocks that are run: those of one cluster, where they reach each other.
+enum { TL_RUN_MAX_ROLES = 16, TL_RUN_MAX_BLOCKS = 8 };
 
 // What an arrival handed on: whoever waits for this phase has the access in its past.
 typedef struct tl_run_release {
@@ -55,6 +56,7 @@ typedef struct tl_run_release {
 typedef struct tl_run_access {
   tl_run_kind kind;
   int32_t role;        // whose access it is
+  int32_t block;       // in whose memory
   int64_t made;        // number of the statement that made it, in the order of the run
   int64_t root, slot;  // of a WAITED: the stage of an mbarrier, and the phase
   bool is_async;       // of cp.async, or of a gemm in flight
@@ -80,6 +82,7 @@ typedef struct tl_run_access {
 // One mbarrier.
 typedef struct tl_run_stage {
   const tl_op *made;
+  int32_t block;
   int64_t number;
   bool is_started;
   int64_t phase;    // the current one
@@ -115,6 +118,7 @@ typedef struct tl_run_frame {
 // apart: a bit each.
 typedef struct tl_run_role {
   const tl_op *op;  // ROLE or KERNEL
+  int32_t block;    // of the cluster
   uint32_t elected, all;
   TL_VEC(tl_run_frame) frames;
   const tl_op *waits_at;  // for what has not come
@@ -142,6 +146,10 @@ typedef struct tl_barrier_verifier {
   tl_run_role roles[1 + TL_RUN_MAX_ROLES];  // 0: the kernel
   int32_t num_roles;                        // without the kernel
   int32_t role;                             // that runs
+  // Blocks of the cluster, where they reach each other, else 1; the one that runs. What each has computed: of that one
+  // it is in `env`.
+  int32_t num_blocks, block;
+  tl_run_value *values[TL_RUN_MAX_BLOCKS];  // Owned.
   int64_t num_made;                         // statements that made accesses
   bool uses_proxy;                          // some copy goes by the copy engine, or the matrix unit reads shared memory
   int64_t period;                           // product-free common multiple of all depths
@@ -167,6 +175,21 @@ tl_diag *tl_run_fail(tl_barrier_verifier *self, const tl_op *op, const tl_op *ot
 
 // Runs an op without regions, or with those of a parallel.
 void tl_run_statement(tl_barrier_verifier *self, const tl_op *op);
+
+// ---- verify_barriers_cluster.c
+
+// Whether the kernel's blocks reach others of their cluster; then all of them are run.
+int32_t tl_run_count_blocks(tl_op *kernel);
+void tl_run_enter_block(tl_barrier_verifier *self, int32_t block);
+void tl_run_forget_blocks(tl_barrier_verifier *self);
+// The blocks that a copy or an arrival is for: `first`, `first` + `stride`, …, `count` of them. The own place among
+// them.
+typedef struct tl_run_peers {
+  int32_t first, stride, count, place;
+} tl_run_peers;
+tl_run_peers tl_run_peers_of(const tl_barrier_verifier *self, const tl_op *op);
+// Puts the indices of the grid where the block that runs stands in the cluster.
+void tl_run_place_in_cluster(tl_barrier_verifier *self, const tl_op *grid);
 
 // ---- verify_barriers_control.c
 

@@ -212,6 +212,7 @@ static void walk_for(order_proof *proof, const tl_op *op, uint16_t *state, bool 
 
 static void walk_statement(order_proof *proof, const tl_op *op, uint16_t *state, bool may_meet) {
   switch (op->code) {
+    case TL_OP_CLUSTER_BARRIER:
     case TL_OP_BARRIER:
       if (may_meet) walk_barrier(proof, state);
       return;

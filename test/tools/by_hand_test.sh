@@ -52,6 +52,18 @@ says 'this arrive stands under a condition that differs between threads'
 refused TL0443 'clear: acc' 's/\( *\)- expect: full.*/&\n\1- clear: acc/'
 refused TL0442 '- specialize' 's/registers: 40/registers: 56/'
 refused TL0425 'registers: 44' 's/registers: 40/registers: 44/'
+# Clusters: a neighbour's slot is filled before it is free, its barrier gets too few arrivals, its share is not expected.
+cluster=$(dirname "$0")/../pipeline/by_hand_cluster.yaml
+expect 0 "$llc" "$cluster" -D K=1024 -D columns=4 -o /dev/null
+refused TL0516 'copy: A[' 's/arrivals(2 \* columns)/arrivals(2)/' "$cluster"
+refused TL0516 'wait: empty' '/cluster: bx$/d' "$cluster"
+says "'load' of block 1 waits for stage 0 of 'empty'"
+refused TL0516 'copy: A[' '/cluster: bx$/d;s/arrivals(2 \* columns)/arrivals(2)/' "$cluster"
+refused TL0516 'copy: A[' 's/\], bytes/], bytes - block_M * block_K/' "$cluster"
+refused TL0444 'multicast' 's/A\[by \* block_M/A[bx * block_M/' "$cluster"
+expect 1 "$llc" "$cluster" --target=sm_80 -o /dev/null
+says 'sm_80 has no clusters of blocks \[TL0613\]'
+
 # Targets.
 expect 1 "$llc" "$right" --target=sm_80 -o /dev/null
 says 'sm_80 has no mbarriers that can be waited for \[TL0613\]'
