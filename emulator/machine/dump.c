@@ -7,7 +7,11 @@ enum { MAX_DUMP_LINES = 40, MAX_DUMP_BLOCKS = 8 };
 void tl_emu_describe_site(const tl_emu_site *site, tl_strbuf *out) {
   tl_strbuf_append_c(out, site->op);
   tl_strbuf_appendf(out, " (call %u", site->ordinal);
-  if (site->line) tl_strbuf_appendf(out, ", line %u", site->line);
+  if (site->line && site->file) {
+    tl_strbuf_appendf(out, ", %s:%u", site->file, site->line);
+  } else if (site->line) {
+    tl_strbuf_appendf(out, ", line %u", site->line);
+  }
   tl_strbuf_append_char(out, ')');
 }
 

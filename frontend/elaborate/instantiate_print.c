@@ -9,12 +9,10 @@
 
 #include "frontend/elaborate/instantiate_internal.h"
 
-enum { MAX_SHOWN = 24 };  // indices in front of a value; a kernel seldom has as many
-
 // A line in the making.
 typedef struct shown {
   tl_strbuf text;
-  tl_value *values[MAX_SHOWN + TL_MAX_RANK + 1];
+  tl_value **values;  // of the module's arena: what is visible, the indices of an element, the element
   uint32_t len;
 } shown;
 
@@ -28,9 +26,9 @@ static void append_words(tl_strbuf *out, tl_str words) {
 
 // "bx={} i={}: ", with the indices that are visible.
 static void begin_line(tl_sema *sema, shown *line) {
-  *line = (shown){0};
+  *line = (shown){.values = TL_NEW_ARRAY(&sema->module->arena, tl_value *, sema->stack.len + TL_MAX_RANK + 1)};
   tl_strbuf_init(&line->text);
-  for (size_t i = 0; i < sema->stack.len && line->len < MAX_SHOWN; i++) {
+  for (size_t i = 0; i < sema->stack.len; i++) {
     const tl_symbol *symbol = sema->stack.items[i];
     bool is_index = symbol->role == TL_ROLE_GRID || symbol->role == TL_ROLE_INDEX;
     if (!is_index || symbol->kind != TL_SYMBOL_VALUE || !symbol->value) continue;

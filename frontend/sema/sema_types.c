@@ -125,8 +125,13 @@ static tl_value *convert_const(tl_sema *sema, const tl_const *constant, const tl
   }
   sema->builder.loc = loc;
   if (type->kind == TL_TYPE_INDEX) {
-    if (constant->kind != TL_CONST_FLOAT) return tl_build_index(&sema->builder, constant->i);
-    tl_diag_report(sema->diags, TL_DIAG_INDEX_EXPECTED, loc, "an integer is needed, this is %g", constant->f);
+    if (constant->kind == TL_CONST_INT) return tl_build_index(&sema->builder, constant->i);
+    if (constant->kind == TL_CONST_BOOL) {
+      tl_diag_report(sema->diags, TL_DIAG_INDEX_EXPECTED, loc, "an integer is needed, this is %s",
+                     constant->i ? "true" : "false");
+    } else {
+      tl_diag_report(sema->diags, TL_DIAG_INDEX_EXPECTED, loc, "an integer is needed, this is %g", constant->f);
+    }
     return NULL;
   }
   if (tl_dtype_is_float(type->dtype)) {
@@ -157,7 +162,8 @@ static tl_value *convert_const(tl_sema *sema, const tl_const *constant, const tl
 tl_value *tl_sema_convert(tl_sema *sema, const tl_sema_value *value, const tl_type *type, tl_loc loc) {
   if (value->kind == TL_SEMA_POISON) return NULL;
   if (value->kind == TL_SEMA_CONST) return convert_const(sema, &value->constant, type, loc);
-  if (type->kind == TL_TYPE_INDEX && tl_sema_is_float(value)) {
+  bool is_truth = value->kind == TL_SEMA_VALUE && value->value->type->dtype == TL_DTYPE_BOOL;
+  if (type->kind == TL_TYPE_INDEX && (is_truth || tl_sema_is_float(value))) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_INDEX_EXPECTED, loc, "an integer is needed, this is %s",
                                    tl_sema_type_text(sema, value));
     tl_diag_add_hint(sema->diags, diag, "convert it: cast(x, i32)");

@@ -76,6 +76,13 @@ says 'block (1, 0, 0), thread [0-9]*.*: fails.yaml:40: assertion `x < 20: no neg
 shows 's/s\[3\] == 1/s[3] == 2/' >"$work/once.yaml"
 expect 1 "$run" --check --device=emu "$work/once.yaml"
 says 'block (0, 0, 0), thread 0 .*: once.yaml:39: assertion `s\[3\] == 2` failed'
+# All indices stand before a value, however many there are.
+{
+  printf 'kernel: many\nargs: {A: "out f32[1]"}\nthreads: 32\ngrid:\n' && seq 30 | sed 's/.*/  b&: 1/'
+  printf 'body:\n  - parallel: i in 1\n    do:\n      - print: i + 7\n      - A[i] = 1\n'
+} >"$work/indices.yaml"
+expect 0 "$run" --device=emu "$work/indices.yaml"
+says "^$(seq 30 | sed 's/.*/b&=0/' | tr '\n' ' ')i=0: i + 7 = 7\$"
 # CUDA's vprintf takes 32 values: 24 indices, 8 of the tile, and the element are one too many.
 {
   printf 'kernel: many\nargs: {A: "in f32[1, 1, 1, 1, 1, 1, 1, 1]"}\nthreads: 32\ngrid:\n' && seq 24 | sed 's/.*/  b&: 1/'

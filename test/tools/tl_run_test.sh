@@ -40,7 +40,7 @@ expect 1 "$run" --check --device=emu --case=2 "$work/copy.yaml"
 # Blocks that wait for later ones run when all of them are resident.
 sed 's/flag\[t\] == bx/flag[t] == G - 1 - bx/' test/pipeline/waits_for_blocks.yaml >"$work/waits.yaml"
 expect 0 "$run" --check --device=emu --threads=1 --resident=4 "$work/waits.yaml"
-expect 1 "$run" --check --device=emu --threads=1 --resident=2 --timeout=0.2 --case=1 "$work/waits.yaml"
+expect 1 "$run" --check --device=emu --threads=1 --resident=2 --timeout=1.5 --case=1 "$work/waits.yaml"
 says 'block (2, 0, 0) is not resident: 2 of 4 blocks were begun'
 expect 2 "$run" --check --device=emu --resident=0 "$work/waits.yaml"
 # An output without a reference is an error of the spec.
@@ -107,17 +107,24 @@ says 'not a multiple of 8'
 # The watchdog ends one long block, and a launch of too many short ones; what went wrong is said without --check too.
 endless() {
   printf 'kernel: endless\nargs: {B: "inout i32[128]"}\nthreads: 128\n%s\n' "$1" >"$work/endless.yaml"
-  expect 1 timeout 60 "$run" "$work/endless.yaml" --device=emu --timeout=0.3
+  expect 1 timeout 60 "$run" "$work/endless.yaml" --device=emu --timeout=1
 }
 endless 'body:
   - for: u in 2000000000
     do:
       - parallel: i in 128
         do: B[i] = B[i] * 3 + u'
-says 'still running after 0.3 s'
+says 'still running after 1 s'
 endless 'grid: {bx: 2**31 - 1}
 body:
   - parallel: i in 128
     do: B[i] = i'
-says 'blocks were begun within 0.3 s'
+says 'blocks were begun within 1 s'
+endless 'grid: {bx: 2}
+body:
+  - wait_until: B[0] == 1 + bx
+  - parallel: i in 128
+    do: B[i] = i'
+says 'still running after 1 s (livelock?)'
+says 'warp 0 lanes 1-31 wait at .* (call [0-9]*, endless.yaml:6)'
 finish
