@@ -55,9 +55,11 @@ void tl_emu_transfer_touch(tl_emu_transfer *transfer, tl_emu_async *async, tl_em
   for (size_t i = 0, end; i < transfer->num_runs; i = end) {
     uint8_t *start = address_of(&transfer->runs[i], side);
     size_t bytes = transfer->runs[i].bytes;
-    for (end = i + 1; end < transfer->num_runs && address_of(&transfer->runs[end], side) == start + bytes; end++)
+    end = i + 1;
+    if (!start) continue;  // zeros from outside of the tensor
+    for (; end < transfer->num_runs && address_of(&transfer->runs[end], side) == start + bytes; end++)
       bytes += transfer->runs[end].bytes;
-    if (!start || !bytes) continue;
+    if (!bytes) continue;
     if (!tl_emu_touch_async(async, start, bytes, 1, kind)) empty_runs(&transfer->runs[i], end - i, side);
   }
 }
