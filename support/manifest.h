@@ -135,6 +135,14 @@ typedef struct tl_manifest {
 TL_MUST_USE tl_status tl_mexpr_parse(tl_arena *arena, tl_str text, const tl_mexpr **out);
 const tl_mexpr *tl_mexpr_int(tl_arena *arena, int64_t value);
 void tl_mexpr_print(const tl_mexpr *expr, tl_strbuf *out);
+// How names of an expression are written in C.
+typedef struct tl_mexpr_c_names {
+  void (*print)(const char *name, void *user, tl_strbuf *out);
+  void *user;
+} tl_mexpr_c_names;
+// The expression in C over int64_t, by the functions tlk_add, tlk_sub, … (a, b, &tlk_bad), which set `tlk_bad` where
+// tl_mexpr_eval fails (harness/emit/launcher.h). A part without names is written as its value.
+void tl_mexpr_print_c(const tl_mexpr *expr, const tl_mexpr_c_names *names, tl_strbuf *out);
 bool tl_mexpr_is_int(const tl_mexpr *expr, int64_t *out);
 // The name when the expression is a bare name, else NULL. Borrowed from the expression's arena.
 const char *tl_mexpr_as_name(const tl_mexpr *expr);

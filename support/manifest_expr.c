@@ -3,94 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/manifest.h"
+#include "support/manifest_expr.h"
 #include "support/status.h"
-
-typedef enum mexpr_op {
-  OP_INT,
-  OP_NAME,
-  OP_NEG,
-  OP_NOT,
-  OP_ADD,
-  OP_SUB,
-  OP_MUL,
-  OP_FLOORDIV,
-  OP_MOD,
-  OP_MIN,
-  OP_MAX,
-  OP_CEILDIV,
-  OP_EQ,
-  OP_NE,
-  OP_LT,
-  OP_LE,
-  OP_GT,
-  OP_GE,
-  OP_AND,
-  OP_OR
-} mexpr_op;
-
-struct tl_mexpr {
-  mexpr_op op;
-  int64_t value;     // INT
-  const char *name;  // NAME. Owned by the arena.
-  const tl_mexpr *a, *b;
-};
 
 // Depth counts levels of the grammar, seven for a pair of parentheses.
 enum { MAX_DEPTH = 1400, MAX_NODES = 10000 };
-
-// Binding strengths, weakest first, as in Python.
-enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_COMPARE, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_ATOM };
-
-typedef struct op_info {
-  const char *text;
-  int prec;
-} op_info;
-
-static op_info info_of(mexpr_op op) {
-  switch (op) {
-    case OP_INT:
-    case OP_NAME:
-      return (op_info){"", PREC_ATOM};
-    case OP_NEG:
-      return (op_info){"-", PREC_UNARY};
-    case OP_NOT:
-      return (op_info){"not ", PREC_NOT};
-    case OP_ADD:
-      return (op_info){"+", PREC_ADD};
-    case OP_SUB:
-      return (op_info){"-", PREC_ADD};
-    case OP_MUL:
-      return (op_info){"*", PREC_MUL};
-    case OP_FLOORDIV:
-      return (op_info){"//", PREC_MUL};
-    case OP_MOD:
-      return (op_info){"%", PREC_MUL};
-    case OP_MIN:
-      return (op_info){"min", PREC_ATOM};
-    case OP_MAX:
-      return (op_info){"max", PREC_ATOM};
-    case OP_CEILDIV:
-      return (op_info){"ceildiv", PREC_ATOM};
-    case OP_EQ:
-      return (op_info){"==", PREC_COMPARE};
-    case OP_NE:
-      return (op_info){"!=", PREC_COMPARE};
-    case OP_LT:
-      return (op_info){"<", PREC_COMPARE};
-    case OP_LE:
-      return (op_info){"<=", PREC_COMPARE};
-    case OP_GT:
-      return (op_info){">", PREC_COMPARE};
-    case OP_GE:
-      return (op_info){">=", PREC_COMPARE};
-    case OP_AND:
-      return (op_info){"and", PREC_AND};
-    case OP_OR:
-      return (op_info){"or", PREC_OR};
-  }
-  return (op_info){"?", PREC_ATOM};
-}
 
 // ---- parsing
 
@@ -319,49 +236,6 @@ bool tl_mexpr_is_int(const tl_mexpr *expr, int64_t *out) {
 
 const char *tl_mexpr_as_name(const tl_mexpr *expr) {
   return expr->op == OP_NAME ? expr->name : NULL;
-}
-
-// ---- printing
-
-static void print_at(const tl_mexpr *expr, int least, tl_strbuf *out) {
-  if (!expr) return;
-  op_info info = info_of(expr->op);
-  // A negative number binds like a negation.
-  int prec = expr->op == OP_INT && expr->value < 0 ? PREC_UNARY : info.prec;
-  if (prec < least) tl_strbuf_append_char(out, '(');
-  switch (expr->op) {
-    case OP_INT:
-      tl_strbuf_appendf(out, "%lld", (long long)expr->value);
-      break;
-    case OP_NAME:
-      tl_strbuf_append_c(out, expr->name);
-      break;
-    case OP_NEG:
-    case OP_NOT:
-      tl_strbuf_append_c(out, info.text);
-      print_at(expr->a, prec, out);
-      break;
-    case OP_MIN:
-    case OP_MAX:
-    case OP_CEILDIV:
-      tl_strbuf_appendf(out, "%s(", info.text);
-      print_at(expr->a, PREC_OR, out);
-      tl_strbuf_append_c(out, ", ");
-      print_at(expr->b, PREC_OR, out);
-      tl_strbuf_append_char(out, ')');
-      break;
-    default:
-      // Left-associative; comparisons chain, so that a comparison as operand needs parentheses on both sides.
-      print_at(expr->a, prec == PREC_COMPARE ? prec + 1 : prec, out);
-      tl_strbuf_appendf(out, " %s ", info.text);
-      print_at(expr->b, prec + 1, out);
-      break;
-  }
-  if (prec < least) tl_strbuf_append_char(out, ')');
-}
-
-void tl_mexpr_print(const tl_mexpr *expr, tl_strbuf *out) {
-  print_at(expr, PREC_OR, out);
 }
 
 // ---- evaluation

@@ -7,21 +7,22 @@
 
 #include "harness/check/check.h"
 #include "harness/data/file.h"
-#include "harness/device/ptxas.h"
 #include "harness/device/require.h"
-#include "tools/cli.h"
+#include "tools/tl_llc.h"
 
 static const char usage[] =
     "Usage: tl-llc [options] SPEC.yaml\n"
     "Compiles a tile kernel to PTX.\n\n"
-    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin\n"
+    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin, c\n"
     "  -o FILE                write there (default: standard output)\n"
     "  -D NAME=VALUE          bind a param; repeatable\n"
     "  --kernel=NAME          the kernel of a file with several (default: the first)\n"
-    "  --target=NAME          sm_80 … sm_120 (--list-targets), or native (asks the GPU)\n"
+    "  --target=NAME          sm_80 … sm_120 (--list-targets), or native (asks the GPU); --emit=c: several, with "
+    "commas\n"
     "  --ptx-version=M.N      raise the PTX ISA version\n"
     "  -O0 … -O3              LLVM's effort (default -O3)\n"
-    "  --ptxas=PATH           the assembler for cubin (default: $TL_PTXAS, PATH, /usr/local/cuda/bin)\n"
+    "  --ptxas=PATH           the assembler for cubin and c (default: $TL_PTXAS, PATH, /usr/local/cuda/bin); none\n"
+    "  --depfile=FILE         write the files that were read, as a rule of make\n"
     "  --ptxas-timeout=S      its time limit in seconds (default 120)\n"
     "  --require=LIST         tma, wgmma, roles, overlap, no-spill: an error for each statement without\n"
     "  --remarks[=json]       say what the compiler decided\n"
@@ -33,37 +34,17 @@ static const char usage[] =
     "  --print-changed --verify-each --time-passes --list-passes --list-targets\n"
     "  --version --help\n";
 
-enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_REQUIRE };
+enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_DEPFILE, OPT_REQUIRE };
 
-typedef enum emit_kind {
-  EMIT_AST,
-  EMIT_TILE,
-  EMIT_SCHEDULED,
-  EMIT_LLVM,
-  EMIT_LLVM_OPT,
-  EMIT_PTX,
-  EMIT_MANIFEST,
-  EMIT_CUBIN,
-  EMIT_COUNT
-} emit_kind;
 static const char *const emit_names[EMIT_COUNT + 1] = {"ast", "tile",     "scheduled", "llvm", "llvm-opt",
-                                                       "ptx", "manifest", "cubin",     NULL};
+                                                       "ptx", "manifest", "cubin",     "c",    NULL};
 
-typedef struct llc {
-  tl_cli cli;
-  emit_kind emit;
-  int ptx_version, opt_level;
-  const char *ptxas_path;
-  double ptxas_timeout_s;  // 0: the default
-  unsigned required;       // a set of tl_requirement
-} llc;
-
-static void parse_emit(llc *l, const char *text) {
+static void parse_emit(tl_llc *l, const char *text) {
   int kind = tl_cli_one_of(&l->cli, "--emit", text, emit_names);
-  if (kind >= 0) l->emit = (emit_kind)kind;
+  if (kind >= 0) l->emit = (tl_llc_emit)kind;
 }
 
-static void parse_ptx_version(llc *l, const char *text) {
+static void parse_ptx_version(tl_llc *l, const char *text) {
   char *end;
   long major = strtol(text, &end, 10), minor = -1;
   if (end != text && *end == '.' && end[1] >= '0' && end[1] <= '9' && end[2] == '\0') minor = end[1] - '0';
@@ -74,7 +55,7 @@ static void parse_ptx_version(llc *l, const char *text) {
   l->ptx_version = (int)(major * 10 + minor);
 }
 
-static void parse_require(llc *l, const char *text) {
+static void parse_require(tl_llc *l, const char *text) {
   const char *words[8] = {NULL};
   for (int i = 0; tl_requirement_name(i); i++) words[i] = tl_requirement_name(i);
   while (!l->cli.is_done && text) {
@@ -87,7 +68,7 @@ static void parse_require(llc *l, const char *text) {
 }
 
 // What has been demanded is known once the passes have run, all of them.
-static void validate_require(llc *l) {
+static void validate_require(tl_llc *l) {
   const tl_pass_options *passes = &l->cli.passes;
   bool has_code = l->emit != EMIT_AST && l->emit != EMIT_TILE && l->emit != EMIT_SCHEDULED;
   if (l->cli.is_done || !l->required) return;
@@ -99,7 +80,24 @@ static void validate_require(llc *l) {
     tl_cli_usage_error(&l->cli, "--require=no-spill asks ptxas: --emit=%s has no code", emit_names[l->emit]);
 }
 
-static void parse_options(llc *l, int argc, char **argv) {
+static bool ends_with(const char *text, const char *ending) {
+  size_t len = strlen(text), end = strlen(ending);
+  return len >= end && strcmp(text + len - end, ending) == 0;
+}
+
+// What lies beside the output has a name of its own.
+static void validate_output(tl_llc *l) {
+  const char *output = l->cli.output;
+  if (l->depfile && !output) tl_cli_usage_error(&l->cli, "--depfile needs -o FILE");
+  if (l->emit == EMIT_CUBIN && !output)
+    tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
+  else if (l->emit == EMIT_CUBIN && ends_with(output, ".json"))
+    tl_cli_usage_error(&l->cli, "--emit=cubin: '%s' is where the manifest goes", output);
+  else if (l->emit == EMIT_C && (!output || !ends_with(output, ".c")))
+    tl_cli_usage_error(&l->cli, "--emit=c needs -o NAME.c, beside which NAME.h goes");
+}
+
+static void parse_options(tl_llc *l, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
                                           TL_CLI_PASS_OPTIONS,
                                           {"list-targets", no_argument, NULL, TL_OPT_LIST_TARGETS},
@@ -107,6 +105,7 @@ static void parse_options(llc *l, int argc, char **argv) {
                                           {"ptx-version", required_argument, NULL, OPT_PTX_VERSION},
                                           {"ptxas", required_argument, NULL, OPT_PTXAS},
                                           {"require", required_argument, NULL, OPT_REQUIRE},
+                                          {"depfile", required_argument, NULL, OPT_DEPFILE},
                                           {"ptxas-timeout", required_argument, NULL, OPT_PTXAS_TIMEOUT},
                                           {0}};
   int option;
@@ -122,11 +121,14 @@ static void parse_options(llc *l, int argc, char **argv) {
       case OPT_PTXAS:
         l->ptxas_path = optarg;
         break;
-      case OPT_PTXAS_TIMEOUT:
-        tl_cli_seconds(&l->cli, "--ptxas-timeout", optarg, &l->ptxas_timeout_s);
-        break;
       case OPT_REQUIRE:
         parse_require(l, optarg);
+        break;
+      case OPT_DEPFILE:
+        l->depfile = optarg;
+        break;
+      case OPT_PTXAS_TIMEOUT:
+        tl_cli_seconds(&l->cli, "--ptxas-timeout", optarg, &l->ptxas_timeout_s);
         break;
       case 'O':
         if (tl_cli_int(&l->cli, "-O", optarg, 0, 3, &level)) l->opt_level = (int)level;
@@ -138,19 +140,14 @@ static void parse_options(llc *l, int argc, char **argv) {
   }
   validate_require(l);
   tl_cli_take_input(&l->cli, argc, argv, "the spec");
-  if (!l->cli.is_done && l->emit == EMIT_CUBIN && !l->cli.output)
-    tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
-  size_t len = l->cli.output ? strlen(l->cli.output) : 0;
-  if (!l->cli.is_done && l->emit == EMIT_CUBIN && len >= 5 && strcmp(l->cli.output + len - 5, ".json") == 0)
-    tl_cli_usage_error(&l->cli, "--emit=cubin: '%s' is where the manifest goes", l->cli.output);
+  if (!l->cli.is_done) validate_output(l);
 }
 
-// "dir/x.cubin" → "dir/x.json".
-static char *manifest_path(const char *path) {
+char *tl_llc_path_with(const char *path, const char *ending) {
   const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
   size_t len = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
   char *out = NULL;
-  if (asprintf(&out, "%.*s.json", (int)len, path) < 0) abort();
+  if (asprintf(&out, "%.*s%s", (int)len, path, ending) < 0) abort();
   return out;
 }
 
@@ -160,7 +157,7 @@ static bool has_manifest_file(const char *output) {
   return strcmp(output, "-") != 0 && (stat(output, &info) != 0 || S_ISREG(info.st_mode));
 }
 
-static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
+static tl_status emit_cubin(tl_llc *l, tl_compiled *compiled, tl_strbuf *out) {
   tl_ptxas ptxas;
   TL_TRY(tl_ptxas_find(l->ptxas_path, l->ptxas_timeout_s, &ptxas));
   tl_strbuf ptx, json;
@@ -172,7 +169,7 @@ static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
   if (!status) status = tl_backend_manifest(compiled->backend, &manifest);
   if (!status && has_manifest_file(l->cli.output)) {
     tl_manifest_write(manifest, NULL, &json);
-    char *path = manifest_path(l->cli.output);
+    char *path = tl_llc_path_with(l->cli.output, ".json");
     status = tl_file_write(path, tl_strbuf_view(&json));
     free(path);
   }
@@ -182,7 +179,7 @@ static tl_status emit_cubin(llc *l, tl_compiled *compiled, tl_strbuf *out) {
   return status;
 }
 
-static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
+static tl_status emit_compiled(tl_llc *l, tl_compiled *compiled, tl_strbuf *out) {
   if (!compiled->backend) {  // the passes were told to stop early
     tl_compiled_print_tile(compiled, out);
     return TL_OK;
@@ -207,6 +204,7 @@ static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
       break;
     case EMIT_CUBIN:
       return emit_cubin(l, compiled, out);
+    case EMIT_C:
     case EMIT_COUNT:
       break;
   }
@@ -214,7 +212,7 @@ static tl_status emit_compiled(llc *l, tl_compiled *compiled, tl_strbuf *out) {
 }
 
 // Of a file with several kernels the one that spills most.
-static tl_status require_no_spill(llc *l, const tl_kernel_spec *kernel, tl_compiled *compiled) {
+static tl_status require_no_spill(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *compiled) {
   tl_ptxas ptxas;
   tl_ptxas_usage used;
   tl_strbuf ptx, cubin;
@@ -237,13 +235,14 @@ static tl_status require_no_spill(llc *l, const tl_kernel_spec *kernel, tl_compi
 }
 
 // Mistakes in check and bench are mistakes of the spec, although only tl-run runs them.
-static tl_status validate_sections(llc *l, const tl_kernel_spec *kernel) {
+static tl_status validate_sections(tl_llc *l, const tl_kernel_spec *kernel) {
   tl_check_validate(kernel, (tl_bindings){l->cli.bindings.items, (uint32_t)l->cli.bindings.len}, &l->cli.diags);
   if (!tl_diags_has_errors(&l->cli.diags)) return TL_OK;
   return tl_status_make(TL_STATUS_DIAGNOSTICS, "the check or bench section has errors");
 }
 
-static tl_status compile(llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
+tl_status tl_llc_compile(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *out) {
+  *out = (tl_compiled){0};
   tl_compile_request request = tl_compile_request_default(kernel);
   request.bindings = (tl_bindings){l->cli.bindings.items, (uint32_t)l->cli.bindings.len};
   TL_TRY(tl_cli_target(&l->cli, &request.target));
@@ -259,19 +258,50 @@ static tl_status compile(llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
   bool wants_remarks = l->cli.diags.keep_remarks;
   request.required = l->required;
   l->cli.diags.keep_remarks |= l->required != 0;
-  tl_compiled compiled;
-  tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, &compiled);
+  tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, out);
   if (!wants_remarks) tl_diags_drop_remarks(&l->cli.diags);
   l->cli.diags.keep_remarks = wants_remarks;
   if (!status) status = validate_sections(l, kernel);
-  if (!status) status = require_no_spill(l, kernel, &compiled);
+  if (!status) status = require_no_spill(l, kernel, out);
+  if (!status && l->emit == EMIT_C && !out->backend)
+    status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--emit=c needs all passes");
+  if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, out);
+  return status;
+}
+
+static tl_status compile(tl_llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
+  if (l->emit == EMIT_C) return tl_llc_emit_c(l, kernel);
+  tl_compiled compiled;
+  tl_status status = tl_llc_compile(l, kernel, &compiled);
   if (!status) status = emit_compiled(l, &compiled, out);
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, &compiled);
   tl_compiled_fini(&compiled);
   return status;
 }
 
-static tl_status run(llc *l, tl_strbuf *out) {
+// A rule of make: blanks in names get a backslash, a dollar another one.
+static tl_status write_depfile(const tl_llc *l) {
+  tl_strbuf rule = {0};
+  const char *name = l->cli.output;
+  for (uint32_t i = 0; i <= l->cli.sources.count; i++) {
+    const tl_source *source = i ? tl_sources_get(&l->cli.sources, i) : NULL;
+    if (i && (!source->is_file || source->macro)) continue;
+    if (i) name = source->name;
+    tl_strbuf_append_c(&rule, i ? " \\\n  " : "");
+    for (const char *p = name; *p; p++) {
+      if (*p == ' ' || *p == '#') tl_strbuf_append_char(&rule, '\\');
+      if (*p == '$') tl_strbuf_append_char(&rule, '$');
+      tl_strbuf_append_char(&rule, *p);
+    }
+    if (!i) tl_strbuf_append_char(&rule, ':');
+  }
+  tl_strbuf_append_char(&rule, '\n');
+  tl_status status = tl_file_write(l->depfile, tl_strbuf_view(&rule));
+  tl_strbuf_fini(&rule);
+  return status;
+}
+
+static tl_status run(tl_llc *l, tl_strbuf *out) {
   tl_spec *spec = NULL;
   const tl_kernel_spec *kernel;
   tl_status status = tl_cli_load_spec(&l->cli, &spec);
@@ -282,13 +312,14 @@ static tl_status run(llc *l, tl_strbuf *out) {
     if (!status) status = tl_cli_bindings(&l->cli);
     if (!status) status = compile(l, kernel, out);
   }
-  if (!status) status = tl_file_write(l->cli.output ? l->cli.output : "-", tl_strbuf_view(out));
+  if (!status && l->emit != EMIT_C) status = tl_file_write(l->cli.output ? l->cli.output : "-", tl_strbuf_view(out));
+  if (!status && l->depfile) status = write_depfile(l);
   if (spec) tl_spec_destroy(spec);
   return status;
 }
 
 int main(int argc, char **argv) {
-  llc l = {.emit = EMIT_PTX, .opt_level = 3};
+  tl_llc l = {.emit = EMIT_PTX, .opt_level = 3};
   tl_cli_init(&l.cli, "tl-llc", usage);
   parse_options(&l, argc, argv);
   tl_strbuf out;

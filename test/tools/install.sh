@@ -29,9 +29,13 @@ project(consumer LANGUAGES C)
 find_package(tl REQUIRED)
 add_executable(consumer $source/examples/c11_vector_add/main.c)
 target_link_libraries(consumer PRIVATE tl::tl m)
+add_executable(kernels kernels.c)
+tl_add_kernels(kernels SPECS va=$source/kernels/vector_add.yaml TARGETS sm_80 PTXAS none)
 enable_testing()
 tl_add_golden_test(NAME pinned LIST goldens.txt UPDATE_TARGET record)
 END
+echo '#include "va.h"
+int main(void) { return va_launch(0, 0, 0, 0, -1) == 0; }' >"$work/consumer/kernels.c"
 echo "va $source/kernels/vector_add.yaml targets=sm_80" >"$work/consumer/goldens.txt"
 cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/usr" >"$work/log" 2>&1 &&
   cmake --build "$work/consumer/build" >>"$work/log" 2>&1 &&
@@ -40,4 +44,4 @@ cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER=
   cat "$work/log"
   exit 1
 }
-"$work/consumer/build/consumer"
+"$work/consumer/build/kernels" && "$work/consumer/build/consumer"

@@ -51,6 +51,6 @@ install(TARGETS tl_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${tl_public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl)
 install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake
-  libtl/tlGolden.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+  libtl/tlGolden.cmake libtl/tlKernels.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels FILES_MATCHING PATTERN "*.yaml")
