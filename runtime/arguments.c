@@ -413,6 +413,30 @@ static tl_status make_plan(binder *b, const tl_argument *arguments, size_t num_a
   return store_values(b);
 }
 
+// A copy that lives as long as the plan.
+static void keep_arguments(binder *b, const tl_argument *arguments, size_t num_arguments) {
+  tl_launch_plan *plan = b->plan;
+  plan->arguments = TL_NEW_ARRAY(&plan->arena, tl_argument, num_arguments + 1);
+  plan->param_of = TL_NEW_ARRAY(&plan->arena, uint32_t, num_arguments + 1);
+  plan->num_arguments = num_arguments;
+  for (uint32_t i = 0; i < b->kernel->num_params; i++)
+    if (b->given[i]) plan->param_of[b->given[i] - arguments] = i;
+  for (size_t i = 0; i < num_arguments; i++) {
+    tl_argument *copy = &plan->arguments[i];
+    *copy = arguments[i];
+    if (copy->name) copy->name = tl_arena_copy_bytes(&plan->arena, copy->name, strlen(copy->name));
+    if (copy->kind != TL_ARGUMENT_TENSOR) continue;
+    tl_tensor *tensor = &copy->tensor;
+    size_t bytes = (size_t)tensor->rank * sizeof(int64_t);
+    tensor->dtype = tl_arena_copy_bytes(&plan->arena, tensor->dtype, strlen(tensor->dtype));
+    int64_t *numbers = TL_NEW_ARRAY(&plan->arena, int64_t, 2 * tensor->rank + 1);
+    if (bytes) memcpy(numbers, tensor->shape, bytes);
+    if (bytes && tensor->strides) memcpy(numbers + tensor->rank, tensor->strides, bytes);
+    tensor->shape = numbers;
+    if (tensor->strides) tensor->strides = numbers + tensor->rank;
+  }
+}
+
 typedef struct planning {
   binder *b;
   const tl_argument *arguments;
@@ -425,6 +449,7 @@ static void do_plan(void *user) {
   p->b->given = TL_NEW_ARRAY(&p->b->plan->arena, const tl_argument *, p->b->kernel->num_params + 1);
   p->b->names = TL_NEW_ARRAY(&p->b->plan->arena, bound_name, p->b->kernel->num_params + 1);
   p->status = make_plan(p->b, p->arguments, p->num_arguments);
+  if (!p->status) keep_arguments(p->b, p->arguments, p->num_arguments);
 }
 
 tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
@@ -442,6 +467,57 @@ tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argum
     *out_plan = (tl_launch_plan){0};
   }
   return p.status;
+}
+
+static bool is_same_text(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_same_tensor(const tl_tensor *a, const tl_tensor *b) {
+  if (a->rank != b->rank || !is_same_text(a->dtype, b->dtype) || !a->strides != !b->strides || !b->shape) return false;
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->shape[d] != b->shape[d] || (a->strides && a->strides[d] != b->strides[d])) return false;
+  return true;
+}
+
+// Whether the plan's grid, names and sizes are those of these arguments, too.
+static bool is_plan_of(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, const tl_argument *arguments,
+                       size_t num_arguments) {
+  if (!plan->arguments || plan->num_arguments != num_arguments) return false;
+  for (size_t i = 0; i < num_arguments; i++) {
+    const tl_argument *had = &plan->arguments[i], *given = &arguments[i];
+    if (had->kind != given->kind || !is_same_text(had->name, given->name)) return false;
+    if (had->kind == TL_ARGUMENT_TENSOR && !is_same_tensor(&had->tensor, &given->tensor)) return false;
+    bool is_scalar = kernel->params[plan->param_of[i]].kind == TL_MPARAM_SCALAR;
+    if (had->kind == TL_ARGUMENT_INT && !is_scalar && had->int_value != given->int_value) return false;
+  }
+  return true;
+}
+
+// Maps of tensors without elements have memory of their own.
+static tl_status renew_maps(const tl_manifest_kernel *kernel, const binder *b) {
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    tl_launch_map *map = b->plan->maps[i];
+    if (!map || map->is_empty) continue;
+    map->params.address = *(void **)b->plan->params[kernel->params[i].map->tensor];
+    TL_TRY(tl_launch_plan_validate_map(kernel, b->plan, i));
+  }
+  return TL_OK;
+}
+
+tl_status tl_launch_plan_renew(const tl_manifest_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
+                               const tl_launch_facts *facts, tl_launch_plan *plan, bool *out_renewed) {
+  *out_renewed = is_plan_of(kernel, plan, arguments, num_arguments);
+  if (!*out_renewed) return TL_OK;
+  const binder b = {.kernel = kernel, .facts = facts, .plan = plan};
+  for (size_t i = 0; i < num_arguments; i++) {
+    const tl_manifest_param *param = &kernel->params[plan->param_of[i]];
+    if (param->kind == TL_MPARAM_SCALAR) TL_TRY(store_scalar(param, &arguments[i], plan->params[plan->param_of[i]]));
+    if (param->kind != TL_MPARAM_TENSOR) continue;
+    TL_TRY(validate_pointer(&b, param, &arguments[i].tensor));
+    memcpy(plan->params[plan->param_of[i]], &arguments[i].tensor.data, sizeof(void *));
+  }
+  return renew_maps(kernel, &b);
 }
 
 void tl_launch_plan_fini(tl_launch_plan *plan) {

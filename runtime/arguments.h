@@ -36,12 +36,21 @@ typedef struct tl_launch_plan {
   int64_t *workspace_bytes;  // one a manifest param; -1 where the param is no workspace
   tl_mbinding *bindings;     // dynamic names, strides, num_sms, resident_blocks
   size_t num_bindings;
+  tl_argument *arguments;  // a copy of those that it was made for, but for what they point at in device memory
+  uint32_t *param_of;      // one an argument
+  size_t num_arguments;
 } tl_launch_plan;
 
 // INVALID_ARGUMENT names the argument, what was expected and what was given. On failure nothing is left to free.
 TL_MUST_USE tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments,
                                             size_t num_arguments, const tl_launch_facts *facts,
                                             tl_launch_plan *out_plan);
+// Makes `plan` one of these arguments where they differ from its own in memory and in values of scalars only, as in
+// most launches that follow each other: `*out_renewed`. Else it stays as it is. After a failure only
+// tl_launch_plan_fini and another renewal may follow.
+TL_MUST_USE tl_status tl_launch_plan_renew(const tl_manifest_kernel *kernel, const tl_argument *arguments,
+                                           size_t num_arguments, const tl_launch_facts *facts, tl_launch_plan *plan,
+                                           bool *out_renewed);
 // What is wrong with the map of param `index`, as an INVALID_ARGUMENT that names its argument. Launchers ask once the
 // address of an empty one is there.
 TL_MUST_USE tl_status tl_launch_plan_validate_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan,

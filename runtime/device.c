@@ -98,6 +98,11 @@ tl_status tl_device_leave(tl_device *device, tl_status status) {
   return tl_status_join(status, TL_CUDA_CALL(device->driver, ctx_pop_current, &context));
 }
 
+_Atomic(uintptr_t) *tl_device_seen(tl_device *device, const void *pointer) {
+  uintptr_t address = (uintptr_t)pointer;
+  return &device->seen[(address >> 8 ^ address >> 16 ^ address >> 24) % TL_DEVICE_SEEN];
+}
+
 void tl_device_note(tl_device *device, tl_status status) {
   tl_status none = NULL;
   if (status && !atomic_compare_exchange_strong(&device->untold, &none, status)) tl_status_free(status);
@@ -127,6 +132,8 @@ tl_status tl_device_free(tl_device *device, void *pointer) {
   TL_TRY(tl_status_not_null(device, "device"));
   if (!pointer) return TL_OK;
   TL_TRY(tl_device_enter(device));
+  _Atomic(uintptr_t) *seen = tl_device_seen(device, pointer);
+  if (atomic_load(seen) == (uintptr_t)pointer) atomic_store(seen, 0);
   tl_status status = TL_CUDA_CALL(device->driver, mem_free, address_of(pointer));
   return tl_device_leave(device, status);
 }

@@ -6,6 +6,8 @@
 #include "runtime/cuda_driver.h"
 #include "tl/runtime.h"
 
+enum { TL_DEVICE_SEEN = 256 };
+
 struct tl_device {
   const tl_cuda_driver *driver;  // Borrowed; lives for ever.
   tl_cu_device handle;
@@ -15,7 +17,8 @@ struct tl_device {
   int num_sms;
   int max_shared_bytes;  // opt-in limit of one block
   char name[128];
-  _Atomic(tl_status) untold;  // Owned. The first failure of what has no status: a destroy
+  _Atomic(uintptr_t) seen[TL_DEVICE_SEEN];  // addresses of its memory that launches were given lately
+  _Atomic(tl_status) untold;                // Owned. The first failure of what has no status: a destroy
 };
 
 // tl_device_open on the GPUs of `driver`, which is borrowed for the device's life.
@@ -24,6 +27,8 @@ TL_MUST_USE tl_status tl_device_open_on(const tl_cuda_driver *driver, int ordina
 // Makes the device's context current for the calling thread; every enter needs its leave. A failure that a destroy
 // could not tell comes out here, once, and nothing is entered.
 TL_MUST_USE tl_status tl_device_enter(tl_device *device);
+// Where an address that launches were given is kept.
+_Atomic(uintptr_t) *tl_device_seen(tl_device *device, const void *pointer);
 // Ends what `enter` began. Returns `status`, or when that is a success whether leaving was one.
 TL_MUST_USE tl_status tl_device_leave(tl_device *device, tl_status status);
 // Keeps a failure that there is nobody to tell for the next call on the device. Takes `status`.

@@ -1,43 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launching on a GPU: the checked plan, workspaces, cuLaunchKernel.
+#include <stdatomic.h>
+
 #include "runtime/program.h"
 #include "support/status.h"
 
-tl_status tl_launch_validate_pointer(void *user, const char *name, const void *pointer) {
-  const tl_device *device = user;
-  const tl_cuda_driver *driver = device->driver;
-  tl_cu_pointer address = (tl_cu_pointer)(uintptr_t)pointer;
-  unsigned int type = 0, is_managed = 0;
-  int ordinal = -1;
-  tl_cu_result result = driver->pointer_get_attribute(&type, TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-  if (result == TL_CU_ERROR_INVALID_VALUE) {
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
-                          "argument '%s': expected device memory, given an address (0x%llx) that CUDA does not know",
-                          name, address);
-  }
-  TL_TRY(tl_cuda_status_of(driver, result, "cuPointerGetAttribute"));
-  TL_TRY(TL_CUDA_CALL(driver, pointer_get_attribute, &is_managed, TL_CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
-  if (is_managed) return TL_OK;
-  if (type == TL_CU_MEMORYTYPE_HOST) {
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "argument '%s': expected device memory, given host memory", name);
-  }
-  TL_TRY(TL_CUDA_CALL(driver, pointer_get_attribute, &ordinal, TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address));
-  if (ordinal != device->ordinal) {
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
-                          "argument '%s': expected memory of GPU %d, given memory of GPU %d", name, device->ordinal,
-                          ordinal);
+typedef struct pointer_facts {
+  unsigned int type, is_managed;
+  int ordinal;
+} pointer_facts;
+
+// An address that CUDA does not know has the type 0. One call where the driver has it: a call costs as much as all
+// other checks of an argument.
+static tl_status ask_pointer(const tl_cuda_driver *driver, tl_cu_pointer address, pointer_facts *out) {
+  *out = (pointer_facts){.ordinal = -1};
+  tl_cu_pointer_attribute attributes[] = {TL_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, TL_CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                          TL_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void *values[] = {&out->type, &out->is_managed, &out->ordinal};
+  if (driver->pointer_get_attributes)
+    return TL_CUDA_CALL(driver, pointer_get_attributes, 3, attributes, values, address);
+  for (int i = 0; i < 3; i++) {
+    tl_cu_result result = driver->pointer_get_attribute(values[i], attributes[i], address);
+    if (i == 0 && result == TL_CU_ERROR_INVALID_VALUE) return TL_OK;
+    TL_TRY(tl_cuda_status_of(driver, result, "cuPointerGetAttribute"));
   }
   return TL_OK;
 }
 
-static tl_status make_plan(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
-                           tl_launch_plan *plan) {
+static tl_status validate_facts(const tl_device *device, const char *name, const void *pointer,
+                                const pointer_facts *facts) {
+  if (facts->type == 0)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                          "argument '%s': expected device memory, given an address (0x%llx) that CUDA does not know",
+                          name, (unsigned long long)(uintptr_t)pointer);
+  if (facts->is_managed) return TL_OK;
+  if (facts->type == TL_CU_MEMORYTYPE_HOST)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "argument '%s': expected device memory, given host memory", name);
+  if (facts->ordinal != device->ordinal)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                          "argument '%s': expected memory of GPU %d, given memory of GPU %d", name, device->ordinal,
+                          facts->ordinal);
+  return TL_OK;
+}
+
+// What was found to be memory of the device before is not asked for again: host memory does not get such addresses.
+tl_status tl_launch_validate_pointer(void *user, const char *name, const void *pointer) {
+  tl_device *device = user;
+  uintptr_t address = (uintptr_t)pointer;
+  _Atomic(uintptr_t) *seen = tl_device_seen(device, pointer);
+  if (atomic_load_explicit(seen, memory_order_relaxed) == address) return TL_OK;
+  pointer_facts facts;
+  TL_TRY(ask_pointer(device->driver, (tl_cu_pointer)address, &facts));
+  TL_TRY(validate_facts(device, name, pointer, &facts));
+  atomic_store_explicit(seen, address, memory_order_relaxed);
+  return TL_OK;
+}
+
+static tl_launch_facts facts_of(const tl_kernel *kernel) {
   tl_device *device = kernel->program->device;
-  tl_launch_facts facts = {.num_sms = device->num_sms,
+  return (tl_launch_facts){.num_sms = device->num_sms,
                            .resident_blocks = kernel->resident_blocks,
                            .validate_pointer = tl_launch_validate_pointer,
                            .user = device};
-  return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, plan);
+}
+
+// The kernel's plan becomes one of these arguments. Its lock is held.
+static tl_status plan_next(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+  const tl_launch_facts facts = facts_of(kernel);
+  bool is_renewed;
+  TL_TRY(tl_launch_plan_renew(kernel->manifest, arguments, num_arguments, &facts, &kernel->plan, &is_renewed));
+  if (is_renewed) return TL_OK;
+  tl_launch_plan_fini(&kernel->plan);
+  return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, &kernel->plan);
 }
 
 tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes, void *stream,
@@ -94,26 +128,24 @@ tl_status tl_launch_run(tl_kernel *kernel, tl_launch_plan *plan, void *stream) {
   return status;
 }
 
-tl_status tl_kernel_check(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+static tl_status plan_and_launch(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, bool launches,
+                                 void *stream) {
   TL_TRY(tl_status_not_null(kernel, "kernel"));
   TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : kernel, "arguments"));
-  tl_launch_plan plan;
-  TL_TRY(tl_device_enter(kernel->program->device));
-  tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
-  if (!status) tl_launch_plan_fini(&plan);
-  return tl_device_leave(kernel->program->device, status);
+  tl_device *device = kernel->program->device;
+  TL_TRY(tl_device_enter(device));
+  pthread_mutex_lock(&kernel->lock);
+  tl_status status = plan_next(kernel, arguments, num_arguments);
+  if (!status && launches && !kernel->plan.is_empty) status = launch_plan(kernel, &kernel->plan, stream);
+  pthread_mutex_unlock(&kernel->lock);
+  return tl_device_leave(device, status);
+}
+
+tl_status tl_kernel_check(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+  return plan_and_launch(kernel, arguments, num_arguments, false, NULL);
 }
 
 tl_status tl_kernel_launch(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, void *stream) {
-  TL_TRY(tl_status_not_null(kernel, "kernel"));
-  TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : kernel, "arguments"));
-  tl_launch_plan plan;
-  TL_TRY(tl_device_enter(kernel->program->device));
-  tl_status status = make_plan(kernel, arguments, num_arguments, &plan);
-  if (!status) {
-    if (!plan.is_empty) status = tl_launch_run(kernel, &plan, stream);
-    tl_launch_plan_fini(&plan);
-  }
-  status = tl_device_leave(kernel->program->device, status);
-  return tl_status_annotate(status, "launching '%s'", kernel->manifest->name);
+  tl_status status = plan_and_launch(kernel, arguments, num_arguments, true, stream);
+  return status && kernel ? tl_status_annotate(status, "launching '%s'", kernel->manifest->name) : status;
 }

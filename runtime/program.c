@@ -183,6 +183,7 @@ void tl_program_destroy(tl_program *program) {
   for (uint32_t i = 0; program->kernels && i < program->manifest.num_kernels; i++) {
     free_workspaces(program, &program->kernels[i].workspaces);
     tl_vec_fini(&program->kernels[i].maps);
+    tl_launch_plan_fini(&program->kernels[i].plan);
     pthread_mutex_destroy(&program->kernels[i].lock);
   }
   for (uint32_t i = 0; program->chains && i < program->manifest.num_chains; i++) {

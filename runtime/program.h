@@ -35,6 +35,7 @@ struct tl_kernel {
   int local_bytes;
   int64_t resident_blocks;  // on the whole device
   pthread_mutex_t lock;     // of what follows
+  tl_launch_plan plan;      // of the last launch; zeroed: there is none
   tl_workspaces workspaces;
   tl_made_maps maps;  // of the last launches
   size_t next_map;    // the one to be replaced once there are many

@@ -218,6 +218,79 @@ START_TEST(quotes_requires_and_limits) {
 }
 END_TEST
 
+static bool renews(tl_launch_plan *plan, size_t count) {
+  bool renewed = false;
+  tl_status status = tl_launch_plan_renew(&manifest.kernels[0], arguments, count, &facts, plan, &renewed);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  return renewed;
+}
+
+// Memory and scalars may differ; whatever else a plan depends on may not.
+START_TEST(renews_for_the_same_shapes) {
+  tl_launch_plan plan = {0};
+  ck_assert(!renews(&plan, 5));
+  ck_assert_ptr_null(tl_launch_plan_create(&manifest.kernels[0], arguments, 5, &facts, &plan));
+  char dtype[] = "float16";
+  int64_t shape[] = {300, 64}, strides[] = {72, 1};  // other memory with the same numbers
+  arguments[0] = tl_argument_tensor(NULL, (void *)0x2000, dtype, 2, shape);
+  arguments[0].tensor.strides = strides;
+  arguments[2].float_value = -2;
+  arguments[3].int_value = 5;
+  ck_assert(renews(&plan, 5));
+  ck_assert_ptr_eq(*(void **)plan.params[0], (void *)0x2000);
+  ck_assert_uint_eq(*(uint16_t *)plan.params[2], 0xc000);
+  ck_assert_int_eq(*(int8_t *)plan.params[3], 5);
+  ck_assert(!renews(&plan, 4));
+  shape[0] = 299;
+  ck_assert(!renews(&plan, 5));
+  shape[0] = 300;
+  strides[0] = 80;
+  ck_assert(!renews(&plan, 5));
+  strides[0] = 72;
+  arguments[0].tensor.strides = NULL;
+  ck_assert(!renews(&plan, 5));
+  arguments[0].tensor.strides = strides;
+  dtype[5] = '3';
+  ck_assert(!renews(&plan, 5));
+  dtype[5] = '1';
+  arguments[0].name = "A";
+  ck_assert(!renews(&plan, 5));
+  arguments[0].name = NULL;
+  ck_assert(renews(&plan, 5));
+  tl_launch_plan_fini(&plan);
+  // A name that is given.
+  arguments[5] = tl_argument_int("M", 300);
+  ck_assert_ptr_null(tl_launch_plan_create(&manifest.kernels[0], arguments, 6, &facts, &plan));
+  ck_assert(renews(&plan, 6));
+  arguments[5].int_value = 301;
+  ck_assert(!renews(&plan, 6));
+  tl_launch_plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(renewals_are_checked) {
+  tl_launch_plan plan;
+  bool renewed;
+  ck_assert_ptr_null(tl_launch_plan_create(&manifest.kernels[0], arguments, 5, &facts, &plan));
+  static const struct {
+    void *pointer;
+    int64_t flag;
+    const char *message;
+  } wrong[] = {{(void *)0x1004, 1, "aligned to 16"}, {NULL, 1, "given NULL"}, {(void *)0x1000, 200, "given 200"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    arguments[4].tensor.data = wrong[i].pointer;
+    arguments[3].int_value = wrong[i].flag;
+    tl_status status = tl_launch_plan_renew(&manifest.kernels[0], arguments, 5, &facts, &plan, &renewed);
+    ck_assert_msg(strstr(tl_status_message(status), wrong[i].message) != NULL, "%s", tl_status_message(status));
+    tl_status_free(status);
+  }
+  arguments[4].tensor.data = good;
+  arguments[3].int_value = 1;
+  ck_assert(renews(&plan, 5));
+  tl_launch_plan_fini(&plan);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("runtime_arguments");
   TCase *tests = tcase_create("arguments");
@@ -230,6 +303,8 @@ int main(void) {
   tcase_add_test(tests, names_shape_mistakes);
   tcase_add_test(tests, names_pointer_mistakes);
   tcase_add_test(tests, quotes_requires_and_limits);
+  tcase_add_test(tests, renews_for_the_same_shapes);
+  tcase_add_test(tests, renewals_are_checked);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);
