@@ -54,3 +54,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake ${CMAKE_CURRENT_BINARY_
   libtl/tlGolden.cmake libtl/tlKernels.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels FILES_MATCHING PATTERN "*.yaml")
+
+# ninja wheel: build/…/wheel/tl_llc-….whl
+find_program(TL_PYTHON NAMES python3)
+if(TL_PYTHON)
+  add_custom_target(wheel COMMAND ${TL_PYTHON} -B ${CMAKE_SOURCE_DIR}/bindings/python/make_wheel.py ${PROJECT_VERSION} $<TARGET_FILE:tl_shared>
+    $<TARGET_FILE:tl-llc> ${CMAKE_BINARY_DIR}/wheel ${CMAKE_STRIP} DEPENDS tl_shared tl-llc VERBATIM)
+endif()

@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tl-llc from Python: compile a tile spec, call it with tensors.
+
+    import tl
+    matmul = tl.compile("matmul.yaml", dtype="bf16")
+    c = matmul(a, b)            # `c` is allocated; matmul(a, b, c) writes into it
+
+Arrays are those of torch, cupy, numba, jax, …: anything with DLPack or __cuda_array_interface__. A kernel runs on torch's current
+stream when torch tensors are given, else on `stream=` (default: the default stream), and is not waited for. Mistakes of a spec
+are a CompileError whose text shows the places; arguments that do not fit, and everything else, an Error.
+"""
+
+import json
+import os
+import threading
+import weakref
+
+from . import _arrays, _c
+from ._c import Error
+
+__all__ = ["CompileError", "Device", "Error", "Kernel", "compile", "compile_text", "emulator", "gpu", "load", "version"]
+
+
+class CompileError(Error):
+    """A spec has errors. `diagnostics` is the list that `tl-llc --diagnostics=json` prints; the text shows the places."""
+
+    def __init__(self, text, diagnostics):
+        super().__init__("DIAGNOSTICS", text)
+        self.diagnostics = diagnostics
+
+
+def version():
+    return _c.tl_version().decode()
+
+
+# ---- devices
+
+
+class Device:
+    """A GPU or the emulator."""
+
+    def __init__(self, handle, ordinal):
+        self._handle, self.ordinal = handle, ordinal
+        self.is_emulator = ordinal is None
+        self._close = weakref.finalize(self, _c.tl_device_close, handle)
+
+    @property
+    def name(self):
+        return _c.tl_device_name(self._handle).decode()
+
+    @property
+    def compute_capability(self):
+        return _c.tl_device_compute_capability(self._handle)
+
+    def synchronize(self, stream=None):
+        _c.check(_c.tl_stream_synchronize(self._handle, stream))
+
+
+_gpus = {}
+_lock = threading.Lock()
+
+
+def gpu(ordinal=0):
+    """GPU number `ordinal`. Error with the code NO_DEVICE where there is none."""
+    with _lock:
+        if ordinal not in _gpus:
+            _gpus[ordinal] = Device(_c.make("tl_device_open", ordinal), ordinal)
+        return _gpus[ordinal]
+
+
+def emulator(checks="all", landing="late", seed=0, threads=0, timeout_s=0, compute_capability=0, num_sms=0):
+    """The emulator, which takes arrays of the host and checks what kernels do: a finding is an Error with the code CHECK_FAILED."""
+    options = _c.EmulatorOptions(checks.encode(), landing.encode(), seed, threads, timeout_s, compute_capability, num_sms)
+    return Device(_c.make("tl_device_open_emulator", options), None)
+
+
+# ---- compiling
+
+
+def _text_of(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _compile(device, kernel, target, warnings, params, start):
+    compiler = _c.make("tl_compiler_create")
+    compilation = _c.c_void_p()
+    try:
+        for name, value in params.items():
+            _c.check(_c.tl_compiler_bind(compiler, name.encode(), _text_of(value).encode()))
+        if target:
+            _c.check(_c.tl_compiler_set_target(compiler, target.encode()))
+        elif device:
+            _c.check(_c.tl_compiler_set_target_for_device(compiler, device.compute_capability))
+        if kernel:
+            _c.tl_compiler_set_kernel(compiler, kernel.encode())
+        for option in warnings:
+            _c.check(_c.tl_compiler_set_warning(compiler, option.encode()))
+        status = start(compiler, _c.byref(compilation))
+        handle = compilation.value
+        if status and handle:
+            _c.tl_status_free(status)
+            text = _c.tl_compilation_diagnostics(handle, 0).decode(errors="replace")
+            raise CompileError(text.rstrip(), json.loads(_c.tl_compilation_diagnostics(handle, 1)))
+        _c.check(status)
+        diagnostics = json.loads(_c.tl_compilation_diagnostics(handle, 1))
+        return Kernel(_c.tl_compilation_ptx(handle, None).decode(), device, diagnostics)
+    finally:
+        _c.tl_compilation_destroy(compilation)
+        _c.tl_compiler_destroy(compiler)
+
+
+def _default_device(device):
+    if device is not None:
+        return gpu(device) if isinstance(device, int) else device
+    try:
+        return gpu(0)
+    except Error as error:
+        if error.code != "NO_DEVICE":
+            raise
+        return None  # it compiles all the same
+
+
+def compile(path, *, kernel=None, target=None, device=None, warnings=(), params=None, **more):
+    """Compiles the spec in a file. Params are given by name (`dtype="bf16"`, `M=4096`, `threads=256`), or in `params` where a name
+    is one of the others here. `target` ("sm_90a") is the device's best one by default; `device` is a number of a GPU, gpu() or
+    emulator(). `warnings`: options without their -W."""
+    start = lambda compiler, out: _c.tl_compiler_compile_file(compiler, os.fsencode(path), out)
+    return _compile(_default_device(device), kernel, target, warnings, {**(params or {}), **more}, start)
+
+
+def compile_text(text, *, name="<text>", kernel=None, target=None, device=None, warnings=(), params=None, **more):
+    """The same for the text of a spec; `name` stands for the file in messages."""
+    data = text.encode()
+    start = lambda compiler, out: _c.tl_compiler_compile(compiler, name.encode(), data, len(data), out)
+    return _compile(_default_device(device), kernel, target, warnings, {**(params or {}), **more}, start)
+
+
+def load(path_or_ptx, *, device=None):
+    """PTX that tl-llc wrote, as text or in a file."""
+    text = path_or_ptx
+    if "\n" not in text:
+        with open(path_or_ptx, encoding="utf-8") as file:
+            text = file.read()
+    return Kernel(text, _default_device(device), [])
+
+
+# ---- calling
+
+
+def _manifest_of(ptx):
+    lines = []
+    for line in ptx.split("\n"):
+        if not line.startswith("// "):
+            break
+        lines.append(line[3:])
+    return json.loads("\n".join(lines))
+
+
+_FUNCTIONS = {"__builtins__": {}, "min": min, "max": max, "ceildiv": lambda a, b: -(-a // b)}
+
+
+def _evaluate(expression, names):
+    """An expression of a manifest, whose syntax is a part of Python's."""
+    return expression if isinstance(expression, int) else eval(expression, _FUNCTIONS, names)  # noqa: S307
+
+
+class _Prepared:
+    """Arguments of one kind of call (dtypes, shapes, strides) as C has them. A call puts pointers and numbers in their places."""
+
+    def __init__(self, arguments):
+        self.count = len(arguments)
+        self.array = (_c.Argument * max(self.count, 1))()
+        self.keep = []
+        self.cells = []
+        base = _c.ctypes.addressof(self.array)
+        for i, (name, value) in enumerate(arguments):
+            c = self.array[i]
+            c.name = name.encode()
+            at = base + i * _c.ctypes.sizeof(_c.Argument)
+            if isinstance(value, _arrays.Array):
+                rank = len(value.shape)
+                shape, strides = (_c.c_int64 * rank)(*value.shape), (_c.c_int64 * rank)(*value.strides)
+                c.kind, c.tensor.dtype, c.tensor.rank = _c.TENSOR, value.dtype.encode(), rank
+                c.tensor.shape, c.tensor.strides = shape, strides
+                self.keep += [shape, strides]
+                self.cells.append(_c.ctypes.c_size_t.from_address(at + _c.Argument.tensor.offset + _c.Tensor.data.offset))
+            elif isinstance(value, float):
+                c.kind = _c.FLOAT
+                self.cells.append(_c.c_double.from_address(at + _c.Argument.float_value.offset))
+            else:
+                c.kind = _c.INT
+                self.cells.append(_c.c_int64.from_address(at + _c.Argument.int_value.offset))
+
+
+class Kernel:
+    """A compiled kernel or chain. Call it with the arguments of the spec, by position or by name; `out` arguments may be left out and are
+    then allocated and returned: one alone, several as a tuple. Dynamic params that no shape tells are given by name.
+
+    `ptx` and `manifest` are what was compiled, `diagnostics` the warnings."""
+
+    def __init__(self, ptx, device, diagnostics):
+        self.ptx, self.diagnostics = ptx, diagnostics
+        self.manifest = _manifest_of(ptx)
+        self._is_chain = bool(self.manifest.get("chains"))
+        entry = self.manifest["chains"][0] if self._is_chain else self.manifest["kernels"][0]
+        self.name, self._params = entry["name"], entry["params"]
+        self._args = [p for p in self._params if p["kind"] in ("tensor", "scalar")]
+        self._dynamic = [p["name"] for p in self._params if p["kind"] in ("dynamic", "stride")]
+        self._device = device
+        self._loaded = {}
+        self._prepared = {}
+        self.__name__ = self.name
+        self.__doc__ = entry.get("doc", "")
+
+    def __repr__(self):
+        return f"<tl.Kernel {self.name} for {self.manifest['target']}: {', '.join(p['name'] for p in self._args)}>"
+
+    def _load(self, device):
+        handles = self._loaded.get(device)
+        if handles is None:
+            data = self.ptx.encode()
+            program = _c.make("tl_program_load", device._handle, data, len(data))
+            weakref.finalize(self, _destroy, program, device)
+            handles = _c.make("tl_program_chain" if self._is_chain else "tl_program_kernel", program, None)
+            self._loaded[device] = handles
+        return handles
+
+    def _launch(self, handle, prepared, stream):
+        if self._is_chain:
+            status = _c.tl_chain_launch(handle, prepared.array, prepared.count, None, 0, stream)
+        else:
+            status = _c.tl_kernel_launch(handle, prepared.array, prepared.count, stream)
+        if status:
+            _c.check(status)
+
+    def __call__(self, *args, stream=None, **named):
+        # The short way: torch tensors on one GPU, all given in order, of which a call with these shapes was made before.
+        if not named and len(args) == len(self._args):
+            try:
+                key = [(a.dtype, a.shape, a.stride(), a.get_device()) if hasattr(a, "data_ptr") else type(a) for a in args]
+                found = self._prepared.get(tuple(key))
+            except (AttributeError, TypeError):
+                found = key = None
+            if found is not None:
+                prepared, handle, index = found
+                for cell, value in zip(prepared.cells, args):
+                    cell.value = value.data_ptr() if hasattr(value, "data_ptr") else value
+                if stream is None and index is not None:
+                    stream = _torch_stream(index)
+                self._launch(handle, prepared, stream)
+                return None
+        else:
+            key = None
+        return self._call(args, named, stream, tuple(key) if key is not None else None)
+
+    # ---- the long way
+
+    def _given(self, args, named):
+        given = {}
+        names = [p["name"] for p in self._args]
+        if len(args) > len(names):
+            raise TypeError(f"{self.name} takes {len(names)} arguments ({', '.join(names)}), {len(args)} were given")
+        # By position `out` arguments may be left out: then the others are in order.
+        required = [p["name"] for p in self._args if p.get("access") != "out"]
+        positions = names if len(args) > len(required) or len(names) == len(required) else required
+        for name, value in list(zip(positions, args)) + list(named.items()):
+            if name not in names and name not in self._dynamic:
+                raise TypeError(f"{self.name} has no argument '{name}': it takes {', '.join(names + self._dynamic)}")
+            if name in given:
+                raise TypeError(f"argument '{name}' of {self.name} is given twice")
+            given[name] = value
+        return given
+
+    def _describe(self, given, stream):
+        arrays = {}
+        for p in self._args:
+            if p["kind"] != "tensor" or p["name"] not in given:
+                continue
+            try:
+                arrays[p["name"]] = _arrays.describe(given[p["name"]], stream)
+            except TypeError as error:
+                raise TypeError(f"argument '{p['name']}' of {self.name}: {error}") from None
+        return arrays
+
+    def _names(self, given, arrays):
+        """Dynamic names from the shapes."""
+        names = {n: given[n] for n in self._dynamic if n in given}
+        for p in self._args:
+            array = arrays.get(p["name"])
+            if array is None or len(array.shape) != len(p["dims"]):
+                continue
+            for expressions, values in ((p["dims"], array.shape), (p["strides"], array.strides)):
+                for expression, value in zip(expressions, values):
+                    if expression in self._dynamic:
+                        names.setdefault(expression, value)
+        return names
+
+    def _allocate(self, given, arrays, stream):
+        made = []
+        missing = [p for p in self._args if p["name"] not in given]
+        for p in missing:
+            if p.get("access") != "out":
+                raise TypeError(f"argument '{p['name']}' of {self.name} is missing")
+            if not arrays:
+                raise TypeError(f"argument '{p['name']}' of {self.name} is missing, and there is no other array to make it like")
+            names = self._names(given, arrays)
+            try:
+                shape = [_evaluate(d, names) for d in p["dims"]]
+                strides = [_evaluate(s, names) for s in p["strides"]]
+            except NameError as error:
+                raise TypeError(f"argument '{p['name']}' of {self.name} is missing, and its shape is not known: {error}") from None
+            if tuple(strides) != _arrays.dense(shape):
+                raise TypeError(f"argument '{p['name']}' of {self.name} is missing: arrays that are not dense must be given")
+            given[p["name"]] = _arrays.empty_like(next(iter(arrays.values())).owner, p["dtype"], shape)
+            arrays[p["name"]] = _arrays.describe(given[p["name"]], stream)
+            made.append(given[p["name"]])
+        return made[0] if len(made) == 1 else tuple(made) if made else None
+
+    def _device_of(self, arrays):
+        """Where the call runs, and whether arrays of the host must be copied there."""
+        kinds = {a.kind for a in arrays.values()}
+        if self._device is not None and self._device.is_emulator:
+            if _arrays.GPU in kinds:
+                raise TypeError(f"{self.name} was compiled for the emulator, which takes arrays of the host")
+            return self._device
+        for name, array in arrays.items():
+            if array.kind == _arrays.HOST:
+                raise TypeError(f"argument '{name}' of {self.name} is memory of the host; expected memory of a GPU")
+        ordinals = {a.device for a in arrays.values()} - {None}
+        if len(ordinals) > 1:
+            raise TypeError(f"arguments of {self.name} are on several GPUs: {sorted(ordinals)}")
+        return gpu(ordinals.pop()) if ordinals else self._device or gpu(0)
+
+    def _arguments(self, given, arrays):
+        arguments = []
+        for p in self._args:
+            name, value = p["name"], arrays.get(p["name"], given.get(p["name"]))
+            if p["kind"] == "scalar":
+                is_float = p["dtype"][0] in "ft" or p["dtype"] == "bf16"
+                value = float(value) if is_float else int(value)
+            arguments.append((name, value))
+        return arguments + [(n, int(given[n])) for n in self._dynamic if n in given]
+
+    def _call(self, args, named, stream, key):
+        given = self._given(args, named)
+        arrays = self._describe(given, stream)
+        results = self._allocate(given, arrays, stream)
+        device = self._device_of(arrays)
+        handle = self._load(device)
+        arguments = self._arguments(given, arrays)
+        if device.is_emulator:
+            self._emulate(device, handle, arguments)
+            return results
+        prepared = _Prepared(arguments)
+        for cell, (_, value) in zip(prepared.cells, arguments):
+            cell.value = value.pointer if isinstance(value, _arrays.Array) else value
+        index = next((a.device for a in arrays.values() if _arrays.is_torch(a.owner)), None)
+        if stream is None and index is not None:
+            stream = _torch_stream(index)
+        self._launch(handle, prepared, stream)
+        if key is not None and all(_arrays.is_torch(a.owner) for a in arrays.values()):
+            if len(self._prepared) > 256:
+                self._prepared.clear()
+            self._prepared[key] = (prepared, handle, index)
+        return results
+
+    def _emulate(self, device, handle, arguments):
+        """Copies arrays of the host to the emulator and back."""
+        copies = []
+        placed = []
+        try:
+            for name, value in arguments:
+                if isinstance(value, _arrays.Array):
+                    copy = _HostCopy(device, value)
+                    copies.append((copy, next(p["access"] for p in self._args if p["name"] == name)))
+                    if copies[-1][1] != "out":
+                        copy.upload()
+                    value = copy.array
+                placed.append((name, value))
+            prepared = _Prepared(placed)
+            for cell, (_, value) in zip(prepared.cells, placed):
+                cell.value = value.pointer if isinstance(value, _arrays.Array) else value
+            self._launch(handle, prepared, None)
+            for copy, access in copies:
+                if access != "in":
+                    copy.download()
+        finally:
+            for copy, _ in copies:
+                copy.free()
+
+
+class _HostCopy:
+    """Memory of the emulator for an array of the host: what lies between its first and its last element."""
+
+    def __init__(self, device, host):
+        self.device, self.host = device, host
+        if any(s < 0 for s in host.strides):
+            raise TypeError("arrays with negative strides cannot be given")
+        last = sum((n - 1) * s for n, s in zip(host.shape, host.strides))
+        self.bytes = 0 if 0 in host.shape else (last + 1) * _arrays.dtype_bytes(host.dtype)
+        pointer = _c.make("tl_device_alloc", device._handle, self.bytes) if self.bytes else 0
+        self.array = _arrays.Array(pointer, host.dtype, host.shape, host.strides, _arrays.GPU, None, None)
+
+    def upload(self):
+        _c.check(_c.tl_device_upload(self.device._handle, self.array.pointer, self.host.pointer, self.bytes))
+
+    def download(self):
+        _c.check(_c.tl_device_download(self.device._handle, self.host.pointer, self.array.pointer, self.bytes))
+
+    def free(self):
+        _c.check(_c.tl_device_free(self.device._handle, self.array.pointer))
+
+
+def _destroy(program, device):
+    # The device must outlive the program.
+    if device._close.alive:
+        _c.tl_program_destroy(program)
+
+
+_raw_stream = None
+
+
+def _torch_stream(index):
+    global _raw_stream
+    if _raw_stream is None:
+        import torch
+
+        _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda i: torch.cuda.current_stream(i).cuda_stream)
+    return _raw_stream(index)
