@@ -180,7 +180,9 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   ok = validate_shapes(sema, &acc, &a, &b, assign->loc);
   ok = validate_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;
   int accumulate = ok ? accumulate_option(sema, stmt, &a) : -1;
-  if (accumulate < 0) return;
+  const tl_option *async = tl_instantiate_option(stmt, "async");
+  bool is_async = false;
+  if (accumulate < 0 || (async && !tl_instantiate_flag(sema, async->value, "async", &is_async))) return;
   sema->builder.loc = stmt->loc;
   tl_group groups[3] = {TL_GROUP_OF(acc.symbol->value), TL_GROUP_OF(a.symbol->value), TL_GROUP_OF(b.symbol->value)};
   tl_op *op = tl_build(&sema->builder, TL_OP_GEMM, groups, NULL, 0);
@@ -190,4 +192,21 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   if (mma != TL_MMA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_MMA, mma);
   if (accumulate != TL_ACCUMULATE_PROMOTED) tl_op_set_int(sema->module, op, TL_ATTR_ACCUMULATE, accumulate);
   if (tl_instantiate_option(stmt, "policy")) tl_op_set_int(sema->module, op, TL_ATTR_POLICY, policy);
+  if (is_async) tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
+}
+
+void tl_instantiate_wait_gemm(tl_sema *sema, const tl_stmt *stmt) {
+  enum { MAX_GEMMS = 7 };  // PTX ISA, "wgmma.wait_group": an immediate
+  int64_t pending;
+  if (tl_instantiate_refuse_in_parallel(sema, stmt, "`wait_gemm`")) return;
+  if (!tl_sema_const_int(sema, stmt->condition, "`wait_gemm`", &pending)) return;
+  if (pending < 0 || pending > MAX_GEMMS) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, stmt->condition->loc,
+                                   "`wait_gemm` takes a constant from 0 to %d", MAX_GEMMS);
+    tl_diag_add_hint(sema->diags, diag, "it is the number of later products that may still be in flight");
+    return;
+  }
+  sema->builder.loc = stmt->loc;
+  tl_op *wait = tl_build(&sema->builder, TL_OP_GEMM_WAIT, (tl_group[]){TL_GROUP_EMPTY, TL_GROUP_EMPTY}, NULL, 0);
+  tl_op_set_int(sema->module, wait, TL_ATTR_PENDING, pending);
 }

@@ -41,24 +41,36 @@ static bool depth_of(tl_sema *sema, const tl_barrier_decl *decl, int64_t *out) {
   return false;
 }
 
+// PTX ISA, "barrier": 16, of which the block has one, each role one, and `turn` some.
+enum { MAX_NAMED = 7 };
+
+static tl_op *build_barrier(tl_sema *sema, const tl_barrier_decl *decl, int64_t depth, int64_t arrivals) {
+  sema->builder.loc = decl->loc;
+  const tl_type *type = tl_type_simple(sema->module, TL_TYPE_MBARRIER);
+  tl_op *op = tl_build(&sema->builder, decl->is_named ? TL_OP_NAMED_BARRIER : TL_OP_MBARRIER, NULL, &type, 1);
+  tl_op_set_str(sema->module, op, TL_ATTR_NAME, decl->name);
+  tl_op_set_int(sema->module, op, TL_ATTR_ARRIVALS, arrivals);
+  if (decl->is_named) return op;
+  tl_op_set_int(sema->module, op, TL_ATTR_DEPTH, depth);
+  tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
+  return op;
+}
+
 static void declare_barrier(tl_sema *sema, const tl_barrier_decl *decl) {
   tl_symbol *symbol = tl_sema_define(sema, decl->name, decl->loc, TL_ROLE_BARRIER, TL_SYMBOL_POISON);
   int64_t depth = 1, arrivals = 1;
   bool ok = depth_of(sema, decl, &depth);
   ok = tl_sema_const_int(sema, decl->arrivals, "the arrivals of a phase", &arrivals) && ok;
-  if (ok && (arrivals < 1 || arrivals > max_arrivals)) {
+  int64_t most = decl->is_named ? MAX_WARPS : max_arrivals;
+  if (ok && (arrivals < 1 || arrivals > most)) {
     tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, decl->arrivals->loc,
-                   "a phase ends after 1 to %lld arrivals, not %lld", (long long)max_arrivals, (long long)arrivals);
+                   decl->is_named ? "1 to %lld warps meet at a named barrier, not %lld"
+                                  : "a phase ends after 1 to %lld arrivals, not %lld",
+                   (long long)most, (long long)arrivals);
     ok = false;
   }
   if (!ok || !symbol) return;
-  sema->builder.loc = decl->loc;
-  const tl_type *type = tl_type_simple(sema->module, TL_TYPE_MBARRIER);
-  tl_op *op = tl_build(&sema->builder, TL_OP_MBARRIER, NULL, &type, 1);
-  tl_op_set_str(sema->module, op, TL_ATTR_NAME, decl->name);
-  tl_op_set_int(sema->module, op, TL_ATTR_DEPTH, depth);
-  tl_op_set_int(sema->module, op, TL_ATTR_ARRIVALS, arrivals);
-  tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
+  tl_op *op = build_barrier(sema, decl, depth, arrivals);
   symbol->kind = TL_SYMBOL_BARRIER;
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, decl->name);
@@ -67,11 +79,21 @@ static void declare_barrier(tl_sema *sema, const tl_barrier_decl *decl) {
 void tl_instantiate_barriers(tl_sema *sema) {
   const tl_kernel_spec *kernel = sema->kernel;
   if (kernel->num_barriers == 0) return;
-  validate_target(sema, kernel->barriers[0].loc, "mbarriers that can be waited for");
-  for (uint32_t i = 0; i < kernel->num_barriers; ++i) declare_barrier(sema, &kernel->barriers[i]);
+  uint32_t num_named = 0;
+  for (uint32_t i = 0; i < kernel->num_barriers; ++i) {
+    const tl_barrier_decl *decl = &kernel->barriers[i];
+    if (!decl->is_named && num_named == i) validate_target(sema, decl->loc, "mbarriers that can be waited for");
+    declare_barrier(sema, decl);
+    num_named += decl->is_named;
+    if (decl->is_named && num_named == MAX_NAMED + 1)
+      tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, decl->loc,
+                     "a block has at most %d named barriers for its author", MAX_NAMED);
+  }
   TL_VEC(tl_value *) all = {0};
   for (size_t i = 0; i < sema->stack.len; ++i)
-    if (sema->stack.items[i]->kind == TL_SYMBOL_BARRIER) tl_vec_push(&all, sema->stack.items[i]->value);
+    if (sema->stack.items[i]->kind == TL_SYMBOL_BARRIER && sema->stack.items[i]->value->def->code == TL_OP_MBARRIER)
+      tl_vec_push(&all, sema->stack.items[i]->value);
+  if (all.len == 0) return;
   sema->builder.loc = kernel->barriers[0].loc;
   tl_group groups[] = {{all.items, (uint32_t)all.len}};
   tl_build(&sema->builder, TL_OP_MBARRIER_INIT, groups, NULL, 0);
@@ -95,6 +117,13 @@ bool tl_instantiate_barrier(tl_sema *sema, const tl_expr *expr, tl_value **out_b
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc, "a barrier is needed, `%.*s` is %s",
                                    TL_STR_ARG(base->text), tl_symbol_a_role(symbol->role));
     tl_diag_add_note(sema->diags, diag, symbol->loc, "defined here");
+    return false;
+  }
+  if (symbol->value->def->code == TL_OP_NAMED_BARRIER) {
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc,
+                                   "`%.*s` is a named barrier, for `sync` and `arrive`: it has no phases to wait for",
+                                   TL_STR_ARG(base->text));
+    tl_diag_add_note(sema->diags, diag, symbol->loc, "declared here");
     return false;
   }
   *out_barrier = symbol->value;
@@ -191,10 +220,37 @@ static void emit_expect(tl_sema *sema, const tl_stmt *stmt, tl_value *barrier, t
   tl_build(&sema->builder, TL_OP_MBARRIER_EXPECT, groups, NULL, 0);
 }
 
+bool tl_instantiate_named(tl_sema *sema, const tl_stmt *stmt) {
+  const tl_expr *expr = stmt->target, *base = expr->kind == TL_EXPR_INDEX ? expr->operands[0] : expr;
+  const tl_symbol *symbol = tl_strmap_get(&sema->names, base->text);
+  bool is_barrier = symbol && symbol->kind == TL_SYMBOL_BARRIER;
+  bool is_named = is_barrier && symbol->value->def->code == TL_OP_NAMED_BARRIER;
+  bool syncs = stmt->kind == TL_STMT_SYNC;
+  if (!is_named) {
+    if (!syncs) return false;
+    symbol = tl_sema_lookup(sema, base->text, base->loc);
+    if (symbol && symbol->kind != TL_SYMBOL_POISON)
+      tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, base->loc, "`sync` is at a named barrier, and `%.*s` is %s",
+                     TL_STR_ARG(base->text), is_barrier ? "an mbarrier" : tl_symbol_a_role(symbol->role));
+    return true;
+  }
+  if (expr != base || stmt->num_options > 0) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, expr != base ? expr->loc : stmt->options[0].loc,
+                   "a named barrier is one, and each warp arrives at it: no subscript and no options");
+    return true;
+  }
+  sema->builder.loc = stmt->loc;
+  tl_value *barrier = symbol->value;
+  tl_group groups[] = {TL_GROUP_OF(barrier)};
+  tl_build(&sema->builder, syncs ? TL_OP_NAMED_SYNC : TL_OP_NAMED_ARRIVE, groups, NULL, 0);
+  return true;
+}
+
 void tl_instantiate_barrier_stmt(tl_sema *sema, const tl_stmt *stmt) {
   const char *what = stmt->kind == TL_STMT_ARRIVE ? "`arrive`" : stmt->kind == TL_STMT_WAIT ? "`wait`" : "`expect`";
   tl_value *barrier, *stage;
   if (tl_instantiate_refuse_in_parallel(sema, stmt, what)) return;
+  if (stmt->kind == TL_STMT_ARRIVE && tl_instantiate_named(sema, stmt)) return;
   if (!tl_instantiate_barrier(sema, stmt->target, &barrier, &stage)) return;
   if (stmt->kind == TL_STMT_ARRIVE)
     emit_arrive(sema, stmt, barrier, stage);
@@ -394,8 +450,9 @@ static void validate_owner(tl_sema *sema, const tl_op *alloc) {
 static void validate_barrier_uses(tl_sema *sema, const tl_op *made) {
   bool is_waited = false, is_arrived = false;
   for (const tl_use *use = made->results[0].uses; use; use = use->next) {
-    is_waited |= use->owner->code == TL_OP_MBARRIER_WAIT;
-    is_arrived |= use->owner->code == TL_OP_MBARRIER_ARRIVE;
+    bool syncs = use->owner->code == TL_OP_NAMED_SYNC;
+    is_waited |= syncs || use->owner->code == TL_OP_MBARRIER_WAIT;
+    is_arrived |= syncs || use->owner->code == TL_OP_MBARRIER_ARRIVE || use->owner->code == TL_OP_NAMED_ARRIVE;
   }
   if (is_waited && is_arrived) return;
   tl_diag_report(sema->diags, TL_DIAG_BARRIER_UNUSED, made->loc, "nobody %s '%s'",
@@ -408,7 +465,8 @@ static void validate_barrier_uses(tl_sema *sema, const tl_op *made) {
 void tl_instantiate_validate_hand(tl_sema *sema) {
   const tl_op *kernel = tl_module_kernel(sema->module);
   for (const tl_op *op = kernel->regions[0]->first; op; op = op->next) {
-    if (op->code == TL_OP_MBARRIER && tl_op_has(op, TL_ATTR_BY_HAND)) validate_barrier_uses(sema, op);
+    bool is_named = op->code == TL_OP_NAMED_BARRIER;
+    if (is_named || (op->code == TL_OP_MBARRIER && tl_op_has(op, TL_ATTR_BY_HAND))) validate_barrier_uses(sema, op);
     if (op->code == TL_OP_ALLOC && op->results[0].type->scope != TL_SCOPE_SHARED) validate_owner(sema, op);
   }
 }

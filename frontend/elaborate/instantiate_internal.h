@@ -47,6 +47,8 @@ bool tl_instantiate_barrier(tl_sema *sema, const tl_expr *expr, tl_value **out_b
 bool tl_instantiate_validate_stage(tl_sema *sema, const tl_symbol *symbol, tl_value *stage, int64_t count, tl_loc loc);
 // `arrive`, `wait` and `expect`.
 void tl_instantiate_barrier_stmt(tl_sema *sema, const tl_stmt *stmt);
+// `sync` and `arrive` at a named barrier; false: the target is none, and nothing was said.
+bool tl_instantiate_named(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_roles(tl_sema *sema, const tl_stmt *stmt);
 // Reports a statement behind `specialize`.
 bool tl_instantiate_behind_roles(tl_sema *sema, const tl_stmt *stmt);
@@ -71,6 +73,7 @@ void tl_instantiate_fill_local(tl_sema *sema, const tl_symbol *symbol, const tl_
 
 // instantiate_gemm.c
 void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt);
+void tl_instantiate_wait_gemm(tl_sema *sema, const tl_stmt *stmt);
 
 // instantiate_reduce.c: `reduce:`, and the reductions inside an expression, which become tiles ahead of the statement.
 void tl_instantiate_reduce(tl_sema *sema, const tl_stmt *stmt);

@@ -256,6 +256,10 @@ static void emit_let(tl_sema *sema, const tl_stmt *stmt) {
 
 static void emit_sync(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`sync`")) return;
+  if (stmt->target) {
+    tl_instantiate_named(sema, stmt);
+    return;
+  }
   sema->builder.loc = stmt->loc;
   tl_build(&sema->builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
@@ -308,6 +312,9 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
     case TL_STMT_COMMIT_GROUP:
     case TL_STMT_WAIT_GROUP:
       tl_instantiate_copy_group(sema, stmt);
+      break;
+    case TL_STMT_WAIT_GEMM:
+      tl_instantiate_wait_gemm(sema, stmt);
       break;
     case TL_STMT_PRINT:
       tl_instantiate_print(sema, stmt);

@@ -392,13 +392,15 @@ bool tl_expr_parse_tile_type(tl_arena *arena, tl_diags *diags, tl_located_text t
 }
 
 static bool parse_barrier(tl_expr_parser *parser, tl_barrier_decl *out) {
-  static const char *const kinds[] = {"mbarrier"}, *const words[] = {"arrivals"};
+  static const char *const kinds[] = {"mbarrier", "named"}, *const words[] = {"arrivals"};
   tl_expr **dims = NULL;
   uint32_t len = 0;
   const tl_token *kind = tl_expr_peek(parser);
-  if (!tl_expr_token_is(parser, kind, "mbarrier")) return fail_type_word(parser, kinds, 1, "`mbarrier`");
+  out->is_named = tl_expr_token_is(parser, kind, "named");
+  if (!out->is_named && !tl_expr_token_is(parser, kind, "mbarrier"))
+    return fail_type_word(parser, kinds, 2, "`mbarrier` or `named`");
   tl_expr_next(parser);
-  if (!parse_dims(parser, &dims, &len)) return false;
+  if (!out->is_named && !parse_dims(parser, &dims, &len)) return false;
   if (len > 1) tl_expr_fail(parser, TL_DIAG_BAD_TYPE, kind, "mbarriers are counted by one number: `mbarrier[n]`");
   out->depth = len ? dims[0] : NULL;
   if (!tl_expr_token_is(parser, tl_expr_peek(parser), "arrivals"))

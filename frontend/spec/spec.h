@@ -49,10 +49,11 @@ typedef struct tl_tile_decl {
   tl_loc type_loc;
 } tl_tile_decl;
 
-// "mbarrier[depth] arrivals(n)": barriers that the author arrives at and waits for.
+// "mbarrier[depth] arrivals(n)" or "named arrivals(n)": barriers that the author arrives at and waits for.
 typedef struct tl_barrier_decl {
   tl_str name;
   tl_loc loc;
+  bool is_named;      // of the hardware's, which count warps
   tl_expr *depth;     // NULL: one
   tl_expr *arrivals;  // of each phase
 } tl_barrier_decl;
@@ -95,7 +96,8 @@ typedef enum tl_stmt_kind {
   TL_STMT_SCAN,        // assign: c = cumsum(x, axis=0); options reverse exclusive
   TL_STMT_REDUCE,      // assign: m = max(S, axis=1); options accumulate keepdims nan
   TL_STMT_USE,         // use, macro, body: what it expands to
-  TL_STMT_SYNC,
+  TL_STMT_SYNC,        // target: a named barrier, or NULL: all of the role meet
+  TL_STMT_WAIT_GEMM,   // condition: how many products may be in flight afterwards
   TL_STMT_ARRIVE,      // target: the barrier; options each bytes
   TL_STMT_WAIT,        // target: the barrier, condition: the parity of a phase
   TL_STMT_EXPECT,      // target: the barrier, condition: bytes

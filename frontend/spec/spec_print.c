@@ -181,7 +181,7 @@ static void print_barriers(const tl_kernel_spec *kernel, tl_strbuf *out) {
   for (uint32_t i = 0; i < kernel->num_barriers; i++) {
     const tl_barrier_decl *barrier = &kernel->barriers[i];
     print_key(barrier->name, 2, out);
-    tl_strbuf_append_c(out, "mbarrier");
+    tl_strbuf_append_c(out, barrier->is_named ? "named" : "mbarrier");
     if (barrier->depth) {
       tl_strbuf_append_char(out, '[');
       tl_expr_print(barrier->depth, out);

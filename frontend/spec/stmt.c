@@ -129,7 +129,7 @@ static bool read_view(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
 // "b" or "b[s]"; for `wait` and `expect` with a second expression behind a comma.
 static bool read_barrier(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value,
                          tl_stmt *stmt) {
-  if (stmt->kind == TL_STMT_ARRIVE) {
+  if (stmt->kind == TL_STMT_ARRIVE || stmt->kind == TL_STMT_SYNC) {
     stmt->target = tl_expr_parse(reader->arena, reader->diags, value->text);
     if (!stmt->target) return false;
   } else if (!tl_expr_parse_pair(reader->arena, reader->diags, value->text, &stmt->target, &stmt->condition)) {
@@ -178,6 +178,8 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
   tl_str key = tl_str_from(schema->key);
   bool is_bare = stmt->kind == TL_STMT_SYNC || stmt->kind == TL_STMT_BREAK || stmt->kind == TL_STMT_CONTINUE ||
                  stmt->kind == TL_STMT_COMMIT_GROUP;
+  if (stmt->kind == TL_STMT_SYNC && !tl_spec_is_empty(value) && value->kind == TL_YAML_SCALAR)
+    return read_barrier(reader, schema, value, stmt);
   if (is_bare) return read_nothing(reader, schema, value);
   if (stmt->kind == TL_STMT_EXIT && tl_spec_is_empty(value)) return true;
   if (stmt->kind == TL_STMT_LET) {
@@ -210,6 +212,7 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_EXIT:
     case TL_STMT_WAIT_UNTIL:
     case TL_STMT_WAIT_GROUP:
+    case TL_STMT_WAIT_GEMM:
     case TL_STMT_PRINT:
     case TL_STMT_ASSERT:
       return (stmt->condition = tl_expr_parse(reader->arena, reader->diags, value->text)) != NULL;

@@ -64,6 +64,9 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_WAIT_GROUP:
       tl_expr_print(stmt->condition, text);
       return "wait_group";
+    case TL_STMT_WAIT_GEMM:
+      tl_expr_print(stmt->condition, text);
+      return "wait_gemm";
     case TL_STMT_PRINT:
       tl_expr_print(stmt->condition, text);
       return "print";
@@ -97,6 +100,7 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
       tl_expr_print(stmt->use, text);
       return "use";
     case TL_STMT_SYNC:
+      if (stmt->target) tl_expr_print(stmt->target, text);
       return "sync";
     case TL_STMT_ARRIVE:
       tl_expr_print(stmt->target, text);

@@ -11,6 +11,38 @@ void tl_lower_op_BARRIER(tl_lower *l, tl_op *op) {
     tl_session_call_device(l->session, l->builder, TL_DEVOP_BARRIER_COUNT, args, 2);
 }
 
+// Those of the author come last: roles and turns have the others.
+static int64_t number_of(const tl_op *named) {
+  int64_t number = 15;
+  for (const tl_op *op = named->prev; op; op = op->prev) number -= op->code == TL_OP_NAMED_BARRIER;
+  return number;
+}
+
+static void meet_at(tl_lower *l, const tl_op *op, tl_device_op_id id) {
+  enum { WARP_THREADS = 32 };
+  const tl_op *named = tl_op_operand(op, 0)->def;
+  if (!named || named->code != TL_OP_NAMED_BARRIER) {
+    tl_lower_internal(l, op, "a barrier without a number");
+    return;
+  }
+  LLVMValueRef args[] = {tl_session_i32(l->session, number_of(named)),
+                         tl_session_i32(l->session, WARP_THREADS * tl_op_int(named, TL_ATTR_ARRIVALS, 1))};
+  tl_session_call_device(l->session, l->builder, id, args, 2);
+}
+
+void tl_lower_op_NAMED_BARRIER(tl_lower *l, tl_op *op) {
+  (void)l;
+  (void)op;
+}
+
+void tl_lower_op_NAMED_SYNC(tl_lower *l, tl_op *op) {
+  meet_at(l, op, TL_DEVOP_BARRIER_COUNT);
+}
+
+void tl_lower_op_NAMED_ARRIVE(tl_lower *l, tl_op *op) {
+  meet_at(l, op, TL_DEVOP_BARRIER_ARRIVE_COUNT);
+}
+
 // Warpgroup w waits at barrier FIRST_TURN + w for the one before it to arrive there. The last one opens the first one's
 // turn, and the first one ends the last turn that was passed to it.
 void tl_lower_op_TURN(tl_lower *l, tl_op *op) {

@@ -167,6 +167,11 @@ static const char *tile_operation(const tl_op *op) {
       return "barrier";
     case TL_OP_WAIT_UNTIL:
       return "wait_until";
+    case TL_OP_GEMM_WAIT:
+      return "wait_gemm";
+    case TL_OP_NAMED_SYNC:
+      return "sync";
+    case TL_OP_NAMED_ARRIVE:
     case TL_OP_MBARRIER_ARRIVE:
       return "arrive";
     case TL_OP_MBARRIER_WAIT:

@@ -258,7 +258,7 @@ typedef struct role_choice {
 
 static bool has_hand_barriers(const tl_op *kernel) {
   for (const tl_op *op = kernel->regions[0]->first; op; op = op->next)
-    if (op->code == TL_OP_MBARRIER && tl_op_has(op, TL_ATTR_BY_HAND)) return true;
+    if (op->code == TL_OP_NAMED_BARRIER || (op->code == TL_OP_MBARRIER && tl_op_has(op, TL_ATTR_BY_HAND))) return true;
   return false;
 }
 

@@ -192,6 +192,7 @@ tl_status tl_pass_pipeline(tl_pass_context *context) {
     for (size_t i = 0; i < loops.len; i++) run_loop(context, loops.items[i]);
     tl_vec_fini(&loops);
     tl_pipeline_once(context, op);
+    tl_pipeline_float_by_hand(context, op);
     tl_pipeline_finish_copies(context, op);
     tl_prune_unused(context->module, op->regions[0]);
   }

@@ -57,8 +57,8 @@ static const char *operand_obstacle(const tl_dependence *dependence, tl_op *gemm
 
 // Why the next iteration has to find the gemm's result, or NULL. The accumulator goes from the loop's argument through
 // such gemms to the yield.
-static const char *gemm_obstacle(const tl_dependence *dependence, tl_op *gemm) {
-  const tl_block *body = dependence->loop->regions[0];
+static const char *chain_obstacle(const tl_op *loop, tl_op *gemm) {
+  const tl_block *body = loop->regions[0];
   const tl_value *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc);
   if (gemm->parent != body) return "it stands under a condition or in an inner loop";
   if (tl_op_has(gemm, TL_ATTR_CLEAR)) return "it does not add to what the loop carries";
@@ -76,7 +76,12 @@ static const char *gemm_obstacle(const tl_dependence *dependence, tl_op *gemm) {
   while (start->def && is_wgmma(start->def)) start = tl_op_arg(start->def, TL_GROUP_GEMM_acc);
   if (is_last && (start->block != body || tl_op_operand(user, start->index - 1) != tl_op_result(gemm, 0)))
     return "the loop carries its result to another place";
-  return operand_obstacle(dependence, gemm);
+  return NULL;
+}
+
+static const char *gemm_obstacle(const tl_dependence *dependence, tl_op *gemm) {
+  const char *obstacle = chain_obstacle(dependence->loop, gemm);
+  return obstacle ? obstacle : operand_obstacle(dependence, gemm);
 }
 
 typedef struct gemm_list {
@@ -287,4 +292,55 @@ void tl_pipeline_float(tl_pass_context *context, tl_op *loop) {
   tl_op_set_int(module, wait, TL_ATTR_PENDING, gemms);
   delay_releases(module, loop, wait);
   guard_loop(context, loop, first, end, inits);
+}
+
+// ---- by hand
+
+static void find_by_hand(tl_op *op, void *user) {
+  bool is_asked = op->code == TL_OP_GEMM && tl_op_has(op, TL_ATTR_BY_HAND);
+  if (is_asked && tl_op_has(op, TL_ATTR_ASYNC)) tl_op_remove_attr(op, TL_ATTR_BY_HAND);  // it flies already
+  if (is_asked && !tl_op_has(op, TL_ATTR_ASYNC)) tl_vec_push(&((gemm_list *)user)->items, op);
+}
+
+// Why the gemm is waited for at once, or NULL: all of a loop fly, or none, since one that is waited for at once ends
+// the others, too. What its operands are meanwhile is the author's matter.
+static const char *hand_obstacle(const tl_op *loop, tl_op *gemm) {
+  gemm_list all = {0};
+  const char *obstacle = is_wgmma(gemm) ? NULL : "it is no wgmma";
+  if (!loop) obstacle = "no loop carries its sums";
+  if (loop) tl_walk((tl_op *)loop, find_wgmma, &all);
+  if (all.items.len > MAX_GEMMS) obstacle = "there are more than 7 in the loop";
+  for (size_t i = 0; i < all.items.len && !obstacle; i++) {
+    obstacle = chain_obstacle(loop, all.items.items[i]);
+    if (!tl_op_has(all.items.items[i], TL_ATTR_BY_HAND)) obstacle = "another one of the loop is waited for at once";
+  }
+  tl_vec_fini(&all.items);
+  return obstacle;
+}
+
+static void float_loop(tl_pass_context *context, tl_op *loop) {
+  tl_op *first, *last;
+  tl_value **inits = TL_NEW_ARRAY(&context->scratch, tl_value *, loop->num_results);
+  for (uint32_t i = 0; i < loop->num_results; i++) inits[i] = tl_op_group_at(loop, TL_GROUP_FOR_inits, i);
+  float_chains(context->module, loop, &first, &last);
+  if (first) guard_loop(context, loop, first, last, inits);
+}
+
+void tl_pipeline_float_by_hand(tl_pass_context *context, tl_op *kernel) {
+  gemm_list gemms = {0};
+  tl_op_list loops = {0};
+  tl_walk(kernel, find_by_hand, &gemms);
+  for (size_t i = 0; i < gemms.items.len; i++) {
+    tl_op *gemm = gemms.items.items[i], *loop = tl_op_enclosing(gemm, TL_OP_FOR);
+    const char *obstacle = hand_obstacle(loop, gemm);
+    bool known = loops.len > 0 && loops.items[loops.len - 1] == loop;
+    if (!obstacle && !known) tl_vec_push(&loops, loop);
+    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, gemm->loc,
+                   obstacle ? "the gemm is waited for at once: %s" : "the gemm is in flight until its author waits%s",
+                   obstacle ? obstacle : "");
+  }
+  for (size_t i = 0; i < gemms.items.len; i++) tl_op_remove_attr(gemms.items.items[i], TL_ATTR_BY_HAND);
+  for (size_t i = 0; i < loops.len; i++) float_loop(context, loops.items[i]);
+  tl_vec_fini(&gemms.items);
+  tl_vec_fini(&loops);
 }

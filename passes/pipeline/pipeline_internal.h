@@ -39,6 +39,8 @@ int64_t tl_pipeline_lag(tl_pass_context *context, const tl_dependence *dependenc
 void tl_pipeline_remark_lag(tl_pass_context *context, const tl_lag_reason *reason);
 // Makes the gemms of the new loop asynchronous, with a lag of 1.
 void tl_pipeline_float(tl_pass_context *context, tl_op *loop);
+// Lets the gemms fly for which their author waits himself, chains that a loop carries; a remark says why one does not.
+void tl_pipeline_float_by_hand(tl_pass_context *context, tl_op *kernel);
 
 // rotate.c. Makes a loop of rings overlap its own iterations, or its statements the products of their iteration, where
 // that gains time, and what its OVERLAP says. False: it stays as it is, else it is erased.

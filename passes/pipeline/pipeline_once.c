@@ -108,6 +108,7 @@ void tl_pipeline_once(tl_pass_context *context, tl_op *kernel) {
   for (tl_op *op = kernel->regions[0]->first, *next; op; op = next) {
     next = op->next;
     bool by_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map) && tl_is_async_candidate(op);
+    if (tl_op_has(op, TL_ATTR_BY_HAND)) continue;
     if (by_engine && tl_copy_fills_once(op)) make_ring(context, op);
   }
 }

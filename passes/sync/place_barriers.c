@@ -253,10 +253,12 @@ static void note_async_wait(const placement *self, hazard_state *state, const tl
 
 static void note_statement(placement *self, hazard_state *state, tl_op *op) {
   switch (op->code) {
+    case TL_OP_NAMED_ARRIVE:
     case TL_OP_MBARRIER_ARRIVE:
       insert_fence(self, state, op);
       return;
     case TL_OP_CLUSTER_BARRIER:
+    case TL_OP_NAMED_SYNC:
     case TL_OP_BARRIER:
       insert_fence(self, state, op);
       apply_barrier(state);

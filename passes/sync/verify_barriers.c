@@ -28,6 +28,8 @@ static const char *name_of(const tl_barrier_verifier *self, const tl_op *op) {
   if (self->by_hand && op->code == TL_OP_MBARRIER_WAIT) return "wait";
   if (self->by_hand && op->code == TL_OP_MBARRIER_ARRIVE) return "arrive";
   if (self->by_hand && op->code == TL_OP_MBARRIER_EXPECT) return "expect";
+  if (op->code == TL_OP_NAMED_SYNC) return "sync";
+  if (op->code == TL_OP_NAMED_ARRIVE) return "arrive";
   return tl_op_info_of(op->code)->name;
 }
 
@@ -119,7 +121,7 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
 
 // ---- synchronisation
 
-static void run_barrier(tl_barrier_verifier *self) {
+void tl_run_barrier(tl_barrier_verifier *self) {
   size_t kept = 0;
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
@@ -217,7 +219,7 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
   switch (op->code) {
     case TL_OP_BARRIER:
     case TL_OP_CLUSTER_BARRIER:  // before anybody reaches another block
-      run_barrier(self);
+      tl_run_barrier(self);
       return;
     case TL_OP_RING_COMMIT:
       run_commit(self, ring_number(self, tl_op_operand(op, 0)));
@@ -238,6 +240,9 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
     case TL_OP_STAGE_TILE:
     case TL_OP_RING_TILE:
       run_buffer(self, op);
+      return;
+    case TL_OP_NAMED_BARRIER:
+      tl_run_start_named(self, op);
       return;
     case TL_OP_ALLOC:
     case TL_OP_TENSOR:
@@ -347,6 +352,7 @@ static void look_at(tl_op *op, void *user) {
     tl_vec_push(&self->roots, op);
     tl_vec_push(&self->extents, tl_run_extent_of(op));
   }
+  self->by_hand |= op->code == TL_OP_NAMED_BARRIER;
   self->by_hand |= (op->code == TL_OP_MBARRIER || op->code == TL_OP_ROLES) && tl_op_has(op, TL_ATTR_BY_HAND);
   if (depth > 1 && depth <= MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   // Phases repeat after two rounds.

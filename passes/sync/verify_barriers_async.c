@@ -83,6 +83,7 @@ static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t a
   for (int r = 0; r <= TL_RUN_MAX_ROLES; r++)
     if (stage->waited[r] < stage->phase - 1) stage->lapped |= 1u << r;
   stage->phase++;
+  stage->arrived = 0;
   stage->pending = tl_op_int(stage->made, TL_ATTR_ARRIVALS, 1);
 }
 
@@ -169,13 +170,17 @@ bool tl_run_wait_ends(tl_barrier_verifier *self, const tl_op *op) {
   return (stage->phase & 1) != tl_run_env_number(&self->env, tl_op_operand(op, 2));
 }
 
-void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
-  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
-  const tl_run_stage *stage = &self->stages.items[at];
-  tl_strbuf_appendf(out, "waits for stage %lld of '%s', phase %lld (", (long long)stage->number,
-                    mbarrier_name(stage->made), (long long)stage->phase);
-  tl_run_describe(self, op, out);
-  tl_strbuf_append_c(out, ")");
+// Takes over what was handed on to phase `ended` of the stage.
+static void take_over(tl_barrier_verifier *self, size_t at, int64_t ended, uint32_t who) {
+  for (size_t i = 0; i < self->records.len; i++) {
+    tl_run_access *record = &self->records.items[i];
+    if (record->counts_phase == ended && ended >= 0 && record->counts_on == at) record->seen |= who;
+    for (size_t r = 0; r < record->releases.len; r++) {
+      if (record->releases.items[r].stage != at || record->releases.items[r].phase != ended) continue;
+      record->seen |= who;
+      if (record->releases.items[r].fenced) record->fenced |= who;
+    }
+  }
 }
 
 static void run_wait(tl_barrier_verifier *self, const tl_op *op) {
@@ -190,21 +195,101 @@ static void run_wait(tl_barrier_verifier *self, const tl_op *op) {
   }
   int64_t ended = stage->phase - 1;
   stage->waited[self->role] = ended;
-  for (size_t i = 0; i < self->records.len; i++) {
-    tl_run_access *record = &self->records.items[i];
-    if (record->counts_phase == ended && ended >= 0 && record->counts_on == at) record->seen |= who;
-    for (size_t r = 0; r < record->releases.len; r++) {
-      if (record->releases.items[r].stage != at || record->releases.items[r].phase != ended) continue;
-      record->seen |= who;
-      if (record->releases.items[r].fenced) record->fenced |= who;
-    }
-  }
+  take_over(self, at, ended, who);
   if (ended < 0) return;
   // Who waited knows it of itself; of all threads nobody knows it of the others.
   tl_run_access waited = {
       .kind = TL_RUN_WAITED, .role = self->role, .root = (int64_t)at, .slot = ended, .counts_phase = -1, .op = op};
   if (by_one) waited.seen = role->elected;
   tl_vec_push(&self->records, waited);
+}
+
+// ---- named barriers: every warp of a role arrives, and a phase has no parity, since who waits for it has arrived.
+
+void tl_run_start_named(tl_barrier_verifier *self, const tl_op *made) {
+  tl_run_stage stage = {.made = made, .block = self->block, .pending = tl_op_int(made, TL_ATTR_ARRIVALS, 1)};
+  for (int r = 0; r <= TL_RUN_MAX_ROLES; r++) stage.waited[r] = -1;
+  tl_vec_push(&self->stages, stage);
+}
+
+static size_t find_named(const tl_barrier_verifier *self, const tl_op *op) {
+  for (size_t i = 0; i < self->stages.len; i++)
+    if (self->stages.items[i].made == tl_op_operand(op, 0)->def && self->stages.items[i].block == self->block) return i;
+  return 0;
+}
+
+// Whether the role knows that the phase before has ended: it waited for it, or for somebody who did.
+static bool knows_end(const tl_barrier_verifier *self, size_t at, int64_t phase) {
+  const tl_run_role *role = &self->roles[self->role];
+  bool is_waited = phase < 0, is_kept = false;
+  for (int r = 0; r <= TL_RUN_MAX_ROLES; r++) is_waited |= self->stages.items[at].waited[r] >= phase;
+  for (size_t i = 0; i < self->records.len; i++) {
+    const tl_run_access *record = &self->records.items[i];
+    if (record->kind != TL_RUN_WAITED || record->root != (int64_t)at || record->slot != phase) continue;
+    if (record->role == self->role || (record->seen & role->all)) return true;
+    is_kept = true;
+  }
+  return is_waited && !is_kept;  // what all roles know is kept no longer
+}
+
+void tl_run_arrive_named(tl_barrier_verifier *self, const tl_op *op) {
+  size_t at = find_named(self, op);
+  tl_run_stage *stage = &self->stages.items[at];
+  if ((stage->arrived >> self->role & 1) || !knows_end(self, at, stage->phase - 1))
+    fail(self, op, stage, "these warps may arrive again before the phase has ended at which they did");
+  stage->arrived |= 1u << self->role;
+  for (size_t i = 0; i < self->records.len; i++) hand_on(self, &self->records.items[i], TL_EACH_WARP, at, stage->phase);
+  stage->pending -= num_arrivals(self, TL_EACH_WARP);
+  if (stage->pending < 0) fail(self, op, stage, "more warps arrive than it takes");
+  maybe_end_phase(self, op, at);
+}
+
+bool tl_run_sync_ends(tl_barrier_verifier *self, const tl_op *op) {
+  tl_run_role *role = &self->roles[self->role];
+  size_t at = find_named(self, op);
+  if (role->syncs_at != op) {
+    role->syncs_at = op;
+    role->syncs_in = self->stages.items[at].phase;
+    tl_run_arrive_named(self, op);
+  }
+  return self->stages.items[at].phase > role->syncs_in;
+}
+
+static void run_sync(tl_barrier_verifier *self, const tl_op *op) {
+  tl_run_role *role = &self->roles[self->role];
+  size_t at = find_named(self, op);
+  if (!tl_run_sync_ends(self, op)) fail(self, op, &self->stages.items[at], "the wait for its end never ends");
+  take_over(self, at, role->syncs_in, role->all);
+  tl_run_barrier(self);
+  self->stages.items[at].waited[self->role] = role->syncs_in;
+  tl_run_access waited = {.kind = TL_RUN_WAITED,
+                          .role = self->role,
+                          .block = self->block,
+                          .root = (int64_t)at,
+                          .slot = role->syncs_in,
+                          .counts_phase = -1,
+                          .is_met = true,
+                          .op = op};
+  waited.seen = role->all;
+  tl_vec_push(&self->records, waited);
+  role->syncs_at = NULL;
+}
+
+void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
+  if (op->code == TL_OP_NAMED_SYNC) {
+    tl_strbuf_appendf(out, "waits for %lld warps at '%s' (",
+                      (long long)self->stages.items[find_named(self, op)].pending,
+                      mbarrier_name(tl_op_operand(op, 0)->def));
+    tl_run_describe(self, op, out);
+    tl_strbuf_append_c(out, ")");
+    return;
+  }
+  size_t at = find_stage(self, op, tl_op_operand(op, 0), tl_op_operand(op, 1));
+  const tl_run_stage *stage = &self->stages.items[at];
+  tl_strbuf_appendf(out, "waits for stage %lld of '%s', phase %lld (", (long long)stage->number,
+                    mbarrier_name(stage->made), (long long)stage->phase);
+  tl_run_describe(self, op, out);
+  tl_strbuf_append_c(out, ")");
 }
 
 // ---- proxies
@@ -303,6 +388,12 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
       return true;
     case TL_OP_MBARRIER_WAIT:
       run_wait(self, op);
+      return true;
+    case TL_OP_NAMED_SYNC:
+      run_sync(self, op);
+      return true;
+    case TL_OP_NAMED_ARRIVE:
+      tl_run_arrive_named(self, op);
       return true;
     case TL_OP_FENCE_PROXY:
       run_fence(self, op);

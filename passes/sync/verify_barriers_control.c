@@ -130,6 +130,12 @@ static void end_block(tl_barrier_verifier *self, tl_run_role *role) {
 
 static void run_roles(tl_barrier_verifier *self, const tl_op *op);
 
+// To have arrived there is a step, too.
+static bool sync_ends(tl_barrier_verifier *self, const tl_op *op, bool *moved) {
+  *moved |= self->roles[self->role].syncs_at != op;
+  return tl_run_sync_ends(self, op);
+}
+
 // Runs the current role until it ends or waits; whether it came any further.
 static bool run_role(tl_barrier_verifier *self) {
   tl_run_role *role = &self->roles[self->role];
@@ -142,8 +148,10 @@ static bool run_role(tl_barrier_verifier *self) {
       continue;
     }
     // Before the roles there is nobody else who could arrive.
-    role->waits_at = op->code == TL_OP_MBARRIER_WAIT && self->role > 0 && !tl_run_wait_ends(self, op) ? op : NULL;
-    if (role->waits_at) return moved;
+    bool waits = (op->code == TL_OP_MBARRIER_WAIT && self->role > 0 && !tl_run_wait_ends(self, op)) ||
+                 (op->code == TL_OP_NAMED_SYNC && self->role > 0 && !sync_ends(self, op, &moved));
+    role->waits_at = waits ? op : NULL;
+    if (waits) return moved;
     moved = true;
     self->budget--;
     frame->next = op->next;
@@ -233,7 +241,7 @@ void tl_run_kernel(tl_barrier_verifier *self) {
     tl_run_role *role = &self->roles[r];
     while (role->frames.len > 0) pop(role);
     role->num_commits = role->num_bulk = role->num_gemms = 0;
-    role->waits_at = NULL;
+    role->waits_at = role->syncs_at = NULL;
   }
   for (int32_t block = 0; block < self->num_blocks && !self->status && self->budget > 0; block++) {
     tl_run_enter_block(self, block);

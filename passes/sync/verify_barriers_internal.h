@@ -92,6 +92,7 @@ typedef struct tl_run_stage {
   // after it ended: which of the two a wait of theirs means depends on when it is made.
   int64_t waited[1 + TL_RUN_MAX_ROLES];
   uint32_t lapped;
+  uint32_t arrived;  // of a named barrier: roles that did in this phase
 } tl_run_stage;
 
 typedef struct tl_ring_state {
@@ -122,9 +123,11 @@ typedef struct tl_run_role {
   uint32_t elected, all;
   TL_VEC(tl_run_frame) frames;
   const tl_op *waits_at;  // for what has not come
-  int64_t num_commits;    // groups of cp.async that were closed
-  int64_t num_bulk;       // bulk groups that were closed
-  int64_t num_gemms;      // asynchronous gemms that were issued
+  const tl_op *syncs_at;  // a named barrier that it has arrived at, in phase `syncs_in`
+  int64_t syncs_in;
+  int64_t num_commits;  // groups of cp.async that were closed
+  int64_t num_bulk;     // bulk groups that were closed
+  int64_t num_gemms;    // asynchronous gemms that were issued
 } tl_run_role;
 
 // Of a loop: the upper bounds that it may have, and how much the fixed value is less.
@@ -175,6 +178,8 @@ tl_diag *tl_run_fail(tl_barrier_verifier *self, const tl_op *op, const tl_op *ot
 
 // Runs an op without regions, or with those of a parallel.
 void tl_run_statement(tl_barrier_verifier *self, const tl_op *op);
+// All threads of the role that runs meet.
+void tl_run_barrier(tl_barrier_verifier *self);
 
 // ---- verify_barriers_cluster.c
 
@@ -228,6 +233,11 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
 void tl_run_meet(tl_barrier_verifier *self, int64_t number);
 // A copy by the engine, whose accesses were added: it counts on its mbarrier.
 void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);
+// The named barriers of a block that begins.
+void tl_run_start_named(tl_barrier_verifier *self, const tl_op *made);
+// Arrives at a named barrier, with a NAMED_SYNC once; whether that one may go on.
+void tl_run_arrive_named(tl_barrier_verifier *self, const tl_op *op);
+bool tl_run_sync_ends(tl_barrier_verifier *self, const tl_op *op);
 // Whether an MBARRIER_WAIT ends now.
 bool tl_run_wait_ends(tl_barrier_verifier *self, const tl_op *op);
 // "waits for stage 1 of 'full', phase 0 (mbarrier_wait of line 12)"

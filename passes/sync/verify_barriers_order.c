@@ -240,6 +240,7 @@ static void walk_statement(order_proof *proof, const tl_op *op, uint16_t *state,
       walk_for(proof, op, state, may_meet);
       return;
     case TL_OP_MBARRIER:
+    case TL_OP_NAMED_BARRIER:
     case TL_OP_TENSOR_MAP:
     case TL_OP_ROLES:
       proof->fails = true;  // the copy engine keeps another order, and so do roles

@@ -14,12 +14,15 @@ refused() {
   sed "$change" "$file" >"$work/changed.yaml"
   cmp -s "$file" "$work/changed.yaml" && fail "nothing is changed by: $change"
   line=$(grep -n -F -e "$text" "$work/changed.yaml" | head -1 | cut -d: -f1)
-  expect 1 "$llc" "$work/changed.yaml" -D K=1024 "$@" -o /dev/null
+  # shellcheck disable=SC2086 # options
+  expect 1 "$llc" "$work/changed.yaml" $size "$@" -o /dev/null
   says "error: .*\[$code\]"
   says "changed.yaml:$line:[0-9]*: "
 }
 
-expect 0 "$llc" "$right" -D K=1024 -o /dev/null
+size='-D K=1024'
+# shellcheck disable=SC2086 # options
+expect 0 "$llc" "$right" $size -o /dev/null
 [ -s "$work/err" ] && fail 'a right kernel is warned of' && cat "$work/err"
 
 # Counts.
@@ -52,6 +55,24 @@ says 'this arrive stands under a condition that differs between threads'
 refused TL0443 'clear: acc' 's/\( *\)- expect: full.*/&\n\1- clear: acc/'
 refused TL0442 '- specialize' 's/registers: 40/registers: 56/'
 refused TL0425 'registers: 44' 's/registers: 40/registers: 44/'
+# Named barriers: a count that never comes, one that comes too often, a role that arrives again too early, no order.
+turns=$(dirname "$0")/../pipeline/by_hand_turns.yaml
+expect 0 "$llc" "$turns" --kernel=by_hand_pingpong -D K=512 -o /dev/null
+refused TL0516 'sync: turn_of_first' 's/named arrivals(8)/named arrivals(9)/' "$turns" --kernel=by_hand_pingpong
+says "waits for [0-9]* warps at 'turn_of_"
+size=
+refused TL0516 'sync: ready' 's/named arrivals(3)/named arrivals(2)/' "$turns" --kernel=by_hand_handover
+refused TL0516 'arrive: ready' '/- if: b/,/free$/d;s/ready, free:/ready:/' "$turns" --kernel=by_hand_handover
+says 'these warps may arrive again before the phase has ended at which they did'
+refused TL0516 'parallel: i in 128' '/- arrive: ready/d;0,/- parallel/s/\( *\)- parallel/\1- arrive: ready\n&/' "$turns" --kernel=by_hand_handover
+size='-D K=1024'
+# Products in flight: their slot is given back before they have ended.
+flight=$(dirname "$0")/../pipeline/by_hand_flight.yaml
+expect 0 "$llc" "$flight" -D K=1024 -o /dev/null
+refused TL0516 '- copy: A[' 's/wait_gemm: 1/wait_gemm: 2/' "$flight"
+says "'A_s': copy of line [0-9]* writes copy 0, which gemm of line [0-9]* reads"
+refused TL0516 '- copy: A[' '/wait_gemm: 1/d' "$flight"
+
 # Clusters: a neighbour's slot is filled before it is free, its barrier gets too few arrivals, its share is not expected.
 cluster=$(dirname "$0")/../pipeline/by_hand_cluster.yaml
 expect 0 "$llc" "$cluster" -D K=1024 -D columns=4 -o /dev/null
