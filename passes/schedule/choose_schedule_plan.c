@@ -101,7 +101,8 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
 }
 
 tl_plan tl_schedule_best(const tl_schedule_problem *problem) {
-  static const int32_t candidates[] = {128, 256};
+  // Three warpgroups share what is a multiple of 192 rows.
+  static const int32_t candidates[] = {128, 256, 384};
   tl_plan best;
   if (problem->fixed_threads) {
     tl_schedule_plan(problem, problem->fixed_threads, &best);
@@ -110,6 +111,8 @@ tl_plan tl_schedule_best(const tl_schedule_problem *problem) {
   for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
     tl_plan plan;
     tl_schedule_plan(problem, candidates[i], &plan);
+    bool by_wgmma = plan.num_wgmma > 0 && plan.num_wgmma == plan.num_gemms;
+    if (candidates[i] > 256 && !by_wgmma) continue;
     if (i == 0 || plan.clocks < best.clocks) best = plan;
   }
   return best;

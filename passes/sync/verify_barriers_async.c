@@ -63,6 +63,24 @@ static void run_init(tl_barrier_verifier *self, const tl_op *op) {
 
 // ---- phases
 
+// Whether somebody may still have to learn of the access, or through another proxy.
+static bool is_of_interest(const tl_barrier_verifier *self, const tl_run_access *record) {
+  uint32_t everyone = self->roles[0].all;
+  if (record->seen != everyone) return true;
+  bool is_crossed = record->kind != TL_RUN_WAITED && !record->is_engine && !record->is_matrix && self->uses_proxy;
+  return is_crossed && record->fenced != everyone;
+}
+
+// What arrivals at phases before `phase` of a stage handed on: no wait ends by those any more.
+static void forget_releases(tl_run_access *record, size_t stage, int64_t phase) {
+  size_t kept = 0;
+  for (size_t i = 0; i < record->releases.len; i++) {
+    const tl_run_release *made = &record->releases.items[i];
+    if (made->stage != stage || made->phase >= phase) record->releases.items[kept++] = *made;
+  }
+  record->releases.len = kept;
+}
+
 // The next phase begins once all arrivals were made and all bytes have come.
 static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t at) {
   tl_run_stage *stage = &self->stages.items[at];
@@ -74,10 +92,12 @@ static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t a
     // Set by run_arrive for who arrived.
     if (is_wait && !record->has_landed)
       fail(self, op, stage, "it may end before everyone has waited for the one before");
-    if (is_wait)
+    if (is_wait || !is_of_interest(self, record)) {
       tl_vec_fini(&record->releases);
-    else
-      self->records.items[kept++] = *record;
+      continue;
+    }
+    forget_releases(record, at, stage->phase);
+    self->records.items[kept++] = *record;
   }
   self->records.len = kept;
   for (int r = 0; r <= TL_RUN_MAX_ROLES; r++)
@@ -415,13 +435,11 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
 }
 
 bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *record) {
-  uint32_t all = self->roles[self->role].all, everyone = self->roles[0].all;
+  uint32_t all = self->roles[self->role].all;
   bool own = record->role == self->role && !record->is_engine;
   if (own || (record->seen & all)) record->seen |= all;
   if ((own && record->is_fenced) || (record->fenced & all)) record->fenced |= all;
-  if (record->seen != everyone) return true;
-  bool is_crossed = record->kind != TL_RUN_WAITED && !record->is_engine && !record->is_matrix && self->uses_proxy;
-  return is_crossed && record->fenced != everyone;
+  return is_of_interest(self, record);
 }
 
 void tl_run_end(tl_barrier_verifier *self) {

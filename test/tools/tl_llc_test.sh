@@ -183,17 +183,21 @@ for target in sm_80 sm_90a; do
   grep -q 'setp[.a-z]*ftz.bf16' "$work/out" && fail "setp.ftz.bf16 for $target"
 done
 
-# `auto` params: large products by the tile that two warpgroups share, small ones by one that gives every multiprocessor work.
+# `auto` params: large products by the tile that two warpgroups share, with room for the tile that is stored meanwhile, small ones by one that gives every multiprocessor work.
 autos='-D block_M=auto -D block_N=auto -D block_K=auto -D stages=auto -D threads=auto'
 for size in 4096 8192; do
   # shellcheck disable=SC2086
   expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a --remarks $autos -D M=$size -D N=$size -D K=$size -o -
-  says 'remark: block_M = 128, block_N = 256, block_K = 64, stages = 4: '
+  says 'remark: block_M = 128, block_N = 256, block_K = 64, stages = 3: '
   grep -q '"math_threads": 256' "$work/out" || fail 'threads of two warpgroups'
 done
 # shellcheck disable=SC2086
 expect 0 "$llc" "$source_dir/kernels/matmul.yaml" --target=sm_90a --remarks $autos -D M=1024 -D N=1024 -D K=1024 -o -
 says 'remark: block_M = 64, block_N = 128, '
+# More rows than two warpgroups of attention by head dim 128 have registers for are not worth it.
+expect 0 "$llc" "$source_dir/kernels/flash_attention.yaml" --target=sm_90a --remarks -D block_M=auto -D threads=auto -o -
+says 'remark: block_M = 128: '
+grep -q '"math_threads": 256' "$work/out" || fail 'threads of two warpgroups'
 sed 's/^grid:/requires:\n  - block_M > 1024\ngrid:/' "$source_dir/kernels/matmul.yaml" >"$work/never.yaml"
 expect 1 "$llc" "$work/never.yaml" -D block_M=auto -o -
 says 'the compiler cannot choose .block_M. \[TL0258\]'
