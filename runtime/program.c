@@ -56,9 +56,10 @@ static tl_status init_kernel(tl_program *program, tl_kernel *kernel) {
   const tl_device *device = program->device;
   const tl_cuda_driver *driver = device->driver;
   const tl_manifest_kernel *manifest = kernel->manifest;
-  if (manifest->cluster[0] != 1 || manifest->cluster[1] != 1 || manifest->cluster[2] != 1) {
-    return tl_status_make(TL_STATUS_UNSUPPORTED, "this version cannot launch clusters");
-  }
+  // A launch follows the `.reqnctapercluster` of the kernel by itself (PTX ISA).
+  bool has_clusters = manifest->cluster[0] != 1 || manifest->cluster[1] != 1 || manifest->cluster[2] != 1;
+  if (has_clusters && device->compute_capability < 90)
+    return tl_status_make(TL_STATUS_UNSUPPORTED, "it has clusters of blocks, which the device has not");
   int64_t shared = manifest->static_shared_bytes + manifest->dynamic_shared_bytes;
   if (shared > device->max_shared_bytes) {
     return tl_status_make(TL_STATUS_UNSUPPORTED, "it needs %lld bytes of shared memory, the device has %d",
