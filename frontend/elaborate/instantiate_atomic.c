@@ -366,6 +366,13 @@ static bool is_waited(tl_sema *sema, const tl_expr *expr) {
          tl_dtype_bits(type->dtype) >= 32;
 }
 
+// Whether copies by TMA may count on barriers of the author.
+static bool counts_bytes(const tl_kernel_spec *kernel) {
+  for (uint32_t i = 0; i < kernel->num_barriers; ++i)
+    if (!kernel->barriers[i].is_named) return true;
+  return false;
+}
+
 void tl_instantiate_wait_until(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`wait_until`")) return;
   const tl_expr *condition = stmt->condition;
@@ -388,4 +395,8 @@ void tl_instantiate_wait_until(tl_sema *sema, const tl_stmt *stmt) {
   tl_op *op = tl_build(&sema->builder, TL_OP_WAIT_UNTIL, groups, NULL, 0);
   tl_op_set_int(sema->module, op, TL_ATTR_CMP, comparison_of(condition->compare_ops[0], !left));
   tl_build(&sema->builder, TL_OP_BARRIER, NULL, NULL, 0);
+  if (!counts_bytes(sema->kernel)) return;
+  // What was acquired is there for threads; the copy engine sees it behind a fence (PTX ISA, "Async proxy").
+  tl_op *fence = tl_build(&sema->builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
+  tl_op_set_int(sema->module, fence, TL_ATTR_SPACE, TL_SCOPE_GLOBAL);
 }

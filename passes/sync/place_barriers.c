@@ -270,7 +270,7 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
       tl_access_set_clear(&state->multiplied);
       return;
     case TL_OP_FENCE_PROXY:
-      tl_access_set_clear(&state->unfenced);
+      if (tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED) tl_access_set_clear(&state->unfenced);
       return;
     case TL_OP_RING_WAIT:
       // What the copies of this thread read is free for it; other threads may still wait for theirs.

@@ -379,7 +379,9 @@ static void try_fences(shared_plan *plan) {
 
 static void insert_fences(shared_plan *plan) {
   for (tl_op *op = plan->body->first; op; op = op->next) {
-    if (op->code != TL_OP_BARRIER || (op->prev && op->prev->code == TL_OP_FENCE_PROXY)) continue;
+    bool is_fenced = op->prev && op->prev->code == TL_OP_FENCE_PROXY &&
+                     tl_op_int(op->prev, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED;
+    if (op->code != TL_OP_BARRIER || is_fenced) continue;
     tl_builder builder;
     tl_builder_before(&builder, plan->context->module, op);
     builder.loc = op->loc;

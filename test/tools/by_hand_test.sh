@@ -85,6 +85,10 @@ refused TL0444 'multicast' 's/A\[by \* block_M/A[bx * block_M/' "$cluster"
 expect 1 "$llc" "$cluster" --target=sm_80 -o /dev/null
 says 'sm_80 has no clusters of blocks \[TL0613\]'
 
+# What a wait for another block acquired comes before copies by TMA.
+expect 0 "$llc" "$three" --kernel=by_hand_relay --target=sm_90 --emit=ptx -o "$work/relay.ptx"
+grep -A30 'acquire' "$work/relay.ptx" | grep -q 'fence.proxy.async.global' || fail 'no fence of the asynchronous proxy behind wait_until'
+
 # Targets.
 expect 1 "$llc" "$right" --target=sm_80 -o /dev/null
 says 'sm_80 has no mbarriers that can be waited for \[TL0613\]'
