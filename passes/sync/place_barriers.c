@@ -476,6 +476,16 @@ static void place_roles(placement *self, tl_op *op, hazard_state *state) {
   }
 }
 
+// Whether a statement of the turn that `take` begins needs a barrier that may stand in front of it. In a turn all
+// others would wait for the turn, and the barrier for them.
+static bool turn_needs_barrier(placement *self, hazard_state *state, tl_op *take) {
+  bool needs = false, inner = false;
+  if (tl_op_int(take, TL_ATTR_TURN, TL_TURN_TAKE) != TL_TURN_TAKE) return false;
+  for (tl_op *op = take->next; op && op->code != TL_OP_TURN && !needs; op = op->next)
+    needs = op->num_regions ? divergent_needs(self, op, state, &inner) : statement_needs_barrier(self, state, op);
+  return needs;
+}
+
 static void place_block(placement *self, tl_block *block, hazard_state *state, bool may_place) {
   for (tl_op *op = block->first; op && !self->status; op = op->next) {
     switch (op->code) {
@@ -488,12 +498,38 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
       case TL_OP_ROLES:
         place_roles(self, op, state);
         break;
+      case TL_OP_TURN:
+        if (may_place && turn_needs_barrier(self, state, op)) insert_barrier(self, state, op);
+        break;
       default:
         if (may_place && statement_needs_barrier(self, state, op)) insert_barrier(self, state, op);
         note_statement(self, state, op);
         break;
     }
   }
+}
+
+// ---- turns that hold a barrier
+
+typedef struct turn_search {
+  TL_VEC(tl_op *) turns;
+  bool is_inside, holds_barrier;
+} turn_search;
+
+static void look_for_turns(tl_op *op, void *user) {
+  turn_search *search = user;
+  search->holds_barrier |= op->code == TL_OP_BARRIER && search->is_inside;
+  if (op->code != TL_OP_TURN) return;
+  search->is_inside = tl_op_int(op, TL_ATTR_TURN, TL_TURN_TAKE) == TL_TURN_TAKE;
+  tl_vec_push(&search->turns, op);
+}
+
+// What one statement of a turn writes may have to be seen by another one, for whatever reason: then nobody takes turns.
+static void drop_broken_turns(tl_op *kernel) {
+  turn_search search = {0};
+  tl_walk(kernel, look_for_turns, &search);
+  for (size_t i = 0; i < search.turns.len && search.holds_barrier; i++) tl_op_erase(search.turns.items[i]);
+  tl_vec_fini(&search.turns);
 }
 
 // Tiles that wgmma reads by descriptors, or that the author lets the copy engine fill.
@@ -524,6 +560,7 @@ tl_status tl_pass_place_barriers(tl_pass_context *context) {
     hazard_state state = {0};
     tl_walk(op, find_proxied, &self);
     place_block(&self, op->regions[0], &state, true);
+    drop_broken_turns(op);
     fini_state(&state);
   }
   tl_vec_fini(&self.placed);

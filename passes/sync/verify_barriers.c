@@ -123,6 +123,9 @@ void tl_run_race(tl_barrier_verifier *self, const tl_run_access *before, const t
 
 void tl_run_barrier(tl_barrier_verifier *self) {
   size_t kept = 0;
+  if (self->roles[self->role].in_turn && !self->status)
+    self->status =
+        tl_status_make(TL_STATUS_INTERNAL, "verify-barriers: in the turn of one warpgroup a barrier waits for all");
   for (size_t i = 0; i < self->records.len; i++) {
     tl_run_access *record = &self->records.items[i];
     bool is_flying = record->is_async && !record->has_landed;

@@ -421,8 +421,9 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
     case TL_OP_GEMM_WAIT:
       run_gemm_wait(self, op);
       return true;
-    case TL_OP_TURN:
-      return true;  // nothing may rely on it
+    case TL_OP_TURN:  // nothing may rely on it
+      self->roles[self->role].in_turn = tl_op_int(op, TL_ATTR_TURN, TL_TURN_TAKE) == TL_TURN_TAKE;
+      return true;
     case TL_OP_BULK_COMMIT:
       run_bulk_commit(self);
       return true;

@@ -128,6 +128,7 @@ typedef struct tl_run_role {
   int64_t num_commits;  // groups of cp.async that were closed
   int64_t num_bulk;     // bulk groups that were closed
   int64_t num_gemms;    // asynchronous gemms that were issued
+  bool in_turn;         // took one, and did not pass it on
 } tl_run_role;
 
 // Of a loop: the upper bounds that it may have, and how much the fixed value is less.
