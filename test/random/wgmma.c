@@ -50,7 +50,7 @@ static void draw_sizes(product *p) {
   while (p->bm * p->bn / p->threads > 96 && p->bn > 32) p->bn = p->bn / 2 / 16 * 16;
   p->bk = tl_rspec_pick(choices, 64, 32, 128, 96, 256) / bytes_of(p);
   p->stages = tl_rspec_pick(choices, 2, 3, 4, 1, 5);
-  while (p->stages > 1 && p->stages * (p->bm + 2 * p->bn) * p->bk * bytes_of(p) > 190000) p->stages--;
+  while (p->stages > 1 && p->stages * (p->bm + 2 * p->bn) * p->bk * bytes_of(p) > 100000) p->stages--;
   // Strides that a tensor map takes, mostly.
   int64_t unit = maybe(p, 85) ? 16 / bytes_of(p) : 1;
   int64_t most = p->leads > 1 ? 100 : 200, iterations = 1 + draw(p, 6);
