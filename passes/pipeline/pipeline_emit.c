@@ -342,6 +342,14 @@ static void build_loop(emitter *self, tl_builder *builder) {
   tl_vec_fini(&types);
 }
 
+// A store by the engine has read its tile once it was waited for.
+static tl_op *behind_wait(tl_op *last) {
+  bool is_store = last->code == TL_OP_COPY && tl_op_arg(last, TL_GROUP_COPY_map);
+  for (tl_op *op = last; is_store && op; op = op->next)
+    if (op->code == TL_OP_BULK_WAIT) return op;
+  return last;
+}
+
 // Releases a slot right after the last statement that reads it, so that any later barrier serves the next acquire.
 static tl_op *emit_release(emitter *self, tl_block *body, tl_value *slot) {
   tl_op *last = slot->def;
@@ -354,6 +362,7 @@ static tl_op *emit_release(emitter *self, tl_block *body, tl_value *slot) {
     }
   }
   tl_vec_fini(&effects);
+  last = behind_wait(last);
   tl_builder builder;
   if (last->next) {
     tl_builder_before(&builder, self->module, last->next);
