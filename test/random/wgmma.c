@@ -14,7 +14,9 @@ typedef struct product {
   bool lead_between;        // the last of them stands between both
   bool by_tma;              // demanded
   bool is_dynamic, in_registers, clamps, twice, has_second, is_looped, is_masked;
-  int remainder;  // of iterations that multiply, by 2; -1: all do
+  bool hands_on;    // the tiles of A go out again, by TMA, in the loop
+  uint32_t policy;  // of all: another one would have sums change places. 6 and 7: given
+  int remainder;    // of iterations that multiply, by 2; -1: all do
 } product;
 
 static uint32_t draw(product *p, uint32_t n) {
@@ -74,6 +76,8 @@ static void draw_forms(product *p) {
   p->twice = maybe(p, 15);
   p->has_second = p->bm * p->bn / p->threads <= 48 && maybe(p, 20);
   p->is_looped = maybe(p, 12);
+  p->policy = draw(p, 8);
+  p->hands_on = p->by_tma && p->n <= p->bn && maybe(p, 50);
   p->is_masked = maybe(p, 20);
 }
 
@@ -134,6 +138,13 @@ static void write_head(product *p) {
   write_operand(p, "A", p->a_turned, "M", "K");
   write_operand(p, "B", p->b_turned, "K", "N");
   if (p->has_second) write_operand(p, "D", p->b_turned, "K", "N");
+  if (p->hands_on) {
+    tl_rspec_line(spec, TL_RSPEC_ARGS, "Z: out %s[%s]", tl_dtype_name(p->dtype),
+                  tensor(p, p->a_turned, lead_sizes, "M", "K"));
+    tl_rspec_line(spec, TL_RSPEC_REFERENCE, "- Z[%s] = A[%s]", tensor(p, p->a_turned, lead_indices, "m", "k"),
+                  tensor(p, p->a_turned, lead_indices, "m", "k"));
+    tl_rspec_tolerance(spec, "Z", 0, 0);
+  }
   tl_rspec_line(spec, TL_RSPEC_GRID, "bx: ceildiv(N, bn)");
   tl_rspec_line(spec, TL_RSPEC_GRID, "by: ceildiv(M, bm)");
   tl_rspec_line(spec, TL_RSPEC_GRID, "bz: %d", 1 << p->leads);
@@ -159,8 +170,7 @@ static void write_gemm(product *p, const char *sum, const char *b) {
   static const char *const policies[] = {"full_row", "full_col"};
   const char *a = p->in_registers ? "A_f" : p->a_turned ? "A_s.T" : "A_s";
   tl_rspec_body(p->spec, "- gemm: %s += %s @ %s_s%s", sum, a, b, p->b_turned ? ".T" : "");
-  uint32_t policy = draw(p, 8);
-  if (policy > 5) tl_rspec_body(p->spec, "  policy: %s", policies[policy - 6]);
+  if (p->policy > 5) tl_rspec_body(p->spec, "  policy: %s", policies[p->policy - 6]);
   if (bytes_of(p) == 1 && !is_int(p) && maybe(p, 50)) tl_rspec_body(p->spec, "  accumulate: fast");
 }
 
@@ -170,6 +180,10 @@ static void write_iteration(product *p) {
   write_copy(p, "A", p->a_turned, m, k);
   write_copy(p, "B", p->b_turned, k, n);
   if (p->has_second) write_copy(p, "D", p->b_turned, k, n);
+  if (p->hands_on) {
+    tl_rspec_body(spec, "- copy: A_s -> Z[%s]", tensor(p, p->a_turned, lead_blocks, m, k));
+    tl_rspec_body(spec, "  via: tma");
+  }
   if (p->in_registers)
     tl_rspec_body(spec, p->clamps ? "- A_f = max(A_s, 0)" : "- copy: A_s -> A_f");
   else if (p->clamps)

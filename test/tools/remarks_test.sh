@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Where products do not stay in flight, or no warps of their own bring tiles, a remark says why: one spec for each reason.
+. "$(dirname "$0")/lib.sh"
+llc=$bin/tl-llc
+
+# spec ITERATION [LOOP-OPTION…]: a product of 128 by 256 for two warpgroups; lines of the iteration come from standard input.
+spec() {
+  cat <<END
+kernel: product
+target: sm_90a
+params: {M: 1024, N: 1024, K: 2048, bm: 128, bn: 256, bk: 64, threads: 256, D: 0}
+args:
+  A: in f16[M, K]
+  B: in f16[K, N]
+  C: out f32[M, N]
+grid: {bx: N // bn, by: M // bm}
+threads: threads
+shared:
+  A_s: f16[bm, bk]
+  B_s: f16[bk, bn]
+fragment:
+  A_f: f16[bm, bk]
+  acc: f32[bm, bn]
+  other: f32[bm, bn]
+body:
+  - clear: acc
+  - clear: other
+  - pipelined: ko in ceildiv(K, bk)
+    stages: 3
+    do:
+      - copy: A[by * bm, ko * bk] -> A_s
+      - copy: B[ko * bk, bx * bn] -> B_s
+$(sed 's/^/      /')
+  - copy: acc -> C[by * bm, bx * bn]
+  - if: D > 0
+    then:
+      - copy: other -> C[by * bm, bx * bn]
+END
+}
+# why WORDS [OPTION…]: the spec on standard input is compiled, and a remark says so.
+why() {
+  words=$1
+  shift
+  spec >"$work/k.yaml"
+  expect 0 "$llc" "$work/k.yaml" --remarks -Wnone -o /dev/null "$@"
+  says "$words"
+}
+
+# Nothing in the way.
+why 'remark: the gemm is waited for one iteration later' <<END
+- gemm: acc += A_s @ B_s
+END
+says 'remark: 4 warps bring tiles, 8 compute'
+# Products that are waited for where they stand.
+why 'the gemm is waited for at once: it stands under a condition or in an inner loop' <<END
+- if: ko % 2 == 0
+  then:
+    - gemm: acc += A_s @ B_s
+END
+why 'the gemm is waited for at once: something else uses its accumulator' <<END
+- gemm: acc = A_s @ B_s
+END
+why 'the gemm is waited for at once: something else in the loop uses its result' <<END
+- gemm: acc += A_s @ B_s
+- parallel: i, j in bm, bn
+  do: acc[i, j] = acc[i, j] * 2
+END
+why 'the gemm is waited for at once: copies would start 1024 clocks of the tensor cores before they are read, and take 1340' <<END
+- copy: A_s -> A_f
+- gemm: acc += A_f @ B_s
+END
+says "'A' to 'A_s' by cp.async, 16 bytes at a time: not by TMA, threads read its tile, not only wgmma"
+says 'no warps of their own bring tiles by TMA: some copies do not come by TMA'
+# Roles.
+why 'no warps of their own bring tiles by TMA: one warpgroup computes, or several blocks share a multiprocessor' -D bn=128 -D threads=128 <<END
+- gemm: acc += A_s @ B_s
+END
+why 'no warps of their own bring tiles by TMA: their loop has few iterations' -D K=512 <<END
+- gemm: acc += A_s @ B_s
+END
+why 'no warps of their own bring tiles by TMA: tiles need more registers' -D bn=224 -D N=1120 -D D=1 <<END
+- gemm: acc += A_s @ B_s
+- gemm: other += A_s @ B_s
+END
+# wgmma.
+why 'no wgmma: M of the tiles is no multiple of 64' -D bm=32 <<END
+- gemm: acc += A_s @ B_s
+END
+why 'no wgmma: an operand.s rows are no multiple of 32 bytes, or not in groups of 8' -D bk=24 -D K=2040 <<END
+- gemm: acc += A_s @ B_s
+END
+finish
