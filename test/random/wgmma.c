@@ -76,7 +76,8 @@ static void draw_forms(product *p) {
   p->twice = maybe(p, 15);
   p->has_second = p->bm * p->bn / p->threads <= 48 && maybe(p, 20);
   p->is_looped = maybe(p, 12);
-  p->policy = draw(p, 8);
+  // Whole columns a warp would give each all rows of A in registers.
+  p->policy = draw(p, p->in_registers ? 7 : 8);
   p->hands_on = p->by_tma && p->n <= p->bn && maybe(p, 50);
   p->is_masked = maybe(p, 20);
 }
