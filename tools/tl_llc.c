@@ -13,7 +13,7 @@
 static const char usage[] =
     "Usage: tl-llc [options] SPEC.yaml\n"
     "Compiles a tile kernel to PTX.\n\n"
-    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin, c\n"
+    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin, c, tvm-ffi\n"
     "  -o FILE                write there (default: standard output)\n"
     "  -D NAME=VALUE          bind a param; repeatable\n"
     "  --kernel=NAME          the kernel of a file with several (default: the first)\n"
@@ -36,8 +36,12 @@ static const char usage[] =
 
 enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_DEPFILE, OPT_REQUIRE };
 
-static const char *const emit_names[EMIT_COUNT + 1] = {"ast", "tile",     "scheduled", "llvm", "llvm-opt",
-                                                       "ptx", "manifest", "cubin",     "c",    NULL};
+static const char *const emit_names[EMIT_COUNT + 1] = {"ast",      "tile",  "scheduled", "llvm",    "llvm-opt", "ptx",
+                                                       "manifest", "cubin", "c",         "tvm-ffi", NULL};
+
+static bool is_c(const tl_llc *l) {
+  return l->emit == EMIT_C || l->emit == EMIT_TVM_FFI;
+}
 
 static void parse_emit(tl_llc *l, const char *text) {
   int kind = tl_cli_one_of(&l->cli, "--emit", text, emit_names);
@@ -93,8 +97,8 @@ static void validate_output(tl_llc *l) {
     tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
   else if (l->emit == EMIT_CUBIN && ends_with(output, ".json"))
     tl_cli_usage_error(&l->cli, "--emit=cubin: '%s' is where the manifest goes", output);
-  else if (l->emit == EMIT_C && (!output || !ends_with(output, ".c")))
-    tl_cli_usage_error(&l->cli, "--emit=c needs -o NAME.c, beside which NAME.h goes");
+  else if (is_c(l) && (!output || !ends_with(output, ".c")))
+    tl_cli_usage_error(&l->cli, "--emit=%s needs -o NAME.c, beside which NAME.h goes", emit_names[l->emit]);
 }
 
 static void parse_options(tl_llc *l, int argc, char **argv) {
@@ -205,6 +209,7 @@ static tl_status emit_compiled(tl_llc *l, tl_compiled *compiled, tl_strbuf *out)
     case EMIT_CUBIN:
       return emit_cubin(l, compiled, out);
     case EMIT_C:
+    case EMIT_TVM_FFI:
     case EMIT_COUNT:
       break;
   }
@@ -263,14 +268,14 @@ tl_status tl_llc_compile(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *o
   l->cli.diags.keep_remarks = wants_remarks;
   if (!status) status = validate_sections(l, kernel);
   if (!status) status = require_no_spill(l, kernel, out);
-  if (!status && l->emit == EMIT_C && !out->backend)
+  if (!status && is_c(l) && !out->backend)
     status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--emit=c needs all passes");
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, out);
   return status;
 }
 
 static tl_status compile(tl_llc *l, const tl_kernel_spec *kernel, tl_strbuf *out) {
-  if (l->emit == EMIT_C) return tl_llc_emit_c(l, kernel);
+  if (is_c(l)) return tl_llc_emit_c(l, kernel);
   tl_compiled compiled;
   tl_status status = tl_llc_compile(l, kernel, &compiled);
   if (!status) status = emit_compiled(l, &compiled, out);
@@ -312,7 +317,7 @@ static tl_status run(tl_llc *l, tl_strbuf *out) {
     if (!status) status = tl_cli_bindings(&l->cli);
     if (!status) status = compile(l, kernel, out);
   }
-  if (!status && l->emit != EMIT_C) status = tl_file_write(l->cli.output ? l->cli.output : "-", tl_strbuf_view(out));
+  if (!status && !is_c(l)) status = tl_file_write(l->cli.output ? l->cli.output : "-", tl_strbuf_view(out));
   if (!status && l->depfile) status = write_depfile(l);
   if (spec) tl_spec_destroy(spec);
   return status;

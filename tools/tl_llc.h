@@ -16,6 +16,7 @@ typedef enum tl_llc_emit {
   EMIT_MANIFEST,
   EMIT_CUBIN,
   EMIT_C,
+  EMIT_TVM_FFI,
   EMIT_COUNT
 } tl_llc_emit;
 

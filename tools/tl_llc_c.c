@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// tl-llc --emit=c: one compile a target, then the two files.
+// tl-llc --emit=c and tvm-ffi: one compile a target, then the two files.
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,8 @@ static tl_status write_files(tl_llc *l, const targets *t) {
                                 .num_images = t->num,
                                 .name = name,
                                 .header_name = base_name(header_path),
-                                .spec_name = base_name(l->cli.input)};
+                                .spec_name = base_name(l->cli.input),
+                                .has_ffi = l->emit == EMIT_TVM_FFI};
   tl_strbuf header = {0}, source = {0};
   tl_status status = tl_c_source_write(&request, &header, &source);
   if (!status) status = tl_file_write(header_path, tl_strbuf_view(&header));

@@ -42,4 +42,7 @@ void c_kernel(const tl_manifest_kernel *kernel, uint32_t variant, uint32_t index
 TL_MUST_USE tl_status c_chain(const tl_manifest *manifest, uint32_t variant, const c_signature *signature,
                               tl_strbuf *out);
 
+// c_ffi.c: the function __tvm_ffi_NAME, behind launcher_ffi.h.
+TL_MUST_USE tl_status c_ffi(const c_signature *signature, const char *name, tl_strbuf *out);
+
 #endif

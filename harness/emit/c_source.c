@@ -9,7 +9,7 @@
 #include "harness/emit/c_internal.h"
 #include "support/status.h"
 
-extern const char tl_c_launcher_text[];  // launcher.S
+extern const char tl_c_launcher_text[], tl_c_launcher_ffi_text[];  // launcher.S
 
 static const tl_manifest_kernel *signature_of(const tl_manifest *manifest) {
   return manifest->num_chains ? &manifest->chains[0].signature : &manifest->kernels[0];
@@ -322,6 +322,7 @@ static tl_status write_source(const tl_c_request *request, const c_signature *si
                     "enum { TLK_NUM_VARIANTS = %u, TLK_NUM_KERNELS = %u };\n\n",
                     request->header_name, request->num_images, most);
   tl_strbuf_append_c(out, tl_c_launcher_text);
+  if (request->has_ffi) tl_strbuf_append_c(out, tl_c_launcher_ffi_text);
   tl_strbuf_append_char(out, '\n');
   write_tables(request, out);
   for (uint32_t v = 0; v < request->num_images; v++) {
@@ -333,7 +334,7 @@ static tl_status write_source(const tl_c_request *request, const c_signature *si
     if (manifest->num_chains) TL_TRY(c_chain(manifest, v, signature, out));
   }
   write_functions(request, signature, out);
-  return TL_OK;
+  return request->has_ffi ? c_ffi(signature, request->name, out) : TL_OK;
 }
 
 tl_status tl_c_source_write(const tl_c_request *request, tl_strbuf *out_header, tl_strbuf *out_source) {

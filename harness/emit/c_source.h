@@ -19,6 +19,7 @@ typedef struct tl_c_request {
   const char *name;         // what the functions begin with: an identifier
   const char *header_name;  // what the source includes
   const char *spec_name;    // of the spec's file, for the comment
+  bool has_ffi;             // also __tvm_ffi_NAME
 } tl_c_request;
 
 // UNSUPPORTED says what of the kernel has no form in C.

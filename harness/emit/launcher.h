@@ -58,6 +58,7 @@ static struct {
   tlk_result (*device_get_attribute)(int *, unsigned int, int);
   tlk_result (*primary_ctx_retain)(tlk_context *, int);
   tlk_result (*ctx_push_current)(tlk_context);
+  tlk_result (*ctx_pop_current)(tlk_context *);
   tlk_result (*ctx_get_current)(tlk_context *);
   tlk_result (*ctx_get_device)(int *);
   tlk_result (*exchange_capture_mode)(unsigned int *);
@@ -101,6 +102,7 @@ static void tlk_open_driver(void) {
                                         "cuDeviceGetAttribute",
                                         "cuDevicePrimaryCtxRetain",
                                         "cuCtxPushCurrent_v2",
+                                        "cuCtxPopCurrent_v2",
                                         "cuCtxGetCurrent",
                                         "cuCtxGetDevice",
                                         "cuThreadExchangeStreamCaptureMode",

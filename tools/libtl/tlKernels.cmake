@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# tl_add_kernels(target SPECS [name=]spec.yaml… [TARGETS sm_80 sm_90a…] [DEFINES NAME=VALUE…] [KERNEL name] [PTXAS path|none])
+# tl_add_kernels(target SPECS [name=]spec.yaml… [TARGETS sm_80 sm_90a…] [DEFINES NAME=VALUE…] [KERNEL name] [PTXAS path|none] [TVM_FFI])
 #
 # Generates, when `target` is built, a C header and source for each spec (tl-llc --emit=c) and adds them to it: `name` (without it
 # the spec's file name) gives name.h with `int name_launch(tl_stream, …)`. The code needs neither libtl nor the CUDA toolkit.
+# With TVM_FFI it also exports __tvm_ffi_name (--emit=tvm-ffi).
 # Paths are relative to the current source directory. A change of a spec or of a file that it includes generates it again.
 # The program is the target tl-llc in this project's own tree, else the cache variable TL_LLC_PROGRAM, which find_package(tl)
 # sets to the installed one.
 function(tl_add_kernels target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNEL;PTXAS" "SPECS;TARGETS;DEFINES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TVM_FFI" "KERNEL;PTXAS" "SPECS;TARGETS;DEFINES")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SPECS)
     message(FATAL_ERROR "tl_add_kernels(${target} SPECS [name=]spec.yaml…): unexpected or missing: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -21,6 +22,9 @@ function(tl_add_kernels target)
     message(FATAL_ERROR "tl_add_kernels: tl-llc was not found; set TL_LLC_PROGRAM")
   endif()
   set(options --emit=c)
+  if(arg_TVM_FFI)
+    set(options --emit=tvm-ffi)
+  endif()
   if(arg_TARGETS)
     string(REPLACE ";" "," targets "${arg_TARGETS}")
     list(APPEND options "--target=${targets}")
