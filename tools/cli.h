@@ -78,6 +78,12 @@ enum {
     "list-passes", no_argument, NULL, TL_OPT_LIST_PASSES                                                              \
   }
 
+// The tools; they return what their programs exit with.
+int tl_llc_main(int argc, char **argv);
+int tl_run_main(int argc, char **argv);
+int tl_opt_main(int argc, char **argv);
+int tl_golden_main(int argc, char **argv);
+
 void tl_cli_init(tl_cli *cli, const char *tool, const char *usage);
 void tl_cli_fini(tl_cli *cli);
 

@@ -318,7 +318,7 @@ static void summarize(const golden_tool *g) {
   putchar('\n');
 }
 
-int main(int argc, char **argv) {
+int tl_golden_main(int argc, char **argv) {
   golden_tool g = {.list_path = "test/golden/goldens.txt"};
   tl_cli_init(&g.cli, "tl-golden", usage);
   parse_options(&g, argc, argv);

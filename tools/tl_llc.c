@@ -323,7 +323,7 @@ static tl_status run(tl_llc *l, tl_strbuf *out) {
   return status;
 }
 
-int main(int argc, char **argv) {
+int tl_llc_main(int argc, char **argv) {
   tl_llc l = {.emit = EMIT_PTX, .opt_level = 3};
   tl_cli_init(&l.cli, "tl-llc", usage);
   parse_options(&l, argc, argv);

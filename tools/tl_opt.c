@@ -148,7 +148,7 @@ static tl_status run(tl_cli *cli) {
   return status;
 }
 
-int main(int argc, char **argv) {
+int tl_opt_main(int argc, char **argv) {
   tl_cli cli;
   tl_cli_init(&cli, "tl-opt", usage);
   parse_options(&cli, argc, argv);

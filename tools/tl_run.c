@@ -377,7 +377,7 @@ static tl_status write_findings(const tl_run_tool *t) {
   return failed ? tl_status_make(TL_STATUS_IO, "cannot write '%s'", t->findings_path) : TL_OK;
 }
 
-int main(int argc, char **argv) {
+int tl_run_main(int argc, char **argv) {
   tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}, .max_memory = tl_memory_default_limit(), .findings_fd = -1};
   tl_cli_init(&t.cli, "tl-run", usage);
   parse_options(&t, argc, argv);

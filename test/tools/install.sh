@@ -17,11 +17,34 @@ lib=$(dirname "$(find "$work/usr" -name libtl.so | head -1)")
   echo "other headers than the public ones are installed"
   exit 1
 }
+# One program under four names, and what belongs to it.
+for tool in tl-llc tl-run tl-opt tl-golden; do
+  [ "$("$work/usr/bin/$tool" --version | awk 'NR == 1 { print $1 }')" = "$tool" ] || {
+    echo "bin/$tool is not $tool"
+    exit 1
+  }
+  grep -q "^.TH $(echo $tool | tr a-z A-Z) 1" "$work/usr/share/man/man1/$tool.1" || exit 1
+  [ -s "$work/usr/share/bash-completion/completions/$tool" ] && [ -s "$work/usr/share/fish/vendor_completions.d/$tool.fish" ] || exit 1
+  [ "$tool" = tl-llc ] || [ "$(readlink "$work/usr/bin/$tool")" = tl-llc ] || exit 1
+done
+if ln -s "$work/usr/bin/tl-llc" "$work/other" && "$work/other" --version >/dev/null 2>&1; then
+  echo "an unknown name is a tool"
+  exit 1
+fi
+[ "$("$work/other" run --version | awk 'NR == 1 { print $1 }')" = tl-run ] || exit 1
+[ -s "$work/usr/share/zsh/vendor-completions/_tl-llc" ] && [ -s "$work/usr/share/doc/tl-llc/docs/cli.md" ] && [ -s "$work/usr/share/doc/tl-llc/LICENSE" ] || exit 1
+if command -v bash >/dev/null; then
+  bash -c '. "$1"; complete() { :; }; compopt() { :; }; COMP_WORDS=(tl-llc --emit = p); COMP_CWORD=3; _tl_llc; [ "${COMPREPLY[*]}" = ptx ]' \
+    - "$work/usr/share/bash-completion/completions/tl-llc" || {
+    echo "bash does not complete --emit=p"
+    exit 1
+  }
+fi
 # The .pc file finds its prefix by itself.
 flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs tl) || exit 1
 # shellcheck disable=SC2086
 "$compiler" -std=c11 "$source/examples/c11_vector_add/main.c" $flags -lm -o "$work/example" || exit 1
-LD_LIBRARY_PATH=$lib "$work/example" || exit 1
+"$work/example" || exit 1
 mkdir "$work/consumer"
 cat >"$work/consumer/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.20)

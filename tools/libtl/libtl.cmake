@@ -19,8 +19,22 @@ else()
 endif()
 set_target_properties(tl_shared PROPERTIES OUTPUT_NAME tl VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME tl
   LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/libtl/tl.map)
-# Debian's archives of these two are not position-independent: a shared library takes their shared forms in every build.
-target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm> yaml jansson m dl Threads::Threads)
+target_link_libraries(tl_shared PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm> m dl Threads::Threads)
+if(TL_STATIC_LLVM)
+  # Debian's archives are made for programs, not for shared libraries: all that the linker minds is jansson's use of `stdin`, whose
+  # place takes a name of our own (json_loadf alone compares with it, and nobody calls that).
+  find_library(TL_JANSSON_ARCHIVE NAMES libjansson.a REQUIRED)
+  set(archive ${CMAKE_CURRENT_BINARY_DIR}/libjansson_for_shared.a)
+  add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_OBJCOPY} --redefine-sym stdin=tl_no_stdin ${TL_JANSSON_ARCHIVE} ${archive} VERBATIM)
+  add_custom_target(tl_jansson_for_shared DEPENDS ${archive})
+  add_dependencies(tl_shared tl_jansson_for_shared)
+  target_sources(tl_shared PRIVATE libtl/no_stdin.c)
+  target_link_libraries(tl_shared PRIVATE -l:libyaml.a ${archive})
+  target_link_options(tl_shared PRIVATE -s)
+  set_property(TARGET tl_shared APPEND PROPERTY LINK_DEPENDS ${archive})
+else()
+  target_link_libraries(tl_shared PRIVATE yaml jansson)
+endif()
 
 add_library(tl_static STATIC libtl/compiler.c libtl/emulator.c ${tl_objects})
 set_target_properties(tl_static PROPERTIES OUTPUT_NAME tl)
@@ -46,14 +60,14 @@ configure_package_config_file(libtl/tlConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
-install(TARGETS tl_shared EXPORT tlTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS tl_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${tl_public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl)
-install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
+install(TARGETS tl_shared EXPORT tlTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtl)
+install(TARGETS tl_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT static)
+install(FILES ${tl_public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl COMPONENT libtl)
+install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl COMPONENT libtl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake
-  libtl/tlGolden.cmake libtl/tlKernels.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels FILES_MATCHING PATTERN "*.yaml")
+  libtl/tlGolden.cmake libtl/tlKernels.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl COMPONENT libtl)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libtl)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels COMPONENT tools FILES_MATCHING PATTERN "*.yaml")
 
 # ninja wheel: build/…/wheel/tl_llc-….whl
 find_program(TL_PYTHON NAMES python3)
