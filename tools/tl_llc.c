@@ -13,7 +13,8 @@
 static const char usage[] =
     "Usage: tl-llc [options] SPEC.yaml\n"
     "Compiles a tile kernel to PTX.\n\n"
-    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin, c, tvm-ffi\n"
+    "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin, c, tvm-ffi,\n"
+    "                         report (a page of HTML)\n"
     "  -o FILE                write there (default: standard output)\n"
     "  -D NAME=VALUE          bind a param; repeatable\n"
     "  --kernel=NAME          the kernel of a file with several (default: the first)\n"
@@ -37,7 +38,7 @@ static const char usage[] =
 enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_DEPFILE, OPT_REQUIRE };
 
 static const char *const emit_names[EMIT_COUNT + 1] = {"ast",      "tile",  "scheduled", "llvm",    "llvm-opt", "ptx",
-                                                       "manifest", "cubin", "c",         "tvm-ffi", NULL};
+                                                       "manifest", "cubin", "c",         "tvm-ffi", "report",   NULL};
 
 static bool is_c(const tl_llc *l) {
   return l->emit == EMIT_C || l->emit == EMIT_TVM_FFI;
@@ -208,6 +209,8 @@ static tl_status emit_compiled(tl_llc *l, tl_compiled *compiled, tl_strbuf *out)
       break;
     case EMIT_CUBIN:
       return emit_cubin(l, compiled, out);
+    case EMIT_REPORT:
+      return tl_llc_emit_report(l, compiled, out);
     case EMIT_C:
     case EMIT_TVM_FFI:
     case EMIT_COUNT:
@@ -262,9 +265,9 @@ tl_status tl_llc_compile(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *o
   // Remarks say why something is missing.
   bool wants_remarks = l->cli.diags.keep_remarks;
   request.required = l->required;
-  l->cli.diags.keep_remarks |= l->required != 0;
+  l->cli.diags.keep_remarks |= l->required != 0 || l->emit == EMIT_REPORT;
   tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, out);
-  if (!wants_remarks) tl_diags_drop_remarks(&l->cli.diags);
+  if (!wants_remarks && l->emit != EMIT_REPORT) tl_diags_drop_remarks(&l->cli.diags);
   l->cli.diags.keep_remarks = wants_remarks;
   if (!status) status = validate_sections(l, kernel);
   if (!status) status = require_no_spill(l, kernel, out);

@@ -17,6 +17,7 @@ typedef enum tl_llc_emit {
   EMIT_CUBIN,
   EMIT_C,
   EMIT_TVM_FFI,
+  EMIT_REPORT,
   EMIT_COUNT
 } tl_llc_emit;
 
@@ -34,6 +35,8 @@ typedef struct tl_llc {
 TL_MUST_USE tl_status tl_llc_compile(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *out);
 // "dir/x.cubin" with another ending, ".json". free() it.
 char *tl_llc_path_with(const char *path, const char *ending);
+// The page (tl_llc_report.c).
+TL_MUST_USE tl_status tl_llc_emit_report(tl_llc *l, const tl_compiled *compiled, tl_strbuf *out);
 // Writes the C source to the output and the header beside it, for every target of the command line (tl_llc_c.c).
 TL_MUST_USE tl_status tl_llc_emit_c(tl_llc *l, const tl_kernel_spec *kernel);
 
