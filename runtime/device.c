@@ -2,6 +2,7 @@
 #include "runtime/device.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,11 @@ static tl_status query(tl_device *device) {
                       device->handle));
   TL_TRY(TL_CUDA_CALL(driver, device_get_attribute, &device->max_shared_bytes,
                       TL_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device->handle));
-  return TL_CUDA_CALL(driver, primary_ctx_retain, &device->context, device->handle);
+  TL_TRY(TL_CUDA_CALL(driver, primary_ctx_retain, &device->context, device->handle));
+  tl_cu_context current = NULL;
+  if (driver->ctx_get_current && driver->ctx_get_current(&current) != TL_CU_SUCCESS) current = NULL;
+  device->was_current = current == device->context;
+  return TL_OK;
 }
 
 tl_status tl_device_open(int ordinal, tl_device **out_device) {
@@ -61,9 +66,19 @@ tl_status tl_device_open_on(const tl_cuda_driver *driver, int ordinal, tl_device
   return TL_OK;
 }
 
+// What `enter` left with the thread that closes the device.
+static tl_status forget_current(const tl_device *device) {
+  tl_cu_context current = NULL;
+  if (!device->driver->ctx_get_current) return TL_OK;
+  TL_TRY(TL_CUDA_CALL(device->driver, ctx_get_current, &current));
+  if (current != device->context || device->was_current) return TL_OK;
+  return TL_CUDA_CALL(device->driver, ctx_pop_current, &current);
+}
+
 tl_status tl_device_end(tl_device *device) {
   if (!device) return TL_OK;
   tl_status status = atomic_exchange(&device->untold, NULL);
+  status = tl_status_join(status, forget_current(device));
   status = tl_status_join(status, TL_CUDA_CALL(device->driver, primary_ctx_release, device->handle));
   free(device);
   return status;
@@ -87,15 +102,27 @@ tl_status tl_device_driver_version(const tl_device *device, int *out_version) {
   return TL_CUDA_CALL(device->driver, driver_get_version, out_version);
 }
 
+// For each `enter` of the thread that has not left, the last one lowest: whether it pushed a context that goes with it.
+static _Thread_local uint64_t pushed;
+
 tl_status tl_device_enter(tl_device *device) {
+  const tl_cuda_driver *driver = device->driver;
+  tl_cu_context current = NULL;
   if (atomic_load_explicit(&device->untold, memory_order_relaxed))
     TL_TRY(tl_status_annotate(atomic_exchange(&device->untold, NULL), "an earlier call"));
-  return TL_CUDA_CALL(device->driver, ctx_push_current, device->context);
+  // A launch after a push takes a microsecond longer than one in a context that stays.
+  if (driver->ctx_get_current) TL_TRY(TL_CUDA_CALL(driver, ctx_get_current, &current));
+  bool stays = driver->ctx_get_current && !current;
+  if (current != device->context) TL_TRY(TL_CUDA_CALL(driver, ctx_push_current, device->context));
+  pushed = pushed << 1 | (current != device->context && !stays);
+  return TL_OK;
 }
 
 tl_status tl_device_leave(tl_device *device, tl_status status) {
   tl_cu_context context;
-  return tl_status_join(status, TL_CUDA_CALL(device->driver, ctx_pop_current, &context));
+  bool is_pushed = pushed & 1;
+  pushed >>= 1;
+  return is_pushed ? tl_status_join(status, TL_CUDA_CALL(device->driver, ctx_pop_current, &context)) : status;
 }
 
 _Atomic(uintptr_t) *tl_device_seen(tl_device *device, const void *pointer) {

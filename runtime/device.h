@@ -3,6 +3,8 @@
 #ifndef TL_RUNTIME_DEVICE_H
 #define TL_RUNTIME_DEVICE_H
 
+#include <stdbool.h>
+
 #include "runtime/cuda_driver.h"
 #include "tl/runtime.h"
 
@@ -12,6 +14,7 @@ struct tl_device {
   const tl_cuda_driver *driver;  // Borrowed; lives for ever.
   tl_cu_device handle;
   tl_cu_context context;  // the primary context, retained
+  bool was_current;       // in the thread that opened the device, before it did
   int ordinal;
   int compute_capability;  // major * 10 + minor
   int num_sms;
@@ -24,7 +27,8 @@ struct tl_device {
 // tl_device_open on the GPUs of `driver`, which is borrowed for the device's life.
 TL_MUST_USE tl_status tl_device_open_on(const tl_cuda_driver *driver, int ordinal, tl_device **out_device);
 
-// Makes the device's context current for the calling thread; every enter needs its leave. A failure that a destroy
+// Makes the device's context current for the calling thread; every enter needs its leave, up to 64 within each other.
+// A thread without a context keeps it, as with the CUDA runtime, until it closes the device. A failure that a destroy
 // could not tell comes out here, once, and nothing is entered.
 TL_MUST_USE tl_status tl_device_enter(tl_device *device);
 // Where an address that launches were given is kept.

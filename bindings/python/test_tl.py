@@ -114,5 +114,117 @@ class Binding(unittest.TestCase):
         self.assertEqual(tl._arrays.dense((2, 3, 4)), (12, 4, 1))
 
 
+class Tensor:
+    """What the module asks of a tensor of torch, in memory of the GPU that the driver has (the emulated one)."""
+
+    def __init__(self, values, shape=None, strides=None):
+        self.host = array.array("f", values)
+        self.shape = tuple(shape or (len(self.host),))
+        self.strides = strides or tl._arrays.dense(self.shape)
+        self.dtype, self.is_cuda, self.device = "torch.float32", True, type("Device", (), {"index": 0})()
+        self.pointer = tl._c.make("tl_device_alloc", tl.gpu(0)._handle, max(self.host.itemsize * len(self.host), 4))
+        self.put(values)
+
+    def put(self, values):
+        self.host = array.array("f", values)
+        tl._c.check(tl._c.tl_device_upload(tl.gpu(0)._handle, self.pointer, self.host.buffer_info()[0], 4 * len(self.host)))
+
+    def get(self):
+        tl._c.check(tl._c.tl_device_download(tl.gpu(0)._handle, self.host.buffer_info()[0], self.pointer, 4 * len(self.host)))
+        return list(self.host)
+
+    def data_ptr(self):
+        return self.pointer
+
+    def stride(self):
+        return self.strides
+
+    def get_device(self):
+        return 0
+
+    def is_contiguous(self):
+        return self.strides == tl._arrays.dense(self.shape)
+
+
+class FakeTorch:
+    float32 = "torch.float32"
+    streams = 0
+
+    @staticmethod
+    def empty(shape, dtype, device):
+        count = 1
+        for extent in shape:
+            count *= extent
+        return Tensor([0.0] * count, shape)
+
+    class _C:
+        @staticmethod
+        def _cuda_getCurrentRawStream(index):
+            FakeTorch.streams += 1
+            return 0
+
+
+@unittest.skipUnless(os.environ.get("TL_CUDA_DRIVER"), "needs the emulated driver")
+class Torch(unittest.TestCase):
+    """Calls with tensors of torch: the long way first, then the short one."""
+
+    @classmethod
+    def setUpClass(cls):
+        sys.modules["torch"] = FakeTorch
+        cls.add = tl.compile(os.path.join(KERNELS, "vector_add.yaml"))
+
+    @classmethod
+    def tearDownClass(cls):
+        del sys.modules["torch"]
+
+    def test_calls(self):
+        a, b, c = (Tensor(range(100)) for _ in range(3))
+        for factor in (1, 2, 3):
+            a.put([factor * i for i in range(100)])
+            self.add(a, b, c)
+            self.assertEqual(c.get(), [(factor + 1.0) * i for i in range(100)])
+            self.assertIsNotNone(self.add._short)
+        self.add(c, c, a)  # other memory
+        self.assertEqual(a.get(), [8.0 * i for i in range(100)])
+        before = FakeTorch.streams
+        self.add(a, b, c, stream=0)
+        self.assertEqual(FakeTorch.streams, before)
+        self.add(a, b, c)
+        self.assertEqual(FakeTorch.streams, before + 1)
+
+    def test_other_shapes(self):
+        a, b, c, d = (Tensor(range(n)) for n in (100, 100, 100, 50))
+        self.add(a, b, c)
+        with self.assertRaises(tl.Error) as caught:
+            self.add(a, d, c)
+        self.assertIn("argument 'B': dimension 0: expected 100", str(caught.exception))
+        self.add(a, b, c)
+        wide = Tensor(range(200), (100,), (2,))
+        with self.assertRaises(tl.Error) as caught:
+            self.add(a, wide, c)
+        self.assertIn("stride of dimension 0: expected 1", str(caught.exception))
+        with self.assertRaises(TypeError):
+            self.add(a, b, 3)
+        self.add(d, d, Tensor(range(50)))
+        self.add(a, b, c)
+        self.assertEqual(c.get(), [2.0 * i for i in range(100)])
+
+    def test_outputs(self):
+        a = Tensor(range(100))
+        for _ in range(3):
+            self.assertEqual(self.add(a, a).get(), [2.0 * i for i in range(100)])
+        self.assertEqual(len(self.add._allocations), 1)
+        k = tl.compile_text(SPEC)
+        x = Tensor(range(24), (3, 8))
+        for by in (2, 3.5, 2):
+            y, z = k(x, by)
+            self.assertEqual((z.get(), y.shape), ([float(by)] * 3, (3, 8)))
+
+    def test_memory_of_the_host(self):
+        with self.assertRaises(TypeError) as caught:
+            self.add(array.array("f", [1]), array.array("f", [1]), array.array("f", [1]))
+        self.assertIn("argument 'A' of vector_add is memory of the host; expected memory of a GPU", str(caught.exception))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -25,7 +25,7 @@ def kernel(name, dtype):
 @torch.library.custom_op("tl_example::silu", mutates_args=(), device_types="cuda")
 def silu(x: torch.Tensor) -> torch.Tensor:
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
-    kernel("silu", x.dtype)(x.reshape(-1), y.view(-1))
+    kernel("silu", x.dtype)(x.contiguous().view(-1), y.view(-1))
     return y
 
 
@@ -38,7 +38,7 @@ def _(x):
 @torch.library.custom_op("tl_example::silu_backward", mutates_args=(), device_types="cuda")
 def silu_backward(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
-    kernel("silu_backward", x.dtype)(dy.reshape(-1), x.reshape(-1), dx.view(-1))
+    kernel("silu_backward", x.dtype)(dy.contiguous().view(-1), x.contiguous().view(-1), dx.view(-1))
     return dx
 
 

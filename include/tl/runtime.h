@@ -3,7 +3,8 @@
 //
 // Every function may be called from any thread. Objects may be shared between threads; destroying one while another
 // thread uses it is the caller's mistake. The primary context of the device is used, as the CUDA runtime and frameworks
-// do, so pointers and streams of theirs can be passed in.
+// do, so pointers and streams of theirs can be passed in. It is current during a call; a thread that has no context
+// keeps it afterwards, until it closes the device.
 //
 // A NULL handle, array or place for a result is INVALID_ARGUMENT; functions without a status do nothing with it and
 // return 0, "" or NULL. Failures of the driver in a function without a status come out of the next call on the device.

@@ -172,13 +172,13 @@ class _Prepared:
     def __init__(self, arguments):
         self.count = len(arguments)
         self.array = (_c.Argument * max(self.count, 1))()
+        self.address = _c.ctypes.addressof(self.array)
         self.keep = []
         self.cells = []
-        base = _c.ctypes.addressof(self.array)
         for i, (name, value) in enumerate(arguments):
             c = self.array[i]
             c.name = name.encode()
-            at = base + i * _c.ctypes.sizeof(_c.Argument)
+            at = self.address + i * _c.ctypes.sizeof(_c.Argument)
             if isinstance(value, _arrays.Array):
                 rank = len(value.shape)
                 shape, strides = (_c.c_int64 * rank)(*value.shape), (_c.c_int64 * rank)(*value.strides)
@@ -192,6 +192,40 @@ class _Prepared:
             else:
                 c.kind = _c.INT
                 self.cells.append(_c.c_int64.from_address(at + _c.Argument.int_value.offset))
+
+
+def _make_short(kernel, values, prepared, handle, index):
+    """A function that launches for arguments like `values` and is False for others. It is written out for them: a loop, a key and
+    a lookup would take longer than the launch."""
+    names = {"cells": prepared.cells, "launch": _c.tl_kernel_launch, "check": _c.check, "stream": _torch_stream, "handle": handle}
+    if kernel._is_chain:
+        names["launch"] = lambda h, a, n, s: _c.tl_chain_launch(h, a, n, None, 0, s)
+    tests, stores = [], []
+    for i, value in enumerate(values):
+        names[f"c{i}"] = prepared.cells[i]
+        if not _arrays.is_torch(value):
+            names[f"t{i}"] = type(value)
+            tests.append(f"type(a{i}) is t{i}")
+            stores.append(f"c{i}.value = a{i}")
+            continue
+        names[f"d{i}"], names[f"s{i}"] = value.dtype, value.shape
+        tests.append(f"a{i}.dtype is d{i} and a{i}.shape == s{i}")
+        if value.is_contiguous():
+            tests.append(f"a{i}.is_contiguous()")
+        else:
+            names[f"r{i}"] = value.stride()
+            tests.append(f"a{i}.stride() == r{i}")
+        tests.append(f"a{i}.get_device() == {index}")
+        stores.append(f"c{i}.value = a{i}.data_ptr()")
+    lines = ["def short(args):"]
+    lines += [f"    {', '.join(f'a{i}' for i in range(len(values)))}, = args"] if values else []
+    lines += [f"    if not ({' and '.join(tests) or 'not args'}):", "        return False"]
+    lines += [f"    {store}" for store in stores]
+    where = f"stream({index})" if index is not None else "None"
+    lines += [f"    status = launch(handle, {prepared.address}, {prepared.count}, {where})", "    if status:", "        check(status)", "    return True"]
+    exec("\n".join(lines), names)  # noqa: S102
+    names["short"].prepared = prepared  # which owns what the address is of
+    return names["short"]
 
 
 class Kernel:
@@ -210,7 +244,9 @@ class Kernel:
         self._dynamic = [p["name"] for p in self._params if p["kind"] in ("dynamic", "stride")]
         self._device = device
         self._loaded = {}
-        self._prepared = {}
+        self._short = None
+        self._allocations = {}
+        self._lock = threading.RLock()
         self.__name__ = self.name
         self.__doc__ = entry.get("doc", "")
 
@@ -229,31 +265,64 @@ class Kernel:
 
     def _launch(self, handle, prepared, stream):
         if self._is_chain:
-            status = _c.tl_chain_launch(handle, prepared.array, prepared.count, None, 0, stream)
+            status = _c.tl_chain_launch(handle, prepared.address, prepared.count, None, 0, stream)
         else:
-            status = _c.tl_kernel_launch(handle, prepared.array, prepared.count, stream)
+            status = _c.tl_kernel_launch(handle, prepared.address, prepared.count, stream)
         if status:
             _c.check(status)
 
-    def __call__(self, *args, stream=None, **named):
-        # The short way: torch tensors on one GPU, all given in order, of which a call with these shapes was made before.
-        if not named and len(args) == len(self._args):
-            try:
-                key = [(a.dtype, a.shape, a.stride(), a.get_device()) if hasattr(a, "data_ptr") else type(a) for a in args]
-                found = self._prepared.get(tuple(key))
-            except (AttributeError, TypeError):
-                found = key = None
-            if found is not None:
-                prepared, handle, index = found
-                for cell, value in zip(prepared.cells, args):
-                    cell.value = value.data_ptr() if hasattr(value, "data_ptr") else value
-                if stream is None and index is not None:
-                    stream = _torch_stream(index)
-                self._launch(handle, prepared, stream)
-                return None
-        else:
-            key = None
-        return self._call(args, named, stream, tuple(key) if key is not None else None)
+    def __call__(self, *args, **named):
+        if not named:
+            # The short way: torch tensors as in the last call, in order; the lock keeps their places to one thread.
+            with self._lock:
+                short = self._short
+                if short is not None:
+                    try:
+                        if short(args):
+                            return None
+                    except (AttributeError, ValueError, TypeError):
+                        pass  # no tensors, or not as many: the long way tells
+            made = self._outputs(args)
+            if made is not None:
+                return made
+        return self._call(args, named, named.pop("stream", None))
+
+    def _outputs(self, args):
+        """Allocates the outputs of a call with inputs as before, and calls with all."""
+        try:
+            plan = self._allocations.get(tuple((a.dtype, a.shape, a.stride(), a.device) if hasattr(a, "data_ptr") else type(a) for a in args))
+        except (AttributeError, TypeError):
+            return None
+        if plan is None:
+            return None
+        import torch
+
+        full, made, rest = [], [], iter(args)
+        for entry in plan:
+            if entry is None:
+                full.append(next(rest))
+            else:
+                made.append(torch.empty(entry[0], dtype=entry[1], device=entry[2]))
+                full.append(made[-1])
+        self(*full)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _remember(self, args, given, arrays, made, prepared, handle, index):
+        """The short way for calls as this one, where all arrays are torch tensors."""
+        if not all(_arrays.is_torch(a.owner) for a in arrays.values()):
+            return
+        names = [p["name"] for p in self._args]
+        values = [given[n] for n in names]
+        if len(prepared.cells) == len(names):  # no dynamic name was given
+            with self._lock:
+                self._short = _make_short(self, values, prepared, handle, index)
+        if made and not any(n in self._dynamic for n in given):
+            key = tuple((a.dtype, a.shape, a.stride(), a.device) if hasattr(a, "data_ptr") else type(a) for a in args)
+            missing = {id(m) for m in (made if isinstance(made, tuple) else (made,))}
+            if len(self._allocations) > 256:
+                self._allocations.clear()
+            if len(args) + len(missing) == len(names):
+                self._allocations[key] = [(tuple(v.shape), v.dtype, v.device) if id(v) in missing else None for v in values]
 
     # ---- the long way
 
@@ -343,7 +412,7 @@ class Kernel:
             arguments.append((name, value))
         return arguments + [(n, int(given[n])) for n in self._dynamic if n in given]
 
-    def _call(self, args, named, stream, key):
+    def _call(self, args, named, stream):
         given = self._given(args, named)
         arrays = self._describe(given, stream)
         results = self._allocate(given, arrays, stream)
@@ -360,10 +429,8 @@ class Kernel:
         if stream is None and index is not None:
             stream = _torch_stream(index)
         self._launch(handle, prepared, stream)
-        if key is not None and all(_arrays.is_torch(a.owner) for a in arrays.values()):
-            if len(self._prepared) > 256:
-                self._prepared.clear()
-            self._prepared[key] = (prepared, handle, index)
+        if not named:
+            self._remember(args, given, arrays, results, prepared, handle, index)
         return results
 
     def _emulate(self, device, handle, arguments):

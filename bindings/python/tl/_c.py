@@ -61,9 +61,9 @@ _FUNCTIONS = {
     "tl_program_chain": ("status", [c_void_p, c_char_p, _PLACE]),
     "tl_kernel_registers": (c_int, [c_void_p]),
     "tl_kernel_local_bytes": (c_int, [c_void_p]),
-    "tl_kernel_launch": ("status", [c_void_p, _ARGUMENTS, c_size_t, c_void_p]),
+    "tl_kernel_launch": ("status", [c_void_p, c_void_p, c_size_t, c_void_p]),
     "tl_kernel_check": ("status", [c_void_p, _ARGUMENTS, c_size_t]),
-    "tl_chain_launch": ("status", [c_void_p, _ARGUMENTS, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "tl_chain_launch": ("status", [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
 }
 
 
