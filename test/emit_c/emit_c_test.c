@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster.h"
 #include "forms.h"
 #include "future.h"
 #include "gpu.h"
@@ -119,6 +120,20 @@ static void test_names(void) {
   expect(right, "scalars of every kind");
 }
 
+// Blocks in clusters, which the launch must say.
+static void test_cluster(void) {
+  enum { ROWS = 128, COLUMNS = 512, INNER = 128 };
+  static uint16_t ones[INNER * COLUMNS], c[ROWS * COLUMNS];
+  for (int i = 0; i < INNER * COLUMNS; i++) ones[i] = 0x3f80;
+  void *A = gpu_put(&gpu, ones, sizeof ones), *C = gpu_put(&gpu, NULL, sizeof c);
+  expect_code(cluster_launch(NULL, A, A, C), 0, cluster_error(), "");
+  gpu_take(&gpu, C, c, sizeof c);
+  gpu_take(&gpu, A, NULL, 0);
+  int right = 1;
+  for (int i = 0; i < ROWS * COLUMNS; i++) right = right && c[i] == 0x4300;  // 128
+  expect(right, "a product of clusters");
+}
+
 static void test_chain(void) {
   enum { ROWS = 8, K = 5 };
   float x[64], z[64];
@@ -208,11 +223,13 @@ int main(void) {
   test_checks();
   test_products();
   test_names();
+  test_cluster();
   test_chain();
   test_threads();
   va_unload();
   md_unload();
   names_unload();
+  cluster_unload();
   forms_unload();
   if (!failures) puts("generated C: all right");
   return failures != 0;

@@ -57,7 +57,8 @@ if command -v c++ >/dev/null; then
   c++ -Wall -Wextra -Wpedantic -Werror "$work/main.cpp" "$work/va.o" -o "$work/main" -ldl -lpthread || fail "C++"
 fi
 if "$bin/tl-llc" "$spec" --emit=cubin -o "$work/x.cubin" >/dev/null 2>&1; then
-  "$bin/tl-llc" "$spec" --emit=c -o "$work/va.c" && cc -c "$work/va.c" -o "$work/cubin.o" && grep -q tlk_cubin_0 "$work/va.c" ||
+  if ! { "$bin/tl-llc" "$spec" --emit=c -o "$work/va.c" && cc -c "$work/va.c" -o "$work/cubin.o" && grep -q tlk_cubin_0 "$work/va.c"; }; then
     fail "a cubin"
+  fi
 fi
 exit $failed

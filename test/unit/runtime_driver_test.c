@@ -24,6 +24,19 @@
 #include "runtime/cuda_driver.def"
 #undef TL_CUDA_FN
 _Static_assert((int)CUDA_ERROR_INVALID_VALUE == TL_CU_ERROR_INVALID_VALUE, "");
+_Static_assert((int)CUDA_ERROR_INVALID_CONTEXT == TL_CU_ERROR_INVALID_CONTEXT, "");
+_Static_assert((int)CUDA_ERROR_INVALID_HANDLE == TL_CU_ERROR_INVALID_HANDLE, "");
+_Static_assert((int)CUDA_ERROR_NOT_FOUND == TL_CU_ERROR_NOT_FOUND, "");
+_Static_assert((int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED == TL_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, "");
+_Static_assert((int)CU_STREAM_CAPTURE_MODE_RELAXED == TL_CU_STREAM_CAPTURE_MODE_RELAXED, "");
+_Static_assert((int)CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION == TL_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, "");
+_Static_assert(sizeof(tl_cu_launch_layout) == sizeof(CUlaunchConfig), "");
+_Static_assert(offsetof(tl_cu_launch_layout, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes), "");
+_Static_assert(offsetof(tl_cu_launch_layout, stream) == offsetof(CUlaunchConfig, hStream), "");
+_Static_assert(offsetof(tl_cu_launch_layout, attributes) == offsetof(CUlaunchConfig, attrs), "");
+_Static_assert(offsetof(tl_cu_launch_layout, num_attributes) == offsetof(CUlaunchConfig, numAttrs), "");
+_Static_assert(sizeof(tl_cu_launch_attribute) == sizeof(CUlaunchAttribute), "");
+_Static_assert(offsetof(tl_cu_launch_attribute, value) == offsetof(CUlaunchAttribute, value), "");
 _Static_assert((int)CUDA_ERROR_OUT_OF_MEMORY == TL_CU_ERROR_OUT_OF_MEMORY, "");
 _Static_assert((int)CUDA_ERROR_NO_DEVICE == TL_CU_ERROR_NO_DEVICE, "");
 _Static_assert((int)CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == TL_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "");

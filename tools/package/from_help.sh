@@ -75,13 +75,14 @@ END
 
 zsh_completion() {
   echo "#compdef $tools"
+  # shellcheck disable=SC2016 # zsh expands it
   echo 'case "$service" in'
   for tool in $tools; do
     echo "  $tool) _arguments \\"
-    options "$tool" | grep '^--' | sed -E "s/^(--[a-z-]+)=(.*)/    '\1=:\2:_files' \\\\/; t; s/^(--[a-z-]+)$/    '\1' \\\\/" | sort -u
+    options "$tool" | grep '^--' | sort -t= -u -k1,1 | sed -E "s/^(--[a-z-]+)=(.*)/    '\1=:\2:_files' \\\\/; t; s/^(--[a-z-]+)$/    '\1' \\\\/"
     echo "    '*:file:_files' ;;"
   done
-  echo esac
+  echo "esac"
 }
 
 fish_completion() {
