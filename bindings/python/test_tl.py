@@ -133,6 +133,14 @@ class Tensor:
         tl._c.check(tl._c.tl_device_download(tl.gpu(0)._handle, self.host.buffer_info()[0], self.pointer, 4 * len(self.host)))
         return list(self.host)
 
+    def __bool__(self):
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __eq__(self, other):
+        raise RuntimeError("a comparison of tensors is a tensor")
+
+    __hash__ = object.__hash__
+
     def data_ptr(self):
         return self.pointer
 

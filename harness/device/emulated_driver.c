@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emulator/ops/tensormap.h"
+#include "harness/data/memory.h"
 #include "harness/device/emulated_internal.h"
 #include "support/arena.h"
 #include "support/status.h"
@@ -194,6 +195,8 @@ tl_cu_result tl_emulated_mem_alloc(tl_cu_pointer *pointer, size_t bytes) {
   if (!context) return TL_CU_ERROR_INVALID_CONTEXT;
   if (tl_emulated_is_recording()) return TL_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (!bytes) return TL_CU_ERROR_INVALID_VALUE;
+  // All of it is written, so that a system that promises more than it has would end the process.
+  if (bytes > tl_memory_default_limit()) return TL_CU_ERROR_OUT_OF_MEMORY;
   allocation wanted = {.bytes = bytes};
   if (!tl_memory_guard(allocate, &wanted)) return TL_CU_ERROR_OUT_OF_MEMORY;
   if (context->gpu.emu.checks & TL_EMU_SANITIZE_INIT) tl_emu_mark_unwritten(wanted.memory);

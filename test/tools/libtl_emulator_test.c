@@ -109,6 +109,12 @@ static void test_options(void) {
                 "negative", "negative threads");
   expect_status(tl_device_open_emulator(NULL, NULL), TL_STATUS_INVALID_ARGUMENT, "out_device", "no place");
   expect(!device, "no device after failures");
+  must(tl_device_open_emulator(NULL, &device));
+  void *memory = NULL;
+  expect_status(tl_device_alloc(device, (size_t)1 << 44, &memory), TL_STATUS_LIMIT, "CUDA_ERROR_OUT_OF_MEMORY",
+                "more memory than there is");
+  expect(!memory, "no memory after a failure");
+  tl_device_close(device);
   // As many as there may be at once, many times.
   for (int i = 0; i < 100; i++) {
     must(tl_device_open_emulator(&(tl_emulator_options){.checks = "none", .compute_capability = 80}, &device));

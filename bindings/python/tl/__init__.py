@@ -316,7 +316,7 @@ class Kernel:
         if len(prepared.cells) == len(names):  # no dynamic name was given
             with self._lock:
                 self._short = _make_short(self, values, prepared, handle, index)
-        if made and not any(n in self._dynamic for n in given):
+        if made is not None and not any(n in self._dynamic for n in given):
             key = tuple((a.dtype, a.shape, a.stride(), a.device) if hasattr(a, "data_ptr") else type(a) for a in args)
             missing = {id(m) for m in (made if isinstance(made, tuple) else (made,))}
             if len(self._allocations) > 256:
