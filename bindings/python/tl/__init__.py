@@ -197,7 +197,9 @@ class _Prepared:
 def _make_short(kernel, values, prepared, handle, index):
     """A function that launches for arguments like `values` and is False for others. It is written out for them: a loop, a key and
     a lookup would take longer than the launch."""
-    names = {"cells": prepared.cells, "launch": _c.tl_kernel_launch, "check": _c.check, "stream": _torch_stream, "handle": handle}
+    names = {"cells": prepared.cells, "launch": _c.tl_kernel_launch, "check": _c.check, "handle": handle}
+    if index is not None:
+        names["stream"] = _torch_streams()
     if kernel._is_chain:
         names["launch"] = lambda h, a, n, s: _c.tl_chain_launch(h, a, n, None, 0, s)
     tests, stores = [], []
@@ -215,7 +217,9 @@ def _make_short(kernel, values, prepared, handle, index):
         else:
             names[f"r{i}"] = value.stride()
             tests.append(f"a{i}.stride() == r{i}")
-        tests.append(f"a{i}.get_device() == {index}")
+        if index is not None and "here" not in names:  # of the others the launch says where they are
+            names["here"] = i
+            tests.append(f"a{i}.get_device() == {index}")
         stores.append(f"c{i}.value = a{i}.data_ptr()")
     lines = ["def short(args):"]
     lines += [f"    {', '.join(f'a{i}' for i in range(len(values)))}, = args"] if values else []
@@ -246,7 +250,7 @@ class Kernel:
         self._loaded = {}
         self._short = None
         self._allocations = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self.__name__ = self.name
         self.__doc__ = entry.get("doc", "")
 
@@ -282,6 +286,9 @@ class Kernel:
                             return None
                     except (AttributeError, ValueError, TypeError):
                         pass  # no tensors, or not as many: the long way tells
+                    except Error as error:
+                        if error.code != "INVALID_ARGUMENT":
+                            raise
             made = self._outputs(args)
             if made is not None:
                 return made
@@ -489,10 +496,15 @@ def _destroy(program, device):
 _raw_stream = None
 
 
-def _torch_stream(index):
+def _torch_streams():
+    """The function that gives the current stream of a GPU, as a number."""
     global _raw_stream
     if _raw_stream is None:
         import torch
 
         _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda i: torch.cuda.current_stream(i).cuda_stream)
-    return _raw_stream(index)
+    return _raw_stream
+
+
+def _torch_stream(index):
+    return _torch_streams()(index)
