@@ -67,3 +67,12 @@ const tl_target *tl_target_for_device(int sm) {
   }
   return best;
 }
+
+// Warps are dealt out to the four parts of a multiprocessor, each with a quarter of its registers, and get theirs by
+// eights a thread.
+int32_t tl_target_registers(int32_t threads, int64_t blocks) {
+  enum { PARTS = 4, UNIT = 8, WARP = 32 };
+  int64_t warps = (threads + WARP - 1) / WARP * (blocks > 1 ? blocks : 1);
+  int64_t share = TL_REGISTERS_PER_SM / PARTS / ((warps + PARTS - 1) / PARTS * WARP) / UNIT * UNIT;
+  return share < TL_MAX_REGISTERS_PER_THREAD ? (int32_t)share : TL_MAX_REGISTERS_PER_THREAD;
+}

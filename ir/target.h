@@ -55,4 +55,8 @@ const tl_peak *tl_peak_for_device(int sm);
 #define TL_MAX_REGISTERS_PER_THREAD 255
 #define TL_MAX_THREADS_PER_BLOCK 1024
 
+// Registers that a thread may have, in blocks of `threads` threads of which `blocks` (at least 1) shall be on a
+// multiprocessor at a time; a multiple of 8, at most TL_MAX_REGISTERS_PER_THREAD.
+int32_t tl_target_registers(int32_t threads, int64_t blocks);
+
 #endif

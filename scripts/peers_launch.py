@@ -45,12 +45,14 @@ def evaluate(expression, names):
 
 
 class Program:
-    """One kernel of a spec, compiled by `compiler` and loaded."""
+    """One kernel of a spec, compiled by `compiler` (or of a .ptx file, as it is) and loaded."""
 
     def __init__(self, compiler, spec, target, num_sms, **bindings):
         command = [compiler, spec, "--emit=ptx", "--target=" + target]
         for name, value in bindings.items():
             command += ["-D", f"{name}={value}"]
+        if spec.endswith(".ptx"):
+            command = ["cat", spec]
         self.driver = Driver()
         self.ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         self.entry = manifest_of(self.ptx)["kernels"][0]
@@ -85,7 +87,7 @@ class Program:
         return self.maps[key]
 
     def launch(self, pointers, stream=0, dynamic=None):
-        """pointers: addresses in the spec's order of tensors; dynamic: name → value."""
+        """pointers: addresses in the spec's order of tensors; dynamic: name → value, of dynamic params and f32 scalars."""
         names = {**self.facts, **(dynamic or {})}
         addresses, values = {}, []
         for param in self.entry["params"]:
@@ -97,8 +99,10 @@ class Program:
                 values.append((ctypes.c_int64 if wide else ctypes.c_int32)(names[param["name"]]))
             elif param["kind"] == "tensor_map":
                 values.append(self.encode(param, addresses[param["tensor"]], names))
+            elif param["kind"] == "scalar" and param["dtype"] == "f32":
+                values.append(ctypes.c_float(names[param["name"]]))
             else:
-                raise RuntimeError("only tensors, dynamic params and tensor maps are passed")
+                raise RuntimeError("only tensors, dynamic params, f32 scalars and tensor maps are passed")
         grid = [evaluate(extent, names) for extent in self.entry["grid"]]
         params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
         self.driver.call("cuLaunchKernel", self.function, *grid, self.threads, 1, 1, self.shared, ctypes.c_void_p(stream), params, None)

@@ -9,6 +9,7 @@
 
 #include "llvm_backend/output/backend_internal.h"
 #include "llvm_backend/output/constructs.h"
+#include "llvm_backend/output/registers.h"
 
 typedef struct passes_call {
   LLVMModuleRef module;
@@ -174,7 +175,11 @@ static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbu
   emit_call call = {.machine = session->machine, .module = module};
   TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));
   if (call.failed) return tl_session_message_status("code generation", call.message);
-  append_without_unused_stack(LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer), out);
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  append_without_unused_stack(LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer), &text);
+  tl_ptx_fit_blocks(tl_strbuf_view(&text), out);
+  tl_strbuf_fini(&text);
   LLVMDisposeMemoryBuffer(call.buffer);
   return tl_session_take_errors(session, "code generation");
 }

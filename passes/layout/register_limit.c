@@ -4,19 +4,11 @@
 // memory, and the code for it would grow with the tile: an error. A little beyond it spills: a warning with numbers.
 #include <stdlib.h>
 
+#include "ir/target.h"
 #include "passes/layout/infer_layouts.h"
 
 // What a thread needs beside its tiles: addresses, loop state, values under way (measured, docs/performance.md).
 enum { OTHER_REGISTERS = 12, WARP = 32 };
-
-// Registers of a thread, in blocks of so many threads of which so many shall be resident: warps are dealt out to the
-// four parts of a multiprocessor, each with a quarter of its registers, and get theirs by eights a thread.
-static int32_t registers_of_thread(int32_t threads, int64_t blocks) {
-  enum { PARTS = 4, UNIT = 8 };
-  int64_t warps = (threads + WARP - 1) / WARP * (blocks > 1 ? blocks : 1);
-  int64_t share = TL_REGISTERS_PER_SM / PARTS / ((warps + PARTS - 1) / PARTS * WARP) / UNIT * UNIT;
-  return share < TL_MAX_REGISTERS_PER_THREAD ? (int32_t)share : TL_MAX_REGISTERS_PER_THREAD;
-}
 
 // A tile value from where it is made to where it is used last, as positions in the kernel's text.
 typedef struct tile_range {
@@ -137,7 +129,7 @@ static int64_t most_registers(const register_count *count, bool held_only, int32
 // The fewest threads, more than there are, whose registers hold tiles that take `total` of a block. 0: none do.
 static int32_t threads_that_hold(int64_t total, int32_t threads) {
   for (int32_t more = threads + WARP; more <= TL_MAX_THREADS_PER_BLOCK; more += WARP)
-    if ((total + more - 1) / more + OTHER_REGISTERS <= registers_of_thread(more, 1)) return more;
+    if ((total + more - 1) / more + OTHER_REGISTERS <= tl_target_registers(more, 1)) return more;
   return 0;
 }
 
@@ -159,7 +151,7 @@ static void report_limit(tl_layout_graph *graph, const tl_op *op, const tl_value
   tl_diag *diag =
       tl_diag_report(diags, TL_DIAG_REGISTER_LIMIT, op->loc,
                      "the tiles held here take %lld registers of a thread, but with %d threads there are %d",
-                     (long long)registers, graph->threads, registers_of_thread(graph->threads, 1));
+                     (long long)registers, graph->threads, tl_target_registers(graph->threads, 1));
   const tl_value *largest = held[0];
   for (size_t i = 0; i < num_held; i++) {
     if (registers_of(held[i]) > registers_of(largest)) largest = held[i];
@@ -197,7 +189,7 @@ static void warn_of_spills(tl_layout_graph *graph, const register_count *count, 
                                  "tiles take %lld registers of a thread here, and about %d more are needed beside "
                                  "them; with %d threads there are %d, so that some may live in local memory",
                                  (long long)registers, OTHER_REGISTERS, graph->threads,
-                                 registers_of_thread(graph->threads, blocks));
+                                 tl_target_registers(graph->threads, blocks));
   if (blocks > 1) tl_diag_add_note(diags, diag, op->loc, "%d blocks shall be on a multiprocessor at a time", blocks);
   const tile_range *largest = NULL;
   for (size_t i = 0, notes = 0; i < count->ranges.len; i++) {
@@ -216,7 +208,7 @@ static void warn_of_spills(tl_layout_graph *graph, const register_count *count, 
 static bool make_room(tl_layout_graph *graph, int64_t registers) {
   int64_t wanted = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
   for (int64_t blocks = wanted - 1; blocks >= 1 && 4 * blocks >= 3 * wanted; blocks--) {
-    if (registers > registers_of_thread(graph->threads, blocks)) continue;
+    if (registers > tl_target_registers(graph->threads, blocks)) continue;
     tl_op_set_int(graph->context->module, graph->kernel, TL_ATTR_MIN_BLOCKS, blocks);
     return true;
   }
@@ -229,7 +221,7 @@ static void validate_spills(tl_layout_graph *graph) {
   qsort(count.ops.items, count.ops.len, sizeof *count.ops.items, by_address);
   add_ranges(&count);
   int64_t blocks = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
-  int32_t limit = registers_of_thread(graph->threads, blocks), at, held_at;
+  int32_t limit = tl_target_registers(graph->threads, blocks), at, held_at;
   int64_t registers = most_registers(&count, false, &at);
   bool fits = registers + OTHER_REGISTERS <= limit || make_room(graph, registers + OTHER_REGISTERS);
   // What stage-reads brought to shared memory is read there again rather than held.

@@ -45,5 +45,13 @@ for each in $sizes; do
   one row_sum -D N=$((256 * each))
   one online_softmax -D block_N=$((256 * each)) -D N=$((1024 * each))
 done
+one rms_norm -D N=28672
+one adamw
+one depthwise_conv
+one depthwise_conv -D C=128 -D H=56 -D B=8
+one dropout_layer_norm
+one cross_entropy
+one embedding
+one group_norm_silu -D C=1280 -D HW=1024
 echo "$runs configurations, $silent spill without a word, $idle warned of for nothing"
 [ $silent = 0 ]

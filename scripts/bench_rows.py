@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times kernels that stream memory beside torch.compile and the device-to-device copy of as many bytes, in one process.
+
+How it times: scripts/bench_peers.py. The work of a row is the bytes that the algorithm must move; the copy reads and writes
+half of them each. Every kernel is checked against torch before it is timed.
+
+Usage: scripts/bench_rows.py [--rounds=N] [--target=T] [--no-compile] [--ptx=DIR]... [row ...]
+  --no-compile   without torch.compile
+  --ptx=DIR      also DIR/ROW.ptx, where it is there, as a contestant with the name of DIR
+"""
+import os
+import sys
+
+import torch
+import torch.nn.functional as F
+
+import bench_peers
+
+BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
+
+
+def randn(*shape, dtype=BF16):
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+class Row:
+    """spec and bindings; dynamic params; make() gives the inputs of a rotation; outputs(inputs) the tensors behind them;
+    peer(*inputs) computes the first output (or a tuple of all of them); bytes to move."""
+
+    def __init__(self, spec, bindings, make, outputs, peer, work, tolerance=1e-2, dynamic=None, order=None):
+        self.spec, self.bindings, self.make, self.outputs, self.peer = spec, bindings, make, outputs, peer
+        self.work, self.tolerance, self.dynamic = work, tolerance, dynamic or {}
+        self.order = order or (lambda inputs, outs: [*inputs, *outs])
+
+
+def transpose(size, dtype, name):
+    return Row("transpose", {"M": size, "N": size, "dtype": name}, lambda: [randn(size, size, dtype=dtype)],
+               lambda i: [torch.empty_like(i[0])], lambda x: x.T.contiguous(), 2 * size * size * dtype.itemsize)
+
+
+def embedding(tokens=65536, width=4096, rows=32000):
+    return Row("embedding", {"D": width, "V": rows},
+               lambda: [torch.randint(0, rows, (tokens,), device="cuda"), randn(rows, width, dtype=F16)],
+               lambda i: [torch.empty(tokens, width, device="cuda", dtype=F16)], lambda ids, table: F.embedding(ids, table),
+               2 * tokens * width * 2, dynamic={"T": tokens})
+
+
+def group_norm_silu(b=32, hw=4096, c=320, groups=32):
+    def peer(x, w, bias):
+        return F.silu(F.group_norm(x.transpose(1, 2), groups, w, bias, 1e-5)).transpose(1, 2)
+
+    return Row("group_norm_silu", {"B": b, "HW": hw, "C": c, "groups": groups},
+               lambda: [randn(b, hw, c, dtype=F16), randn(c, dtype=F16), randn(c, dtype=F16)],
+               lambda i: [torch.empty_like(i[0])], peer, 2 * b * hw * c * 2)
+
+
+def cross_entropy(m=4096, v=32000):
+    def peer(x, target):
+        p = torch.softmax(x.float(), -1)
+        loss = -torch.log(p.gather(1, target[:, None]))[:, 0]
+        return loss, ((p - F.one_hot(target, v)) / m).to(x.dtype)
+
+    return Row("cross_entropy", {"M": m, "V": v}, lambda: [randn(m, v), torch.randint(0, v, (m,), device="cuda")],
+               lambda i: [torch.empty(m, device="cuda"), torch.empty_like(i[0])], peer, 2 * m * v * 2)
+
+
+def dropout_layer_norm(m, n):
+    def peer(x, residual, mask, w, bias):
+        s = residual.float() + x.float() * mask / 0.9
+        return s.to(x.dtype), F.layer_norm(s, (n,), w.float(), bias.float(), 1e-5).to(x.dtype)
+
+    return Row("dropout_layer_norm", {"M": m, "N": n},
+               lambda: [randn(m, n), randn(m, n), (torch.rand(m, n, device="cuda") < 0.9).to(torch.uint8), randn(n), randn(n)],
+               lambda i: [torch.empty_like(i[0]), torch.empty_like(i[0])], peer, m * n * 9)
+
+
+def adamw(n=1 << 26):
+    lr, c1, c2 = 1e-3, 0.1, 0.05
+
+    def peer(g, w, m, v):
+        g = g.float()
+        m = 0.9 * m + 0.1 * g
+        v = 0.95 * v + 0.05 * g * g
+        wide = w.float()
+        return (wide - lr * (m / c1 / (torch.sqrt(v / c2) + 1e-8) + 0.1 * wide)).to(w.dtype), m, v
+
+    # The moments of the spec are updated in place: a rotation starts from copies.
+    return Row("adamw", {}, lambda: [randn(n), randn(n), randn(n, dtype=F32), torch.rand(n, device="cuda")],
+               lambda i: [x.clone() for x in i[1:]], peer, 22 * n, dynamic={"N": n, "lr": lr, "correction1": c1, "correction2": c2},
+               order=lambda inputs, outs: [inputs[0], *outs])
+
+
+def depthwise_conv(b=32, size=56, c=256):
+    def peer(x, k, bias):
+        y = F.conv2d(x.permute(0, 3, 1, 2), k.permute(2, 0, 1)[:, None], bias, padding=1, groups=c)
+        return F.silu(y).permute(0, 2, 3, 1)
+
+    return Row("depthwise_conv", {"B": b, "H": size, "W": size, "C": c},
+               lambda: [randn(b, size, size, c, dtype=F16), randn(3, 3, c, dtype=F16) * 0.3, randn(c, dtype=F16)],
+               lambda i: [torch.empty_like(i[0])], peer, 2 * b * size * size * c * 2)
+
+
+ROWS = {
+    "transpose": lambda: transpose(8192, F16, "f16"),
+    "transpose_f32": lambda: transpose(8192, F32, "f32"),
+    "embedding": embedding,
+    "group_norm_silu": group_norm_silu,
+    "cross_entropy": cross_entropy,
+    "dropout_layer_norm": lambda: dropout_layer_norm(8192, 4096),
+    "dropout_layer_norm_1024": lambda: dropout_layer_norm(16384, 1024),
+    "adamw": adamw,
+    "depthwise_conv": depthwise_conv,
+}
+
+
+def run(name, compiles, directories):
+    torch.manual_seed(1)
+    row = ROWS[name]()
+    sets = [row.make() for _ in range(2)]
+    outs = [row.outputs(inputs) for inputs in sets]
+    want = row.peer(*sets[0])
+    want = want if isinstance(want, tuple) else (want,)
+    half = torch.empty(int(row.work // 2), device="cuda", dtype=torch.uint8), torch.empty(int(row.work // 2), device="cuda", dtype=torch.uint8)
+    words = [x[: x.numel() // 4 * 4].view(torch.int32) for x in half]
+    contestants = {"memcpy": [lambda: half[1].copy_(half[0])], "copy kernel": [lambda: torch.neg(words[0], out=words[1])]}
+    kernels = {"tl-llc": (row.spec, row.bindings)}
+    for directory in directories:
+        path = os.path.abspath(os.path.join(directory, name + ".ptx"))
+        if os.path.exists(path):
+            kernels[os.path.basename(os.path.normpath(directory))] = (path, {})
+    for label, (spec, bindings) in kernels.items():
+        try:
+            kernel = bench_peers.Kernel(spec, bench_peers.TARGET, **bindings)
+            fresh = row.outputs(sets[0])
+            kernel.launch(row.order(sets[0], fresh), row.dynamic)
+            for got, expected in zip(fresh, want):
+                bench_peers.close(got, expected, row.tolerance)
+        except Exception as error:  # the other contestants go on
+            print(f"  {name} {label}: {error}", flush=True)
+            continue
+        contestants[label] = [lambda k=kernel, i=i, o=o: k.launch(row.order(i, o), row.dynamic) for i, o in zip(sets, outs)]
+    if compiles:
+        compiled = torch.compile(row.peer)
+        compiled(*sets[0])
+        contestants["torch.compile"] = [lambda i=i: compiled(*i) for i in sets]
+    bench_peers.report(f"{name} {bench_peers.TARGET} {row.bindings}", "MB/s", row.work, bench_peers.race(contestants), "copy")
+
+
+if __name__ == "__main__":
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; figures are burst / sustained")
+    compiles, directories, names = True, [], []
+    for argument in sys.argv[1:]:
+        key, _, value = argument.partition("=")
+        if key == "--rounds":
+            bench_peers.ROUNDS = int(value)
+        elif key == "--target":
+            bench_peers.TARGET = value
+        elif key == "--ptx":
+            directories.append(value)
+        elif argument == "--no-compile":
+            compiles = False
+        else:
+            names.append(argument)
+    for chosen in names or ROWS:
+        run(chosen, compiles, directories)
