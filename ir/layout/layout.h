@@ -85,6 +85,9 @@ int32_t tl_layout_projected_register(const tl_layout *full, const tl_layout *pro
 // A blocked layout: each thread holds `vec` contiguous elements of dim `order[0]`, threads run along order[0] first,
 // then order[1], …; leftover elements become further registers; leftover threads replicate. `threads` a multiple of 32.
 tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *order, int32_t vec, int32_t threads);
+// The same with at most `lanes` (a power of two) lanes of a warp along order[0]: the others go down order[1], ….
+tl_layout tl_layout_blocked_narrow(const int32_t *shape, int32_t rank, const int32_t *order, int32_t vec, int32_t lanes,
+                                   int32_t threads);
 // Register tile for FMA gemms: threads in a 2-D grid, each with reg_m by reg_n elements interleaved in groups of vec_n.
 tl_layout tl_layout_fma_acc(const int32_t *shape, int32_t threads);
 

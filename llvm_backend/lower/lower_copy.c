@@ -36,7 +36,8 @@ typedef struct tl_copy {
   tl_op *op;
   tl_place place;
   tl_mem_access src, dst;
-  int32_t vec;
+  int32_t vec, dim;          // elements of a group, and the dim along which they lie
+  int32_t src_vec, dst_vec;  // elements of one load and of one store
   bool async;
   int src_evict, dst_evict;
   LLVMValueRef pad;  // NULL: zeros
@@ -80,6 +81,63 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   item->raw = converted(l, copy, raw, src_inside);
 }
 
+// ---- copies whose sides have accesses of different widths
+
+// The group's elements on their way, converted, and whether the group is the thread's to copy.
+typedef struct tl_copy_group {
+  tl_place place;
+  LLVMValueRef active, elements[TL_MAX_GROUP];
+} tl_copy_group;
+
+static tl_place place_of_element(const tl_copy *copy, const tl_copy_group *group, int32_t e) {
+  tl_place place = group->place;
+  place.reg[copy->dim] += e;
+  return place;
+}
+
+static void load_group(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_group *group) {
+  const tl_buffer *buffer = copy->src.buffer;
+  LLVMValueRef active = NULL, in[TL_MAX_GROUP];
+  tl_lower_place_register(&copy->place, reg);
+  tl_lower_place_inside(l, &copy->place, &active);
+  group->place = copy->place;
+  group->active = tl_lower_and(l, active, copy->place.owner);
+  for (int32_t e = 0; e < copy->vec; e += copy->src_vec) {
+    tl_place place = place_of_element(copy, group, e);
+    LLVMValueRef inside = tl_lower_access_inside(l, &copy->src, &place), reads = tl_lower_and(l, group->active, inside);
+    if (copy->src_vec == 1) reads = tl_lower_and(l, reads, tl_lower_access_inside(l, &copy->dst, &place));
+    LLVMValueRef pointer = tl_lower_access_pointer(l, &copy->src, &place);
+    int32_t bytes = tl_lower_raw_bytes(buffer->dtype, copy->src_vec);
+    LLVMValueRef raw = tl_lower_load_part(l, buffer, pointer, NULL, bytes, reads, copy->src_evict);
+    tl_lower_unpack(l, raw, buffer->dtype, copy->src_vec, in + e);
+    for (int32_t i = 0; i < copy->src_vec && copy->pad && inside; i++)
+      in[e + i] = LLVMBuildSelect(l->builder, inside, in[e + i], copy->pad, "");
+  }
+  tl_lower_convert(l, in, buffer->dtype, copy->dst.buffer->dtype, copy->vec, group->elements);
+}
+
+static void store_group(tl_lower *l, tl_copy *copy, const tl_copy_group *group) {
+  const tl_buffer *buffer = copy->dst.buffer;
+  for (int32_t e = 0; e < copy->vec; e += copy->dst_vec) {
+    tl_place place = place_of_element(copy, group, e);
+    LLVMValueRef inside = tl_lower_and(l, group->active, tl_lower_access_inside(l, &copy->dst, &place));
+    LLVMValueRef pointer = tl_lower_access_pointer(l, &copy->dst, &place);
+    LLVMValueRef raw = tl_lower_pack(l, group->elements + e, buffer->dtype, copy->dst_vec);
+    tl_lower_store_part(l, buffer, pointer, NULL, raw, tl_lower_raw_bytes(buffer->dtype, copy->dst_vec), inside,
+                        copy->dst_evict);
+  }
+}
+
+static void run_permuted(tl_lower *l, tl_copy *copy) {
+  int32_t registers = tl_layout_num_registers(copy->place.layout);
+  tl_copy_group *groups = TL_NEW_ARRAY(&l->arena, tl_copy_group, TL_COPY_BATCH);
+  for (int32_t reg = 0; reg < registers && !tl_lower_failed(l);) {
+    int32_t n = 0;
+    for (; n < TL_COPY_BATCH && reg < registers; n++, reg += copy->vec) load_group(l, copy, reg, &groups[n]);
+    for (int32_t i = 0; i < n; i++) store_group(l, copy, &groups[i]);
+  }
+}
+
 static void run_copy(tl_lower *l, tl_copy *copy) {
   int32_t registers = tl_layout_num_registers(copy->place.layout);
   tl_lower_begin_groups(l);
@@ -87,6 +145,11 @@ static void run_copy(tl_lower *l, tl_copy *copy) {
                        &copy->place);
   tl_lower_access_side(l, &copy->dst, copy->op, tl_lower_buffer(l, tl_op_arg(copy->op, TL_GROUP_COPY_dst)), &copy_dst,
                        &copy->place);
+  if (copy->src_vec != copy->vec || copy->dst_vec != copy->vec) {
+    run_permuted(l, copy);
+    tl_lower_end_groups(l);
+    return;
+  }
   int32_t bytes = tl_lower_raw_bytes(copy->dst.buffer->dtype, copy->vec);
   tl_copy_item items[TL_COPY_BATCH] = {{0}};
   for (int32_t reg = 0; reg < registers && !tl_lower_failed(l);) {
@@ -109,6 +172,19 @@ static int32_t copy_width(const tl_op *op, tl_dtype src, tl_dtype dst) {
   int32_t dim, vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
   vec = tl_lower_group_width(tl_op_layout(op, TL_ATTR_THREAD_LAYOUT), vec, &dim);
   return vector_elems(vec, src, dst);
+}
+
+// The widths of a copy: one for both sides, or those of a permuted copy.
+static void set_widths(tl_copy *copy, const tl_buffer *src, const tl_buffer *dst) {
+  const tl_op *op = copy->op;
+  copy->vec = copy->src_vec = copy->dst_vec = copy_width(op, src->dtype, dst->dtype);
+  if (!tl_op_has(op, TL_ATTR_SRC_VEC)) return;
+  copy->vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1);
+  copy->vec = tl_lower_group_width(copy->place.layout, copy->vec, &copy->dim);
+  copy->src_vec = (int32_t)tl_op_int(op, TL_ATTR_SRC_VEC, 1);
+  copy->dst_vec = (int32_t)tl_op_int(op, TL_ATTR_DST_VEC, 1);
+  while (copy->vec % copy->src_vec != 0) copy->src_vec--;
+  while (copy->vec % copy->dst_vec != 0) copy->dst_vec--;
 }
 
 bool tl_lower_copy_is_async(const tl_op *op) {
@@ -136,7 +212,7 @@ void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
   tl_copy *copy = TL_NEW(&l->arena, tl_copy);
   copy->op = op;
   copy->place = *tl_lower_place(l, layout, op);
-  copy->vec = copy_width(op, src->dtype, dst->dtype);
+  set_widths(copy, src, dst);
   int64_t evict = tl_op_int(op, TL_ATTR_EVICT, TL_EVICT_NORMAL);
   copy->src_evict = copy->dst_evict = (int)evict;
   tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);

@@ -51,34 +51,6 @@ static const char *cp_async_obstacle(tl_pass_context *context, const tl_op *copy
   return NULL;
 }
 
-static tl_layout copy_layout(const tl_box *box, int32_t fast, int32_t vec, int32_t threads) {
-  int32_t shape[TL_MAX_RANK], order[TL_MAX_RANK], len = 0;
-  for (int32_t t = 0; t < box->tile_rank; t++) shape[t] = (int32_t)box->extents[t];
-  if (fast >= 0) order[len++] = fast;
-  for (int32_t t = box->tile_rank - 1; t >= 0; t--) {
-    if (t != fast) order[len++] = t;
-  }
-  return tl_layout_blocked(shape, box->tile_rank, order, vec, threads);
-}
-
-// Widest vector that both sides of a copy allow.
-static int32_t copy_vector(const tl_box *source, const tl_box *destination, bool full_tile) {
-  int32_t fast = tl_box_contiguous_dim(source);
-  if (fast < 0 || fast != tl_box_contiguous_dim(destination)) return 1;
-  int32_t most = lesser(max_vector(source->buffer), max_vector(destination->buffer));
-  return lesser(tl_box_vector(source, most, full_tile), tl_box_vector(destination, most, full_tile));
-}
-
-void tl_select_copy_width(tl_pass_context *context, tl_op *copy) {
-  if (tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_VECTOR || tl_op_has(copy, TL_ATTR_ASYNC)) return;
-  const tl_layout *layout = tl_op_layout(copy, TL_ATTR_THREAD_LAYOUT);
-  tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
-  int32_t fast = tl_box_contiguous_dim(&source);
-  if (!layout || fast < 0) return;
-  int32_t held = tl_layout_vector(layout, fast);
-  tl_op_set_int(context->module, copy, TL_ATTR_VEC, lesser(held & -held, copy_vector(&source, &destination, false)));
-}
-
 // What the author asked for by name and cannot have: `via: cp_async` and `via: tma` are refused; `async: true` says
 // when the copy may end, and one that is over at once is early enough.
 static void report_obstacle(tl_pass_context *context, tl_op *copy, const tl_box *source, const tl_box *destination,
@@ -102,15 +74,20 @@ static void report_tma_obstacle(tl_pass_context *context, tl_op *copy, const cha
   tl_diag_add_hint(context->diags, diag, "leave `via` out: the compiler takes the best way there is");
 }
 
+static void write_shape(tl_pass_context *context, tl_op *copy, const tl_copy_shape *shape) {
+  tl_op_set_int(context->module, copy, TL_ATTR_VEC, shape->vec);
+  tl_op_set_layout(context->module, copy, TL_ATTR_THREAD_LAYOUT, &shape->layout);
+  if (!shape->is_permuted) return;
+  tl_op_set_int(context->module, copy, TL_ATTR_SRC_VEC, shape->src_vec);
+  tl_op_set_int(context->module, copy, TL_ATTR_DST_VEC, shape->dst_vec);
+}
+
 static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) {
   if (tl_op_arg(copy, TL_GROUP_COPY_map)) return;  // decided
   bool by_tma = tl_is_tma_wanted(context, copy);
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
-  int32_t fast_source = tl_box_contiguous_dim(&source), fast_destination = tl_box_contiguous_dim(&destination);
-  int32_t vec = copy_vector(&source, &destination, false);
-  // Without a common contiguous dim the global side decides who is coalesced.
-  int32_t fast = tl_buffer_is_global(source.buffer) ? fast_source : fast_destination;
-  if (fast < 0) fast = fast_source >= 0 ? fast_source : fast_destination;
+  tl_copy_shape shape = tl_copy_shape_of(copy, threads, false);
+  int32_t vec = shape.is_permuted ? 1 : shape.vec;
   int64_t wanted = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
   const char *obstacle = cp_async_obstacle(context, copy, &source, &destination, vec);
   // A copy that counts on a barrier of the author goes by TMA or not at all.
@@ -120,17 +97,14 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   if (tl_op_has(copy, TL_ATTR_ASYNC) && !by_hand) is_demanded = false;
   bool asynchronous =
       !obstacle && wanted != TL_VIA_VECTOR && (wanted == TL_VIA_CP_ASYNC || by_hand || tl_is_in_pipeline(copy));
+  if (asynchronous) shape = tl_copy_shape_of(copy, threads, true);
   if (obstacle && (by_hand || is_demanded)) {
     report_obstacle(context, copy, &source, &destination, is_demanded, obstacle);
     tl_op_remove_attr(copy, TL_ATTR_ASYNC);
     tl_op_remove_attr(copy, TL_ATTR_BY_HAND);
   }
   tl_op_set_int(context->module, copy, TL_ATTR_VIA, asynchronous ? TL_VIA_CP_ASYNC : TL_VIA_VECTOR);
-  tl_op_set_int(context->module, copy, TL_ATTR_VEC, vec);
-  // Full tiles may take wider vectors later (split-tails): threads are laid out for those.
-  int32_t held = asynchronous ? vec : copy_vector(&source, &destination, true);
-  tl_layout layout = copy_layout(&source, fast, held, threads);
-  tl_op_set_layout(context->module, copy, TL_ATTR_THREAD_LAYOUT, &layout);
+  write_shape(context, copy, &shape);
   // Threads and width stay for what cannot run ahead (pipeline).
   const char *no_tma = by_tma ? tl_select_tma(context, copy) : NULL;
   if (no_tma && wanted == TL_VIA_TMA) report_tma_obstacle(context, copy, no_tma);
@@ -146,9 +120,12 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   } else {
     bool regret = obstacle && (wanted == TL_VIA_CP_ASYNC || tl_is_in_pipeline(copy));
     tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, copy->loc,
-                   "'%s' to '%s' through registers, %d element%s at a time%s%s", tl_buffer_name(source.buffer),
-                   tl_buffer_name(destination.buffer), vec, vec == 1 ? "" : "s", regret ? ": not by cp.async, " : "",
-                   regret ? obstacle : "");
+                   "'%s' to '%s' through registers, %d element%s at a time%s%s%s", tl_buffer_name(source.buffer),
+                   tl_buffer_name(destination.buffer), shape.vec, shape.vec == 1 ? "" : "s",
+                   !shape.is_permuted              ? ""
+                   : shape.src_vec > shape.dst_vec ? ", stored one by one along the other dim"
+                                                   : ", loaded one by one along the other dim",
+                   regret ? ": not by cp.async, " : "", regret ? obstacle : "");
   }
 }
 

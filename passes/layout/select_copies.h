@@ -41,6 +41,17 @@ int32_t tl_parallel_vector(const tl_op *parallel);
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel);
 // Only the vector widths; returns the widest.
 int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel);
+// How the threads share a copy: `vec` elements side by side along dim `fast` of the tile belong to one thread, and move by
+// loads of `src_vec` and stores of `dst_vec` elements. The three are equal where both sides are contiguous along `fast`;
+// where one is permuted it moves element by element.
+typedef struct tl_copy_shape {
+  int32_t fast;
+  int32_t vec, src_vec, dst_vec;
+  bool is_permuted;
+  tl_layout layout;
+} tl_copy_shape;
+// `is_async`: for cp.async, which moves only what is contiguous on both sides.
+tl_copy_shape tl_copy_shape_of(tl_op *copy, int32_t threads, bool is_async);
 // Chooses the vector width of a copy through registers again, for the layout that it has.
 void tl_select_copy_width(tl_pass_context *context, tl_op *copy);
 // Chooses the vector width of a tile_load or tile_store after the layout of its tile.

@@ -65,9 +65,9 @@ static bool evaluate(const tl_value *value, const tl_op *parallel, const int32_t
   return tl_fold_index(op->code, a, b, out);
 }
 
-static int load_passes(const tl_op *load, const tl_op *parallel, const tl_shared_layout *shared) {
+static int element_passes(const tl_op *access, const tl_op *parallel, const tl_shared_layout *shared) {
   enum { DEPTH = 6 };
-  const tl_type *type = tl_element_buffer(load)->type;
+  const tl_type *type = tl_element_buffer(access)->type;
   const tl_layout *layout = tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
   int32_t shape[TL_MAX_RANK], at[TL_MAX_RANK], coord[TL_MAX_RANK], bits = tl_dtype_bits(type->dtype);
   int64_t offsets[LANES];
@@ -76,15 +76,45 @@ static int load_passes(const tl_op *load, const tl_op *parallel, const tl_shared
     tl_layout_coord(layout, 0, lane, 0, at);
     for (int32_t d = 0; d < type->rank; d++) {
       int64_t index = 0;
-      if (!evaluate(tl_element_index(load, (uint32_t)d), parallel, at, DEPTH, &index)) return 0;
+      if (!evaluate(tl_element_index(access, (uint32_t)d), parallel, at, DEPTH, &index)) return 0;
       if (index < 0 || index >= shape[d]) return 0;
       coord[d] = (int32_t)index;
     }
     offsets[lane] = tl_shared_layout_offset(shared, shape, type->rank, bits, coord);
   }
-  int32_t held = tl_parallel_vector(parallel), vec = tl_element_vector(load, parallel, held, false);
-  if (vec == 1) vec = tl_element_packed(load, parallel, held).vec;
+  int32_t held = tl_parallel_vector(parallel), vec = tl_element_vector(access, parallel, held, false);
+  if (vec == 1) vec = tl_element_packed(access, parallel, held).vec;
   return passes_of(offsets, vec * bits / 8);
+}
+
+// ---- copies
+
+// Passes for the accesses of one side of a copy to its first `vec` elements.
+static int side_passes(const tl_box *box, const tl_copy_shape *shape, int32_t width, const tl_shared_layout *shared) {
+  const tl_type *type = box->buffer->type;
+  int32_t tile[TL_MAX_RANK], at[TL_MAX_RANK], coord[TL_MAX_RANK], bits = tl_dtype_bits(type->dtype);
+  int64_t offsets[LANES];
+  shape_of(type, tile);
+  for (int32_t lane = 0; lane < LANES; lane++) {
+    tl_layout_coord(&shape->layout, 0, lane, 0, at);
+    for (int32_t d = 0; d < type->rank; d++) {
+      int64_t index = 0;
+      tl_value_const_int(tl_box_offset(box, d), &index);
+      if (box->tile_dim[d] >= 0) index += at[box->tile_dim[d]] * box->steps[box->tile_dim[d]];
+      coord[d] = (int32_t)(index < 0 || index >= tile[d] ? 0 : index);
+    }
+    offsets[lane] = tl_shared_layout_offset(shared, tile, type->rank, bits, coord);
+  }
+  return passes_of(offsets, width * bits / 8) * (shape->vec / width);
+}
+
+static int copy_passes(tl_op *copy, const tl_op *alloc, const tl_shared_layout *shared) {
+  tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
+  bool reads = source.buffer == &alloc->results[0], writes = destination.buffer == &alloc->results[0];
+  if (!reads && !writes) return 0;
+  tl_copy_shape shape = tl_copy_shape_of(copy, tl_op_threads(copy), false);
+  return (reads ? side_passes(&source, &shape, shape.src_vec, shared) : 0) +
+         (writes ? side_passes(&destination, &shape, shape.dst_vec, shared) : 0);
 }
 
 // ---- all accesses of a tile
@@ -98,11 +128,15 @@ typedef struct tile_use {
 static void count_op(tl_op *op, void *user) {
   tile_use *use = user;
   const tl_type *type = use->alloc->results[0].type;
-  if (op->code == TL_OP_LOAD) {
+  if (op->code == TL_OP_COPY) {
+    use->passes += copy_passes(op, use->alloc, use->shared);
+    return;
+  }
+  if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE) {
     const tl_op *parallel = tl_op_enclosing(op, TL_OP_PARALLEL);
     bool own = tl_element_buffer(op) == &use->alloc->results[0];
     if (own && parallel && tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT))
-      use->passes += load_passes(op, parallel, use->shared);
+      use->passes += element_passes(op, parallel, use->shared);
     return;
   }
   if (op->code != TL_OP_TILE_LOAD && op->code != TL_OP_TILE_STORE) return;

@@ -4,7 +4,7 @@
 #include "passes/layout/select_copies.h"
 
 // Shared memory has 32 banks of 4 bytes: 8 chunks of 16 bytes are one pass over them.
-enum { CHUNK_BYTES = 16, CHUNKS_PER_PASS = 8 };
+enum { CHUNK_BYTES = 16, CHUNKS_PER_PASS = 8, MAX_SHIFT = 5 };
 
 bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_bytes, int32_t row_step) {
   int64_t chunks = row_bytes / CHUNK_BYTES;
@@ -84,10 +84,11 @@ static tl_shared_layout least_passes(tl_op *kernel, const tl_op *alloc, const tl
     best = *spread;
     least = passes;
   }
-  for (size_t m = 0; m < sizeof masks / sizeof masks[0] && plain->pitch_bytes % CHUNK_BYTES == 0; m++) {
-    if (plain->pitch_bytes / CHUNK_BYTES % (masks[m] + 1) != 0) continue;
-    for (int32_t shift = 0; shift < 4; shift++) {
-      tl_shared_layout layout = {plain->pitch_bytes, masks[m], shift};
+  for (size_t m = 0; m < sizeof masks / sizeof masks[0]; m++) {
+    // Whole groups of chunks, by padding where the row has none.
+    int32_t group = (masks[m] + 1) * CHUNK_BYTES, pitch = (plain->pitch_bytes + group - 1) / group * group;
+    for (int32_t shift = 0; shift <= MAX_SHIFT; shift++) {
+      tl_shared_layout layout = {pitch, masks[m], shift};
       passes = tl_bank_passes(kernel, alloc, &layout);
       if (passes >= least) continue;
       best = layout;
