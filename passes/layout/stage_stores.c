@@ -5,11 +5,15 @@
 //   tile_store %acc -> %C[…]  (bf16, accumulator layout: 4 bytes a thread, 16 in a row)
 //   → %s = alloc "C_staged"; tile_store %acc -> %s; copy %s -> %C[…]
 //
-// Only where the shared tile costs nothing: in the kernel's own body, and not larger than the other shared tiles, whose
-// place it takes (plan-shared) behind a barrier after which they are no longer used. Needs infer-layouts.
+// Elements that a parallel stores are tiles, too, where they make up a box (stage_stores_elements.c).
+// Only where the shared tile costs nothing: in the kernel's own body or a branch of it, and not larger than the other
+// shared tiles, whose place it takes (plan-shared) behind a barrier after which they are no longer used. Needs
+// infer-layouts.
+#include "passes/layout/stage_stores.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/layout/infer_layouts.h"
 #include "passes/layout/select_copies.h"
+#include "support/vec.h"
 
 enum {
   SECTOR_BYTES = 32,  // what L2 and DRAM write at least
@@ -41,12 +45,26 @@ static bool is_by_tma(const tl_op *store, const tl_box *box) {
   return tl_op_int(store, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_TMA && tl_buffer_is_global(box->buffer);
 }
 
+// The kernel, or the role of the author, in whose body `op` stands, or in a branch of it: one around tile operations is
+// the same for all threads. NULL: in a loop.
+static const tl_op *body_around(const tl_op *op) {
+  do op = op->parent->parent;
+  while (op->code == TL_OP_IF);
+  return op->code == TL_OP_KERNEL || op->code == TL_OP_ROLE ? op : NULL;
+}
+
+static bool has_room(const tl_pass_context *context, const tl_op *kernel, const tl_op *op, int64_t bytes) {
+  const tl_op *body = body_around(op);
+  // What roles of the author use no other tile takes the place of.
+  bool in_role = body && body->code == TL_OP_ROLE;
+  if (!body || (in_role && planned_bytes(kernel) + bytes > context->target->shared_max_bytes)) return false;
+  return bytes >= (int64_t)tl_op_threads(op) * VECTOR_BYTES && bytes <= planned_bytes(kernel);
+}
+
 static bool is_worth_staging(const tl_pass_context *context, const tl_op *kernel, const tl_op *store,
                              const tl_box *box) {
   const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
   if (is_by_tma(store, box)) return true;
-  bool in_role = store->parent->parent->code == TL_OP_ROLE;
-  if (store->parent != kernel->regions[0] && !in_role) return false;
   if (!tl_buffer_is_global(box->buffer) || !tile->layout || tile->rank < 2) return false;
   int bits = tl_dtype_bits(box->buffer->type->dtype);
   int32_t fast = tl_box_contiguous_dim(box);
@@ -54,11 +72,18 @@ static bool is_worth_staging(const tl_pass_context *context, const tl_op *kernel
   int64_t element_bytes = bits / 8;
   if (contiguous_bytes(tile->layout, fast, element_bytes) >= SECTOR_BYTES) return false;
   if (tl_box_vector(box, (int32_t)(VECTOR_BYTES / element_bytes), true) * element_bytes < VECTOR_BYTES) return false;
-  int64_t bytes = tl_type_num_elements(tile) * element_bytes;
-  int64_t threads = tl_op_threads(store);
-  // What roles of the author use no other tile takes the place of.
-  if (in_role && planned_bytes(kernel) + bytes > context->target->shared_max_bytes) return false;
-  return bytes >= threads * VECTOR_BYTES && bytes <= planned_bytes(kernel);
+  return has_room(context, kernel, store, tl_type_num_elements(tile) * element_bytes);
+}
+
+static bool is_scattered(const tl_pass_context *context, const tl_op *kernel, const tl_op *parallel,
+                         const tl_value *buffer) {
+  const tl_layout *layout = tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
+  int bits = tl_dtype_bits(buffer->type->dtype);
+  if (!layout || layout->rank < 2 || bits < 8) return false;
+  int64_t elements = 1;
+  for (int32_t d = 0; d < layout->rank; d++) elements *= layout->shape[d];
+  return contiguous_bytes(layout, layout->rank - 1, bits / 8) < SECTOR_BYTES &&
+         has_room(context, kernel, parallel, elements * bits / 8);
 }
 
 // The destination of `store` becomes that of the copy.
@@ -123,10 +148,21 @@ static void visit(tl_op *op, void *user) {
   if (is_worth_staging(state->context, state->kernel, op, &box)) stage(state->context, state->kernel, op);
 }
 
+typedef TL_VEC(tl_op *) op_list;
+
+static void collect_parallel(tl_op *op, void *user) {
+  if (op->code == TL_OP_PARALLEL) tl_vec_push((op_list *)user, op);
+}
+
 tl_status tl_pass_stage_stores(tl_pass_context *context) {
   for (tl_op *op = context->module->body->first; op; op = op->next) {
+    if (op->code != TL_OP_KERNEL) continue;
     stage_state state = {context, op};
-    if (op->code == TL_OP_KERNEL) tl_walk(op, visit, &state);
+    op_list parallels = {0};
+    tl_walk(op, collect_parallel, &parallels);
+    for (size_t i = 0; i < parallels.len; i++) tl_stores_as_tiles(context, op, parallels.items[i], is_scattered);
+    tl_vec_fini(&parallels);
+    tl_walk(op, visit, &state);
   }
   return TL_OK;
 }
