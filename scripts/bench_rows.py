@@ -55,6 +55,15 @@ def group_norm_silu(b=32, hw=4096, c=320, groups=32):
                lambda i: [torch.empty_like(i[0])], peer, 2 * b * hw * c * 2)
 
 
+def rms_norm(m, n, **bindings):
+    def peer(x, w):
+        wide = x.float()
+        return (wide * torch.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-6) * w.float()).to(x.dtype)
+
+    return Row("rms_norm", {"M": m, "N": n, **bindings}, lambda: [randn(m, n), randn(n)], lambda i: [torch.empty_like(i[0])],
+               peer, 4 * m * n)
+
+
 def cross_entropy(m=4096, v=32000):
     def peer(x, target):
         p = torch.softmax(x.float(), -1)
@@ -106,6 +115,7 @@ ROWS = {
     "transpose_f32": lambda: transpose(8192, F32, "f32"),
     "embedding": embedding,
     "group_norm_silu": group_norm_silu,
+    "rms_norm_768": lambda: rms_norm(65536, 768, block_M="auto"),
     "cross_entropy": cross_entropy,
     "dropout_layer_norm": lambda: dropout_layer_norm(8192, 4096),
     "dropout_layer_norm_1024": lambda: dropout_layer_norm(16384, 1024),

@@ -109,7 +109,7 @@ static double cost_of(const chooser *self, const char *stop_after) {
   tl_pass_options options = {.stop_after = stop_after, .pass_limit = -1};
   bool is_scheduled = module && !tl_diags_has_errors(&diags) &&
                       tl_passes_run(module, self->target, &options, &diags) == TL_OK && !tl_diags_has_errors(&diags);
-  for (const tl_op *op = is_scheduled ? module->body->first : NULL; op; op = op->next)
+  for (tl_op *op = is_scheduled ? module->body->first : NULL; op; op = op->next)
     if (op->code == TL_OP_KERNEL) cost = tl_cost_kernel(self->target, op);
   if (module) tl_module_destroy(module);
   tl_diags_fini(&diags);

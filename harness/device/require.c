@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "passes/analysis/memory_access.h"
+#include "passes/layout/select_copies.h"
 
 // ---- what is required
 
@@ -21,6 +22,8 @@ static const requirement_text texts[] = {
     {"overlap", "this gemm is waited for where it stands", TL_FEATURE_WGMMA,
      "wgmma; sm_90a is the first target that has it"},
     {"no-spill", "registers are spilled", 0, NULL},
+    {"vector", "this access of a parallel moves fewer than 8 bytes at a time", 0, NULL},
+    {"no-bank-conflict", "this access of a parallel has bank conflicts", 0, NULL},
 };
 
 enum { NUM_TEXTS = sizeof texts / sizeof *texts };
@@ -66,9 +69,17 @@ static void add(collector *self, tl_requirement kind, tl_loc loc, tl_loc loop) {
   tl_vec_push(&self->out->statements, ((tl_required_statement){kind, loc, loop}));
 }
 
+// A load or store of a parallel's elements.
+static bool is_element(const tl_op *op) {
+  return (op->code == TL_OP_LOAD || op->code == TL_OP_STORE) && tl_op_enclosing(op, TL_OP_PARALLEL);
+}
+
 static void look_at_statement(tl_op *op, void *user) {
   const tl_op *loop = pipelined_around(op);
-  if (op->code == TL_OP_GEMM) {
+  if (is_element(op)) {
+    if (tl_buffer_is_global(tl_element_buffer(op))) add(user, TL_REQUIRE_VECTOR, op->loc, (tl_loc){0});
+    if (tl_buffer_is_shared(tl_element_buffer(op))) add(user, TL_REQUIRE_NO_BANK_CONFLICT, op->loc, (tl_loc){0});
+  } else if (op->code == TL_OP_GEMM) {
     add(user, TL_REQUIRE_WGMMA, op->loc, loop ? loop->loc : (tl_loc){0});
     if (loop) add(user, TL_REQUIRE_OVERLAP, op->loc, loop->loc);
   } else if (loop && is_load(op)) {
@@ -94,6 +105,12 @@ static bool is_in_role_of_copies(const tl_op *op) {
   return role && strcmp(tl_op_str(role, TL_ATTR_NAME), "load") == 0;
 }
 
+static bool is_vector(const tl_op *op) {
+  enum { LEAST_BITS = 64 };
+  int64_t bits = tl_op_int(op, TL_ATTR_VEC, 1) * tl_dtype_bits(tl_element_buffer(op)->type->dtype);
+  return bits >= LEAST_BITS || tl_element_is_uniform(op, tl_op_enclosing(op, TL_OP_PARALLEL));
+}
+
 static bool has_it(const tl_op *op, tl_requirement kind) {
   const tl_instruction *inst = tl_op_instruction(op);
   switch (kind) {
@@ -105,10 +122,18 @@ static bool has_it(const tl_op *op, tl_requirement kind) {
       return inst && inst->family == TL_FAMILY_WGMMA;
     case TL_REQUIRE_OVERLAP:
       return tl_op_has(op, TL_ATTR_ASYNC);
+    case TL_REQUIRE_VECTOR:
+      return is_vector(op);
+    case TL_REQUIRE_NO_BANK_CONFLICT:
+      return tl_bank_conflicts(op, tl_op_enclosing(op, TL_OP_PARALLEL)) <= 1;
     case TL_REQUIRE_NO_SPILL:
       break;
   }
   return true;
+}
+
+static bool of_elements(tl_requirement kind) {
+  return kind == TL_REQUIRE_VECTOR || kind == TL_REQUIRE_NO_BANK_CONFLICT;
 }
 
 // What a statement became: a copy may have become one into registers, too.
@@ -116,6 +141,10 @@ static void look_at_result(tl_op *op, void *user) {
   outcome *self = user;
   if (!same_place(op->loc, self->statement->loc)) return;
   bool is_gemm = self->statement->kind == TL_REQUIRE_WGMMA || self->statement->kind == TL_REQUIRE_OVERLAP;
+  if (of_elements(self->statement->kind)) {
+    if (is_element(op)) *(has_it(op, self->statement->kind) ? &self->has : &self->lacks) = true;
+    return;
+  }
   bool reads_tensor =
       is_load(op) || (op->code == TL_OP_TILE_LOAD && tl_buffer_is_global(tl_op_arg(op, TL_GROUP_TILE_LOAD_src)));
   if (is_gemm ? op->code != TL_OP_GEMM : !reads_tensor) return;
@@ -140,10 +169,11 @@ void tl_requirements_report(const tl_requirements *requirements, tl_module *modu
     const requirement_text *text = text_of(statement->kind);
     outcome result = {.statement = statement};
     tl_walk_module(module, look_at_result, &result);
-    if (!result.lacks) continue;
+    // Of accesses with a path for full tiles that one counts.
+    if (!result.lacks || (statement->kind == TL_REQUIRE_VECTOR && result.has)) continue;
     tl_loc at = statement->kind == TL_REQUIRE_ROLES ? statement->loop : statement->loc;
     tl_diag *diag = tl_diag_report(diags, TL_DIAG_REQUIRED, at, "%s, as --require=%s asks", text->missing, text->name);
-    if (!(target->features & (unsigned)text->feature))
+    if (text->feature && !(target->features & (unsigned)text->feature))
       tl_diag_add_hint(diags, diag, "%s has no %s", target->name, text->lacking);
     else if (diag->num_notes == 0)
       add_remarks(statement, diags, diag);

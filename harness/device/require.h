@@ -14,7 +14,9 @@ typedef enum tl_requirement {
   TL_REQUIRE_WGMMA = 2,    // gemms
   TL_REQUIRE_ROLES = 4,    // pipelined loops with such copies: warps of their own bring the tiles
   TL_REQUIRE_OVERLAP = 8,  // gemms of pipelined loops: in flight while their threads do other things
-  TL_REQUIRE_NO_SPILL = 16
+  TL_REQUIRE_NO_SPILL = 16,
+  TL_REQUIRE_VECTOR = 32,           // loads and stores of elements in global memory: 8 bytes or more at a time
+  TL_REQUIRE_NO_BANK_CONFLICT = 64  // those in shared memory
 } tl_requirement;
 
 // The word of the command line, NULL behind the last. `index` counts from 0: requirement 1 << index.

@@ -381,44 +381,68 @@ bool tl_index_is_affine_in(tl_value *index, const tl_op *parallel) {
   return affine.valid;
 }
 
-static bool element_allows(const tl_op *op, const tl_op *parallel, const tl_value *along, int32_t vec, bool full_tile) {
+// Why the access cannot be done in vectors of `vec`, or NULL.
+static const char *element_obstacle(const tl_op *op, const tl_op *parallel, int32_t vec, bool full_tile) {
+  const tl_block *body = parallel->regions[0];
+  const tl_value *along = body->args[body->num_args - 1];
   tl_value *buffer = tl_element_buffer(op);
-  int32_t last = buffer->type->rank - 1;
-  if (!vector_is_aligned(buffer, vec)) return false;
+  int32_t last = buffer->type->rank - 1, num_extents = 0;
+  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_extents);
+  if (!divides(vec, extents[num_extents - 1])) return "the loop's last extent is no multiple of it";
+  if (!vector_is_aligned(buffer, vec)) return "the tensor starts at fewer bytes";
   for (int32_t d = 0; d <= last; d++) {
     tl_lane_form form = tl_lane_form_of(tl_element_index(op, (uint32_t)d), along, vec);
-    if (!form.known || form.scale != (d == last ? 1 : 0)) return false;
+    if (!form.known || form.scale != (d == last ? 1 : 0))
+      return d == last ? "its last subscript does not step by one with the loop's last index"
+                       : "a subscript before the last one changes along it";
     int64_t stride = d == last ? 1 : tl_common_divisor(tl_buffer_stride_divisor(buffer, d), vec);
-    if (form.divisor != 0 && !divides(vec, stride * tl_common_divisor(form.divisor, vec))) return false;
+    if (form.divisor != 0 && !divides(vec, stride * tl_common_divisor(form.divisor, vec)))
+      return d == last ? "it may start between two multiples" : "rows may start between two multiples";
   }
   bool split = full_tile && tl_index_is_affine_in(tl_element_index(op, (uint32_t)last), parallel);
-  if (!split && (tl_element_check(op, last) & TL_CHECK_UPPER) && !divides(vec, tl_buffer_dim_divisor(buffer, last))) {
-    return false;
-  }
+  if (!split && (tl_element_check(op, last) & TL_CHECK_UPPER) && !divides(vec, tl_buffer_dim_divisor(buffer, last)))
+    return "the bound may cut through it";
   if (op->code == TL_OP_LOAD && tl_op_arg(op, TL_GROUP_LOAD_pad)) {
     tl_lane_form pad = tl_lane_form_of(tl_op_arg(op, TL_GROUP_LOAD_pad), along, vec);
-    if (!pad.known || pad.scale != 0) return false;
+    if (!pad.known || pad.scale != 0) return "the value out of bounds changes along it";
   }
-  return true;
+  return NULL;
+}
+
+// The same for vectors of any width.
+static const char *any_obstacle(const tl_op *op, const tl_op *parallel) {
+  const tl_block *body = parallel->regions[0];
+  const tl_value *buffer = tl_element_buffer(op);
+  if (op->code == TL_OP_ATOMIC) return "it is an atomic";
+  if (body->num_args == 0 || buffer->type->rank == 0) return "it is one element";
+  if (!tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL)
+    return "its rows are not contiguous";
+  if (is_in_varying_loop(op, parallel, body->args[body->num_args - 1]))
+    return "a loop around it is not the same for neighbouring elements";
+  return NULL;
 }
 
 int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
-  const tl_block *body = parallel->regions[0];
-  tl_value *buffer = tl_element_buffer(op);
-  if (op->code == TL_OP_ATOMIC || body->num_args == 0 || buffer->type->rank == 0 ||
-      is_in_varying_loop(op, parallel, body->args[body->num_args - 1]))
-    return 1;
-  if (!tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL) return 1;
-  int32_t num_extents = 0;
-  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_extents);
-  int bits = tl_dtype_bits(buffer->type->dtype);
+  if (any_obstacle(op, parallel)) return 1;
+  int bits = tl_dtype_bits(tl_element_buffer(op)->type->dtype);
   int32_t vec = 1;
   while (vec * 2 <= max_elems && vec * 2 * bits <= 128) vec *= 2;
-  while (vec > 1 && !(divides(vec, extents[num_extents - 1]) &&
-                      element_allows(op, parallel, body->args[body->num_args - 1], vec, full_tile))) {
-    vec /= 2;
-  }
+  while (vec > 1 && element_obstacle(op, parallel, vec, full_tile)) vec /= 2;
   return vec;
+}
+
+const char *tl_element_vector_obstacle(const tl_op *op, const tl_op *parallel, int32_t vec) {
+  const char *obstacle = any_obstacle(op, parallel);
+  return obstacle ? obstacle : element_obstacle(op, parallel, vec, false);
+}
+
+bool tl_element_is_uniform(const tl_op *op, const tl_op *parallel) {
+  const tl_block *body = parallel->regions[0];
+  for (uint32_t d = 0; d < tl_element_rank(op) && body->num_args > 0; d++) {
+    tl_lane_form form = tl_lane_form_of(tl_element_index(op, d), body->args[body->num_args - 1], 2);
+    if (!form.known || form.scale != 0) return false;
+  }
+  return true;
 }
 
 // ---- packed elements

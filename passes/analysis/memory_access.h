@@ -78,12 +78,16 @@ tl_value *tl_element_index(const tl_op *op, uint32_t dim);
 // neighbouring iterations along the last index of `parallel`: contiguous, aligned, one predicate a vector. At least 1.
 // With `full_tile` the bounds do not count where split-tails can test them for the whole tile.
 int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile);
+// Why a vector of `vec` elements is too wide for the access, within its bounds as they are checked; NULL: it is not.
+const char *tl_element_vector_obstacle(const tl_op *op, const tl_op *parallel, int32_t vec);
 // The same for a LOAD whose element `repeat` neighbouring iterations share, as `x[i, j // 2]` with two values a byte:
 // `vec` elements serve vec * repeat iterations, at most `max_iterations`. A repeat of 1: the load is not of that kind.
 typedef struct tl_packed_load {
   int32_t vec, repeat;
 } tl_packed_load;
 tl_packed_load tl_element_packed(const tl_op *op, const tl_op *parallel, int32_t max_iterations);
+// Whether neighbouring iterations along the last index of `parallel` access one and the same element.
+bool tl_element_is_uniform(const tl_op *op, const tl_op *parallel);
 // Whether the index is a sum of loop indices of `parallel` and values from outside of it, so that its bounds can be
 // tested for all iterations at once.
 bool tl_index_is_affine_in(tl_value *index, const tl_op *parallel);

@@ -35,15 +35,18 @@ void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel);
 // Passes over the banks that the accesses of a tile by registers (tile loads and stores, loads of elements) need in its
 // shared layout, summed over the accesses for the first registers of a warp.
 int tl_bank_passes(tl_op *kernel, const tl_op *alloc, const tl_shared_layout *shared);
+// How many times as long as without bank conflicts a LOAD or STORE of a parallel takes that is shared memory's; 0: it
+// is not, or cannot be told.
+int tl_bank_conflicts(const tl_op *access, const tl_op *parallel);
 // Elements along the last loop index that neighbouring registers of a thread hold: the widest vector for the body.
 int32_t tl_parallel_vector(const tl_op *parallel);
 // Chooses vector widths inside a parallel, and cp.async for one that only gathers from global to shared memory.
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel);
 // Only the vector widths; returns the widest.
 int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel);
-// How the threads share a copy: `vec` elements side by side along dim `fast` of the tile belong to one thread, and move by
-// loads of `src_vec` and stores of `dst_vec` elements. The three are equal where both sides are contiguous along `fast`;
-// where one is permuted it moves element by element.
+// How the threads share a copy: `vec` elements side by side along dim `fast` of the tile belong to one thread, and move
+// by loads of `src_vec` and stores of `dst_vec` elements. The three are equal where both sides are contiguous along
+// `fast`; where one is permuted it moves element by element.
 typedef struct tl_copy_shape {
   int32_t fast;
   int32_t vec, src_vec, dst_vec;

@@ -87,6 +87,16 @@ static int element_passes(const tl_op *access, const tl_op *parallel, const tl_s
   return passes_of(offsets, vec * bits / 8);
 }
 
+int tl_bank_conflicts(const tl_op *access, const tl_op *parallel) {
+  const tl_value *buffer = tl_element_buffer(access);
+  const tl_op *alloc = tl_buffer_root(buffer);
+  const tl_attr *shared = alloc && &alloc->results[0] == buffer ? tl_op_attr(alloc, TL_ATTR_SHARED_LAYOUT) : NULL;
+  if (!shared || !tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT)) return 0;
+  int32_t bytes = (int32_t)tl_op_int(access, TL_ATTR_VEC, 1) * tl_dtype_bits(buffer->type->dtype) / 8;
+  int least = bytes > 8 ? 4 : bytes > 4 ? 2 : 1;
+  return element_passes(access, parallel, shared->v.shared) / least;
+}
+
 // ---- copies
 
 // Passes for the accesses of one side of a copy to its first `vec` elements.

@@ -57,12 +57,12 @@ int64_t tl_cost_blocks_at_once(const tl_op *kernel);
 // A number of the kernel's PLAN; `fallback` where it has none of that name.
 int64_t tl_cost_planned(const tl_op *kernel, const char *name, int64_t fallback);
 // Clocks of a whole scheduled kernel (after choose-schedule), dynamic sizes taken as 4096; INFINITY when it cannot run.
-double tl_cost_kernel(const tl_target *target, const tl_op *kernel);
+double tl_cost_kernel(const tl_target *target, tl_op *kernel);
 // Multiprocessors of the GPUs that the model is measured on (H100 and H200).
 enum { TL_COST_MULTIPROCESSORS = 132 };
 
 // Registers a thread wants around accumulators and operands: addresses, loop counters, epilogue.
-enum { TL_COST_BASE_REGISTERS = 48 };
+enum { TL_COST_BASE_REGISTERS = 48, TL_COST_STREAM_REGISTERS = 32 };
 // Blocks that fit on a multiprocessor for registers a thread, shared bytes a block and threads a block. At least 1.
 int32_t tl_cost_resident_blocks(const tl_target *target, int32_t threads, int32_t registers, int64_t shared_bytes);
 // Shared bytes that the hardware keeps for itself in every block (CUDA C++ Programming Guide, compute capability 8.x).

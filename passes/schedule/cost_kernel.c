@@ -210,10 +210,34 @@ static void add_block(kernel_cost *cost, const tl_block *block, double times) {
   }
 }
 
-double tl_cost_kernel(const tl_target *target, const tl_op *kernel) {
-  int64_t shared = tl_cost_planned(kernel, "shared", 0), registers = tl_cost_planned(kernel, "registers", 0);
+// Registers that fragments take where no gemm made the plan count its accumulators.
+typedef struct fragment_count {
+  int64_t registers;
+  bool has_gemm;
+} fragment_count;
+
+static void count_fragment(tl_op *op, void *user) {
+  fragment_count *count = user;
+  count->has_gemm |= op->code == TL_OP_GEMM;
+  if (op->code != TL_OP_ALLOC || op->results[0].type->scope != TL_SCOPE_FRAGMENT) return;
+  int64_t bits = tl_type_num_elements(op->results[0].type) * tl_dtype_bits(op->results[0].type->dtype);
+  count->registers += bits / 32 / tl_op_threads(op);
+}
+
+static int64_t registers_of(tl_op *kernel) {
+  fragment_count count = {0};
+  tl_walk(kernel, count_fragment, &count);
+  int64_t planned = tl_cost_planned(kernel, "registers", 0);
+  int64_t with_tiles = TL_COST_STREAM_REGISTERS + count.registers;
+  return count.has_gemm || with_tiles < planned ? planned : with_tiles;
+}
+
+double tl_cost_kernel(const tl_target *target, tl_op *kernel) {
+  int64_t shared = tl_cost_planned(kernel, "shared", 0), registers = registers_of(kernel);
   if (shared > target->shared_max_bytes) return INFINITY;
-  double at_once = (double)tl_cost_blocks_at_once(kernel);
+  int32_t held = registers < TL_MAX_REGISTERS_PER_THREAD ? (int32_t)registers : TL_MAX_REGISTERS_PER_THREAD;
+  double fit = (double)tl_cost_resident_blocks(target, tl_op_threads(kernel), held, shared);
+  double at_once = fmax(fmin((double)tl_cost_blocks_at_once(kernel), fit), 1);
   kernel_cost cost = {.blocks_at_once = at_once, .exposed = BLOCK_CLOCKS};
   cost.groups = fmax(at_once * (double)tl_op_threads(kernel) / WARPGROUP_THREADS, 1);
   add_block(&cost, kernel->regions[0], 1);

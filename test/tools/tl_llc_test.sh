@@ -235,11 +235,36 @@ expect 0 "$llc" kernels/conv2d.yaml --target=sm_90a --require=wgmma -o /dev/null
 expect 1 "$llc" kernels/matmul_nt.yaml --target=sm_90a -D dtype=f8e4m3 --require=overlap
 says 'note: the gemm is waited for at once: its sums are promoted$'
 expect 2 "$llc" kernels/matmul.yaml --require=speed
-says "tma, wgmma, roles, overlap, no-spill"
+says "tma, wgmma, roles, overlap, no-spill, vector, no-bank-conflict"
 expect 2 "$llc" kernels/matmul.yaml --require=
 expect 2 "$llc" kernels/matmul.yaml --emit=tile --require=tma
 expect 2 "$llc" kernels/matmul.yaml --emit=scheduled --require=no-spill
 expect 2 "$llc" kernels/matmul.yaml --stop-after=pipeline --require=tma
+# Elements: one load for all neighbours is no vector and needs none; a column is read in steps of a row.
+expect 0 "$llc" kernels/embedding.yaml --require=vector,no-bank-conflict -o /dev/null
+cat >"$work/columns.yaml" <<'END'
+kernel: columns
+args:
+  X: in f32[64, 64]
+  Y: out f32[64, 64]
+  Z: out f32[64, 64]
+threads: 32
+shared:
+  s: f32[64, 64] layout row
+body:
+  - copy: X -> s
+  - parallel: i, j in 64, 64
+    do:
+      - Y[i, j] = s[j, i]
+  - parallel: i, j in 64, 64
+    do:
+      - Z[i, j] = X[j, i]
+END
+expect 1 "$llc" "$work/columns.yaml" --require=vector,no-bank-conflict
+says 'columns.yaml:16:19: error: this access of a parallel moves fewer than 8 bytes at a time, as --require=vector asks'
+says "columns.yaml:16:19: note: 'X' is loaded 1 element at a time, not 2: a subscript before the last one changes along it"
+says 'columns.yaml:13:19: error: this access of a parallel has bank conflicts, as --require=no-bank-conflict asks'
+says "bank conflicts make it 16 times as long"
 # no-spill asks ptxas, here one that says what the test wants.
 cat >"$work/ptxas" <<'END'
 #!/bin/sh
