@@ -210,7 +210,8 @@ static void add_block(kernel_cost *cost, const tl_block *block, double times) {
   }
 }
 
-// Registers that fragments take where no gemm made the plan count its accumulators.
+// Registers that the largest fragment takes where no gemm made the plan count its accumulators: what is computed from
+// it goes by element by element.
 typedef struct fragment_count {
   int64_t registers;
   bool has_gemm;
@@ -221,7 +222,8 @@ static void count_fragment(tl_op *op, void *user) {
   count->has_gemm |= op->code == TL_OP_GEMM;
   if (op->code != TL_OP_ALLOC || op->results[0].type->scope != TL_SCOPE_FRAGMENT) return;
   int64_t bits = tl_type_num_elements(op->results[0].type) * tl_dtype_bits(op->results[0].type->dtype);
-  count->registers += bits / 32 / tl_op_threads(op);
+  int64_t registers = bits / 32 / tl_op_threads(op);
+  if (registers > count->registers) count->registers = registers;
 }
 
 static int64_t registers_of(tl_op *kernel) {
@@ -242,10 +244,12 @@ double tl_cost_kernel(const tl_target *target, tl_op *kernel) {
   cost.groups = fmax(at_once * (double)tl_op_threads(kernel) / WARPGROUP_THREADS, 1);
   add_block(&cost, kernel->regions[0], 1);
   double waves = ceil(num_blocks(kernel) / (TL_COST_MULTIPROCESSORS * at_once));
-  // What a block does once is hidden behind the others that are there, or (loop-tiles) behind its own next tile.
+  // What a block does once is hidden behind the loops of the others that are there, or (loop-tiles) behind its own next
+  // tile; without loops it is all there is.
   bool stays = (target->features & TL_FEATURE_TMA) && at_once == 1 && cost.groups >= 2 && waves > 1 &&
                (double)shared + cost.stored <= (double)target->shared_max_bytes;
-  double clocks = cost.loops + (stays ? seen_beside : 1 / at_once) * cost.exposed;
+  double clocks = cost.exposed;
+  if (cost.loops > 0) clocks = cost.loops + (stays ? seen_beside : 1 / at_once) * cost.exposed;
   bool spills = registers >= TL_MAX_REGISTERS_PER_THREAD || registers * tl_op_threads(kernel) > TL_REGISTERS_PER_SM;
   return waves * clocks * (spills ? SPILL_FACTOR : 1);
 }
