@@ -43,6 +43,9 @@ static tl_layout layout_along(const tl_box *box, int32_t fast, int32_t next, int
   for (int32_t t = box->tile_rank - 1; t >= 0; t--) {
     if (t != fast && t != next) order[len++] = t;
   }
+  // Rows of few vectors: lanes along a row, some of them idle, rather than a row for each.
+  int64_t row = fast >= 0 ? box->extents[fast] / vec : 0;
+  if (lanes == 0 && row > 1 && row < 32 && (row & (row - 1)) != 0) lanes = 32;
   if (lanes > 0) return tl_layout_blocked_narrow(shape, box->tile_rank, order, vec, lanes, threads);
   return tl_layout_blocked(shape, box->tile_rank, order, vec, threads);
 }

@@ -87,6 +87,7 @@ static tl_shared_layout least_passes(tl_op *kernel, const tl_op *alloc, const tl
   for (size_t m = 0; m < sizeof masks / sizeof masks[0]; m++) {
     // Whole groups of chunks, by padding where the row has none.
     int32_t group = (masks[m] + 1) * CHUNK_BYTES, pitch = (plain->pitch_bytes + group - 1) / group * group;
+    if (pitch >= 2 * plain->pitch_bytes) continue;
     for (int32_t shift = 0; shift <= MAX_SHIFT; shift++) {
       tl_shared_layout layout = {pitch, masks[m], shift};
       passes = tl_bank_passes(kernel, alloc, &layout);

@@ -13,6 +13,7 @@
 #include "passes/analysis/memory_access.h"
 #include "passes/layout/infer_layouts.h"
 #include "passes/layout/select_copies.h"
+#include "passes/schedule/cost.h"
 #include "support/vec.h"
 
 enum {
@@ -61,6 +62,34 @@ static bool has_room(const tl_pass_context *context, const tl_op *kernel, const 
   return bytes >= (int64_t)tl_op_threads(op) * VECTOR_BYTES && bytes <= planned_bytes(kernel);
 }
 
+// Whether lanes handle rows of the tile one by one, in pieces of less than half of what a row has for a sector, and a
+// shared tile leaves as many blocks on a multiprocessor as registers do: that is worth it without other shared tiles.
+static bool is_row_by_row(const tl_pass_context *context, const tl_op *kernel, const tl_op *op, const tl_layout *layout,
+                          int64_t element_bytes) {
+  int32_t fast = layout->rank - 1, threads = tl_op_threads(op);
+  int64_t row_bytes = layout->shape[fast] * element_bytes, bytes = element_bytes;
+  for (int32_t d = 0; d < layout->rank; d++) bytes *= layout->shape[d];
+  const tl_op *body = body_around(op);
+  int64_t most = row_bytes < SECTOR_BYTES ? row_bytes : SECTOR_BYTES;
+  if (layout->rank < 2 || !body || body->code != TL_OP_KERNEL || planned_bytes(kernel) > 0) return false;
+  // A lane that holds a whole row reads it in powers of two all the same.
+  int32_t vec = tl_layout_vector(layout, fast);
+  int64_t piece = contiguous_bytes(layout, fast, element_bytes) / vec * (vec & -vec);
+  if (piece * 2 >= most || bytes > context->target->shared_max_bytes) return false;
+  int32_t registers = tl_layout_num_registers(layout) + TL_COST_STREAM_REGISTERS;
+  if (registers > TL_MAX_REGISTERS_PER_THREAD) registers = TL_MAX_REGISTERS_PER_THREAD;
+  return tl_cost_resident_blocks(context->target, threads, registers, bytes) >=
+         tl_cost_resident_blocks(context->target, threads, registers, 0);
+}
+
+static bool is_load_worth_staging(const tl_pass_context *context, const tl_op *kernel, tl_op *load) {
+  tl_box box = tl_box_source(load);
+  const tl_type *tile = tl_op_result(load, 0)->type;
+  int bits = tl_dtype_bits(box.buffer->type->dtype);
+  if (!tl_buffer_is_global(box.buffer) || !tile->layout || bits < 8) return false;
+  return tl_box_contiguous_dim(&box) == tile->rank - 1 && is_row_by_row(context, kernel, load, tile->layout, bits / 8);
+}
+
 static bool is_worth_staging(const tl_pass_context *context, const tl_op *kernel, const tl_op *store,
                              const tl_box *box) {
   const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
@@ -70,6 +99,7 @@ static bool is_worth_staging(const tl_pass_context *context, const tl_op *kernel
   int32_t fast = tl_box_contiguous_dim(box);
   if (bits < 8 || fast != tile->rank - 1) return false;
   int64_t element_bytes = bits / 8;
+  if (is_row_by_row(context, kernel, store, tile->layout, element_bytes)) return true;
   if (contiguous_bytes(tile->layout, fast, element_bytes) >= SECTOR_BYTES) return false;
   if (tl_box_vector(box, (int32_t)(VECTOR_BYTES / element_bytes), true) * element_bytes < VECTOR_BYTES) return false;
   return has_room(context, kernel, store, tl_type_num_elements(tile) * element_bytes);
@@ -82,6 +112,7 @@ static bool is_scattered(const tl_pass_context *context, const tl_op *kernel, co
   if (!layout || layout->rank < 2 || bits < 8) return false;
   int64_t elements = 1;
   for (int32_t d = 0; d < layout->rank; d++) elements *= layout->shape[d];
+  if (is_row_by_row(context, kernel, parallel, layout, bits / 8)) return true;
   return contiguous_bytes(layout, layout->rank - 1, bits / 8) < SECTOR_BYTES &&
          has_room(context, kernel, parallel, elements * bits / 8);
 }
@@ -130,6 +161,12 @@ static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
     tl_shared_layout layout = tl_tma_layout(staged, false);
     tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
   }
+  int64_t row_bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)type->dims[rank - 1]);
+  if (row_bytes < SECTOR_BYTES && !tl_is_tile_of_tma(context, kernel, staged->def)) {
+    // Lanes go down rows of a few words: dense ones.
+    tl_shared_layout layout = {.pitch_bytes = (int32_t)row_bytes};
+    tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
+  }
   tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, store->loc,
                  "'%s' is brought into rows through shared memory before it is stored",
                  tile->name ? tile->name : "tile");
@@ -143,6 +180,10 @@ typedef struct stage_state {
 
 static void visit(tl_op *op, void *user) {
   const stage_state *state = user;
+  if (op->code == TL_OP_TILE_LOAD) {
+    if (is_load_worth_staging(state->context, state->kernel, op)) tl_stage_load(state->context, state->kernel, op);
+    return;
+  }
   if (op->code != TL_OP_TILE_STORE) return;
   tl_box box = tl_box_destination(op);
   if (is_worth_staging(state->context, state->kernel, op, &box)) stage(state->context, state->kernel, op);

@@ -14,4 +14,7 @@ typedef bool tl_is_scattered_fn(const tl_pass_context *context, const tl_op *ker
 tl_op *tl_stores_as_tiles(tl_pass_context *context, const tl_op *kernel, tl_op *parallel,
                           tl_is_scattered_fn *is_scattered);
 
+// stage_stores_loads.c: a TILE_LOAD from global memory goes through a shared tile of its own.
+void tl_stage_load(tl_pass_context *context, tl_op *kernel, tl_op *load);
+
 #endif

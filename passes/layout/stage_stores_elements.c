@@ -16,7 +16,9 @@ typedef struct element_box {
   tl_op *parallel, *store, *branch;  // branch: the IF around the store, or NULL
   int32_t rank;
   tl_affine base[TL_MAX_RANK];  // of each buffer dim's index: what does not depend on the loop
-  int64_t dims[TL_MAX_RANK];    // of each loop dim: the buffer dim that it walks
+  int32_t tile_rank;
+  int32_t loop_dims[TL_MAX_RANK];  // of each tile dim: the loop dim that it is
+  int64_t dims[TL_MAX_RANK];       // of each tile dim: the buffer dim that it walks
   int64_t steps[TL_MAX_RANK];
   tl_affine limit[TL_MAX_RANK];  // of each buffer dim, of the branch's condition
   bool has_limit[TL_MAX_RANK];
@@ -41,7 +43,8 @@ static int32_t take_loop_terms(tl_affine *affine, const tl_block *body, int32_t 
 
 static bool find_box(element_box *box) {
   const tl_block *body = box->parallel->regions[0];
-  int64_t walked = 0;
+  const int64_t *extents = tl_op_ints(box->parallel, TL_ATTR_EXTENTS, NULL);
+  int64_t walked = 0, walks[TL_MAX_RANK] = {0}, steps[TL_MAX_RANK] = {0};
   box->rank = (int32_t)tl_element_rank(box->store);
   for (int32_t d = 0; d < box->rank; d++) {
     tl_value *index = tl_element_index(box->store, (uint32_t)d);
@@ -53,10 +56,18 @@ static bool find_box(element_box *box) {
     if (terms > 1 || (terms == 1 && (scale < 1 || (walked >> dim & 1)))) return false;
     if (terms == 0) continue;
     walked |= INT64_C(1) << dim;
-    box->dims[dim] = d;
-    box->steps[dim] = scale;
+    walks[dim] = d;
+    steps[dim] = scale;
   }
-  return walked == (INT64_C(1) << body->num_args) - 1;
+  for (int32_t dim = 0; dim < (int32_t)body->num_args; dim++) {
+    bool is_walked = walked >> dim & 1;
+    if (!is_walked && extents[dim] != 1) return false;
+    if (!is_walked) continue;
+    box->loop_dims[box->tile_rank] = dim;
+    box->dims[box->tile_rank] = walks[dim];
+    box->steps[box->tile_rank++] = steps[dim];
+  }
+  return box->tile_rank > 0 && box->loop_dims[box->tile_rank - 1] == (int32_t)body->num_args - 1;
 }
 
 // ---- conditions
@@ -192,17 +203,21 @@ static void rewrite(tl_pass_context *context, element_box *box) {
   int64_t check[TL_MAX_RANK];
   for (int32_t d = 0; d < box->rank; d++)
     check[d] = tl_element_check(box->store, d) | (box->has_limit[d] ? TL_CHECK_UPPER : 0);
-  const tl_layout *layout = tl_op_layout(box->parallel, TL_ATTR_THREAD_LAYOUT);
-  int32_t num_extents = 0, num_maps = 0;
-  const int64_t *extents = tl_op_ints(box->parallel, TL_ATTR_EXTENTS, &num_extents);
+  tl_layout layout = *tl_op_layout(box->parallel, TL_ATTR_THREAD_LAYOUT);
+  if (box->tile_rank != layout.rank) layout = tl_layout_project(&layout, box->loop_dims, box->tile_rank);
+  int32_t num_maps = 0;
+  const int64_t *extents = tl_op_ints(box->parallel, TL_ATTR_EXTENTS, NULL);
   const int64_t *maps = tl_op_ints(box->parallel, TL_ATTR_MAPS, &num_maps);
+  int64_t *all = TL_NEW_ARRAY(&context->scratch, int64_t, num_maps + box->tile_rank), shape[TL_MAX_RANK];
+  for (int32_t i = 0; i < num_maps; i++) all[i] = maps[i];
+  for (int32_t i = 0; i < box->tile_rank; i++) {
+    all[num_maps + i] = box->loop_dims[i];
+    shape[i] = extents[box->loop_dims[i]];
+  }
   const tl_type *type =
-      tl_type_tile(module, buffer->type->dtype, extents, num_extents, tl_module_layout(module, layout));
-  int64_t *all = TL_NEW_ARRAY(&context->scratch, int64_t, num_maps + num_extents);
-  for (int32_t i = 0; maps && i < num_maps; i++) all[i] = maps[i];
-  for (int32_t i = 0; i < num_extents; i++) all[num_maps + i] = i;
+      tl_type_tile(module, buffer->type->dtype, shape, box->tile_rank, tl_module_layout(module, &layout));
   tl_op *fresh = tl_op_add_results(module, box->parallel, &type, 1);
-  tl_op_set_ints(module, fresh, TL_ATTR_MAPS, all, num_maps + num_extents);
+  tl_op_set_ints(module, fresh, TL_ATTR_MAPS, all, num_maps + box->tile_rank);
   tl_yield_append(module, tl_region_yield(module, fresh->regions[0], fresh->loc), &value, 1);
   tl_value *tile = tl_op_result(fresh, fresh->num_results - 1);
   tile->name = tl_buffer_name(buffer);
@@ -247,8 +262,8 @@ static bool find_store(const tl_pass_context *context, const tl_op *kernel, tl_o
     }
     if (!box->store || box->store->code != TL_OP_STORE || !is_alone(box) || !find_box(box)) continue;
     const tl_value *buffer = tl_element_buffer(box->store);
-    if (!tl_buffer_is_global(buffer) || box->dims[parallel->regions[0]->num_args - 1] != box->rank - 1) continue;
-    if (box->steps[parallel->regions[0]->num_args - 1] != 1) continue;
+    int32_t last = box->tile_rank - 1;
+    if (!tl_buffer_is_global(buffer) || box->dims[last] != box->rank - 1 || box->steps[last] != 1) continue;
     if (!is_scattered(context, kernel, parallel, buffer)) continue;
     if (!box->branch || add_limits(box, tl_op_arg(box->branch, TL_GROUP_IF_condition))) return true;
   }
