@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Man pages and completions from the tools' own help, documentation, and the packed release (cpack: .tar.xz and .deb).
+# Man pages and completions from the tools' own help, documentation, and the packed release (scripts/package: a .tar.xz, and by cpack a .deb).
 set(pages)
 set(from_help sh ${CMAKE_CURRENT_SOURCE_DIR}/package/from_help.sh)
 foreach(tool tl-llc tl-run tl-opt tl-golden)
@@ -34,7 +34,7 @@ set(CPACK_PACKAGE_VENDOR "the authors of tl-llc")
 set(CPACK_PACKAGE_CONTACT "the authors of tl-llc <noreply@example.org>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
-set(CPACK_GENERATOR TXZ DEB)
+set(CPACK_GENERATOR DEB)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_FILE_NAME tl-llc-${PROJECT_VERSION}-linux-x86_64)
 # libtl.a is for those who build it themselves: it is larger than all else, and asks for LLVM's archives.
