@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-typedef enum condition { ANY, NOT_ATOMIC, RELAXED, ACQUIRE, RELEASE, FENCE, WITHOUT_FTZ, NO_SIGN_SHIFT } condition;
+typedef enum condition { ANY, NOT_ATOMIC, RELAXED, ACQUIRE, RELEASE, FENCE, WITHOUT_FTZ, NO_SIGN_SHIFT, PLAIN_READ } condition;
 
 typedef struct construct {
   LLVMOpcode opcode;
@@ -149,6 +149,8 @@ static bool holds(condition wanted, LLVMValueRef i, bool flushes) {
       return !flushes;
     case NO_SIGN_SHIFT:
       return !tl_backend_shifts_to_sign(i);
+    case PLAIN_READ:
+      return LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !tl_backend_claims_too_much(i);
   }
   return false;
 }

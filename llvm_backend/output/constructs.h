@@ -16,4 +16,10 @@ TL_MUST_USE tl_status tl_backend_verify_constructs(LLVMModuleRef module, int sm)
 // Whether `shl` is marked as free of signed overflow and may move the lowest bit to the place of the sign.
 bool tl_backend_shifts_to_sign(LLVMValueRef shl);
 
+// How many bytes, a power of two, are certainly read where a plain load begins: by it and by loads of elements of the
+// same size that may become one with it.
+unsigned tl_backend_read_alignment(LLVMValueRef load);
+// Whether a load says that it is aligned to more than that: the code generator might read past it.
+bool tl_backend_claims_too_much(LLVMValueRef load);
+
 #endif

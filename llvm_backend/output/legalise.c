@@ -104,6 +104,9 @@ static void legalise_instruction(const tl_session *s, LLVMBuilderRef b, LLVMValu
     case LLVMShl:
       if (tl_backend_shifts_to_sign(i)) LLVMSetNSW(i, 0);
       return;
+    case LLVMLoad:
+      if (tl_backend_claims_too_much(i)) LLVMSetAlignment(i, tl_backend_read_alignment(i));
+      return;
     case LLVMFAdd:
     case LLVMFSub:
       fuse(s, b, i);

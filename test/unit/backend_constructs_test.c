@@ -66,6 +66,18 @@ static const module_case cases[] = {
     {"store atomic i32 %i, ptr addrspace(1) %g seq_cst, align 4", "seq_cst"},
     {"fence syncscope(\"device\") acq_rel", NULL},
     {"fence seq_cst", "seq_cst"},
+// Loads that are aligned to more than what is read there become vectors that read on.
+#define AT(name, offset) "%" name " = getelementptr i8, ptr addrspace(1) %g, i64 " offset "\n "
+#define FLOAT(name, from, align) "%" name " = load float, ptr addrspace(1) %" from ", align " align "\n "
+    {FLOAT("x", "g", "16"), "align 16"},
+    {AT("p", "4") AT("q", "8") FLOAT("x", "g", "16") FLOAT("u", "p", "4") FLOAT("z", "q", "8"), "align 16"},
+    {AT("p", "4") AT("q", "8") AT("r", "12") FLOAT("x", "g", "16") FLOAT("u", "p", "4") FLOAT("z", "q", "8")
+         FLOAT("w", "r", "4"),
+     NULL},
+    {AT("p", "4") FLOAT("x", "g", "8") "store float %f, ptr addrspace(3) %s\n" FLOAT("u", "p", "4"), "align 8"},
+    {"%x = load <3 x half>, ptr addrspace(1) %g, align 8", "align 8"},
+    {"%x = load <4 x half>, ptr addrspace(1) %g, align 8", NULL},
+    {"%x = load <4 x float>, ptr addrspace(1) %g, align 64", "align 64"},
     // Conversions.
     {"%x = sitofp i1 %b to bfloat", "sitofp"},
     {"%x = uitofp <2 x i1> %B to <2 x half>", "uitofp"},
@@ -149,6 +161,9 @@ static const struct {
      {"fcmp olt float", "shl i32"}},
     {{"%x = fcmp uno <2 x bfloat> %Y, zeroinitializer\n store <2 x i1> %x, ptr addrspace(1) %g", NULL, 90, true},
      {"fcmp uno <2 x float>", "shl <2 x i32>"}},
+    {{AT("p", "4") AT("q", "8") FLOAT("x", "g", "16") FLOAT("u", "p", "4") FLOAT("z", "q", "8")},
+     {"load float, ptr addrspace(1) %g, align 8", "load float, ptr addrspace(1) %q, align 4"}},
+    {{"%x = load <3 x half>, ptr addrspace(1) %g, align 8"}, {"load <3 x half>, ptr addrspace(1) %g, align 4"}},
 };
 
 START_TEST(rewritten) {
