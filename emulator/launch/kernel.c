@@ -50,13 +50,14 @@ static void find_tiles(tl_emu_kernel *kernel) {
   const tl_debug_info *debug = &kernel->debug;
   for (size_t i = 0; i < kernel->code.num_sites; i++) {
     tl_emu_site *site = &kernel->code.sites[i];
+    if (!site->line || !tl_debug_has_source(debug, site->file)) continue;
     for (size_t k = i; k-- > 0 && !site->tiles;)
-      if (kernel->code.sites[k].line == site->line) {
+      if (kernel->code.sites[k].line == site->line && kernel->code.sites[k].tiles) {
         site->tiles = kernel->code.sites[k].tiles;
         site->num_tiles = kernel->code.sites[k].num_tiles;
         break;
       }
-    if (!site->line || site->tiles) continue;
+    if (site->tiles) continue;
     tl_emu_range *ranges = TL_NEW_ARRAY(&kernel->arena, tl_emu_range, debug->num_tiles + 1);
     for (uint32_t u = 0; u < debug->num_uses; u++) {
       const tl_debug_tile *tile = &debug->tiles[debug->uses[u].tile];

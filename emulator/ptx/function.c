@@ -36,10 +36,17 @@ static ptx_rule *rule_of(const tl_ptx_row *row) {
   return rules[row - tl_ptx_rows(&count)];
 }
 
+// A part is said for the next instruction alone.
+static void apply_rule(ptx_translator *t, const tl_ptx_statement *s) {
+  ptx_value part = t->part;
+  rule_of(s->row)(t, s);
+  if (part.text[0]) t->part.text[0] = '\0';
+}
+
 static void translate_instruction(ptx_translator *t, const tl_ptx_statement *s) {
   t->place = place_of(t, s);
   if (!s->symbol) {
-    rule_of(s->row)(t, s);
+    apply_rule(t, s);
     return;
   }
   uint32_t inside = tl_ptx_new_block(t), behind = tl_ptx_new_block(t);
@@ -48,7 +55,7 @@ static void translate_instruction(ptx_translator *t, const tl_ptx_statement *s) 
                    s->is_negated ? inside : behind);
   t->ends = true;
   tl_ptx_open_block(t, inside);
-  rule_of(s->row)(t, s);
+  apply_rule(t, s);
   tl_ptx_open_block(t, behind);
 }
 

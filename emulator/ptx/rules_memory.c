@@ -55,54 +55,89 @@ static tl_ptx_type integer_type(tl_ptx_type type) {
   }
 }
 
+// What a load and a store have in common: one access, or one for each lane where they are ordered.
+typedef struct access {
+  const tl_ptx_operand *values, *address;
+  tl_ptx_type type;  // of a lane in memory
+  uint32_t lanes, bytes;
+  const char *order;  // NULL: an ordinary access
+  const char *is_volatile;
+  ptx_window window;
+} access;
+
+static access access_of(const tl_ptx_statement *s, uint32_t values, uint32_t address) {
+  access a = {.values = &s->operands[values], .address = &s->operands[address]};
+  a.type = integer_type(a.values->type);
+  a.lanes = lanes_of(a.values);
+  a.bytes = tl_ptx_type_bytes(a.type);
+  a.order = order_of(s);
+  a.is_volatile = tl_ptx_has(s, "volatile") ? "volatile " : "";
+  a.window = tl_ptx_window_of(s);
+  return a;
+}
+
+static ptx_value pointer_to_lane(ptx_translator *t, const access *a, uint32_t lane) {
+  return tl_ptx_pointer(t, a->address, a->window, (uint64_t)lane * a->bytes);
+}
+
+void tl_ptx_rule_PART(ptx_translator *t, const tl_ptx_statement *s) {
+  t->part = tl_ptx_read(t, &s->operands[0]);
+}
+
+// The relaxed access to a word that is about a part of it (device_ops.def, atomics on a part of an aligned word).
+static ptx_value access_part(ptx_translator *t, ptx_window window, const char *name, ptx_value pointer,
+                             const ptx_value *values, unsigned n) {
+  char op[64];
+  snprintf(op, sizeof op, name, window == PTX_SHARED ? "shared" : "global");
+  ptx_args args = {.n = n + 2, .items[0] = tl_ptx_value("%s", strrchr(pointer.text, ' ') + 1)}, result = {0};
+  for (unsigned i = 0; i < n; i++) args.items[1 + i] = values[i];
+  args.items[n + 1] = t->part;
+  return tl_ptx_call_op(t, op, &args, &result) ? result.items[0] : tl_ptx_value("poison");
+}
+
 void tl_ptx_rule_LOAD(ptx_translator *t, const tl_ptx_statement *s) {
-  const tl_ptx_operand *d = &s->operands[0];
-  tl_ptx_type type = integer_type(d->type);
-  uint32_t lanes = lanes_of(d), bytes = tl_ptx_type_bytes(type);
-  const char *order = order_of(s), *volatile_ = tl_ptx_has(s, "volatile") ? "volatile " : "";
-  ptx_window window = tl_ptx_window_of(s);
-  if (order) {
-    for (uint32_t i = 0; i < lanes; i++) {
-      ptx_value pointer = tl_ptx_pointer(t, &s->operands[1], window, i * bytes);
-      ptx_value value = tl_ptx_emit(t, "load atomic %s, %s%s %s, align %u", memory_type(type, 1).text, pointer.text,
-                                    scope_of(s, "").text, order, bytes);
-      tl_ptx_write_as(t, lane_of(d, i), type, value);
-    }
-    return;
-  }
-  ptx_value pointer = tl_ptx_pointer(t, &s->operands[1], window, 0), memory = memory_type(type, lanes);
-  ptx_value value = tl_ptx_emit(t, "load %s%s, %s, align %u", volatile_, memory.text, pointer.text, lanes * bytes);
-  for (uint32_t i = 0; i < lanes; i++) {
-    ptx_value lane = lanes > 1 ? tl_ptx_emit(t, "extractelement %s %s, i32 %u", memory.text, value.text, i) : value;
-    tl_ptx_write_as(t, lane_of(d, i), type, lane);
+  access a = access_of(s, 0, 1);
+  ptx_value memory = memory_type(a.type, a.lanes), all = {{0}};
+  if (t->part.text[0])
+    all = access_part(t, a.window, "tl.ld.relaxed.%s.part", pointer_to_lane(t, &a, 0), NULL, 0);
+  else if (!a.order)
+    all = tl_ptx_emit(t, "load %s%s, %s, align %u", a.is_volatile, memory.text, pointer_to_lane(t, &a, 0).text,
+                      a.lanes * a.bytes);
+  for (uint32_t i = 0; i < a.lanes; i++) {
+    ptx_value lane = all;
+    if (!all.text[0])
+      lane = tl_ptx_emit(t, "load atomic %s, %s%s %s, align %u", memory_type(a.type, 1).text,
+                         pointer_to_lane(t, &a, i).text, scope_of(s, "").text, a.order, a.bytes);
+    else if (a.lanes > 1)
+      lane = tl_ptx_emit(t, "extractelement %s %s, i32 %u", memory.text, all.text, i);
+    tl_ptx_write_as(t, lane_of(a.values, i), a.type, lane);
   }
 }
 
+// A constant is one of the instruction's type.
+static ptx_value read_lane(ptx_translator *t, const access *a, uint32_t lane) {
+  const tl_ptx_operand *from = lane_of(a->values, lane);
+  if (from->kind != TL_PTX_FLOAT32 && from->kind != TL_PTX_FLOAT64) return tl_ptx_read_as(t, from, a->type);
+  ptx_value value = tl_ptx_read_as(t, from, from->type);
+  return tl_ptx_convert_bits(t, value, tl_ptx_llvm_type(from->type), memory_type(a->type, 1).text);
+}
+
 void tl_ptx_rule_STORE(ptx_translator *t, const tl_ptx_statement *s) {
-  const tl_ptx_operand *from = &s->operands[1];
-  tl_ptx_type type = integer_type(from->type);
-  uint32_t lanes = lanes_of(from), bytes = tl_ptx_type_bytes(type);
-  const char *order = order_of(s), *volatile_ = tl_ptx_has(s, "volatile") ? "volatile " : "";
-  ptx_window window = tl_ptx_window_of(s);
-  ptx_value memory = memory_type(type, lanes), all = tl_ptx_value("poison"), element = memory_type(type, 1);
-  for (uint32_t i = 0; i < lanes; i++) {
-    // A constant is one of the instruction's type.
-    const tl_ptx_operand *lane = lane_of(from, i);
-    bool is_float = lane->kind == TL_PTX_FLOAT32 || lane->kind == TL_PTX_FLOAT64;
-    ptx_value value = tl_ptx_read_as(t, lane, is_float ? lane->type : type);
-    if (is_float) value = tl_ptx_convert_bits(t, value, tl_ptx_llvm_type(lane->type), element.text);
-    if (order) {
-      ptx_value pointer = tl_ptx_pointer(t, &s->operands[0], window, i * bytes);
-      tl_ptx_emit_void(t, "store atomic %s %s, %s%s %s, align %u", element.text, value.text, pointer.text,
-                       scope_of(s, "").text, order, bytes);
-    }
-    all = lanes > 1
-              ? tl_ptx_emit(t, "insertelement %s %s, %s %s, i32 %u", memory.text, all.text, element.text, value.text, i)
-              : value;
+  access a = access_of(s, 1, 0);
+  ptx_value memory = memory_type(a.type, a.lanes), element = memory_type(a.type, 1), all = tl_ptx_value("poison");
+  for (uint32_t i = 0; i < a.lanes; i++) {
+    ptx_value lane = read_lane(t, &a, i);
+    if (a.order)
+      tl_ptx_emit_void(t, "store atomic %s %s, %s%s %s, align %u", element.text, lane.text,
+                       pointer_to_lane(t, &a, i).text, scope_of(s, "").text, a.order, a.bytes);
+    else if (a.lanes > 1)
+      all = tl_ptx_emit(t, "insertelement %s %s, %s %s, i32 %u", memory.text, all.text, element.text, lane.text, i);
+    else
+      all = lane;
   }
-  if (order) return;
-  ptx_value pointer = tl_ptx_pointer(t, &s->operands[0], window, 0);
-  tl_ptx_emit_void(t, "store %s%s %s, %s, align %u", volatile_, memory.text, all.text, pointer.text, lanes * bytes);
+  if (!a.order)
+    tl_ptx_emit_void(t, "store %s%s %s, %s, align %u", a.is_volatile, memory.text, all.text,
+                     pointer_to_lane(t, &a, 0).text, a.lanes * a.bytes);
 }
 
 // ---- atomics
@@ -132,10 +167,15 @@ static void compare_and_swap(ptx_translator *t, const tl_ptx_statement *s, ptx_v
   tl_ptx_type type = s->operands[0].type;
   const char *llvm = tl_ptx_llvm_type(type), *order = order_of(s) ? order_of(s) : "monotonic";
   bool acquires = !strcmp(order, "acquire") || !strcmp(order, "acq_rel");
-  ptx_value expected = tl_ptx_read(t, &s->operands[2]), wanted = tl_ptx_read(t, &s->operands[3]);
-  ptx_value pair =
-      tl_ptx_emit(t, "cmpxchg %s, %s %s, %s %s%s %s %s, align %u", pointer.text, llvm, expected.text, llvm, wanted.text,
-                  scope_of(s, "").text, order, acquires ? "acquire" : "monotonic", tl_ptx_type_bytes(type));
+  ptx_value values[] = {tl_ptx_read(t, &s->operands[2]), tl_ptx_read(t, &s->operands[3])};
+  if (t->part.text[0]) {
+    tl_ptx_write(t, &s->operands[0],
+                 access_part(t, tl_ptx_window_of(s), "tl.atom.relaxed.%s.cas.part", pointer, values, 2));
+    return;
+  }
+  ptx_value pair = tl_ptx_emit(t, "cmpxchg %s, %s %s, %s %s%s %s %s, align %u", pointer.text, llvm, values[0].text,
+                               llvm, values[1].text, scope_of(s, "").text, order, acquires ? "acquire" : "monotonic",
+                               tl_ptx_type_bytes(type));
   tl_ptx_write(t, &s->operands[0], tl_ptx_emit(t, "extractvalue {%s, i1} %s, 0", llvm, pair.text));
 }
 

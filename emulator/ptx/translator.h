@@ -32,6 +32,7 @@ typedef struct ptx_translator {
   TL_VEC(const tl_ptx_function *) wanted;        // that are called, in the order of the calls
   TL_VEC(ptx_place) places;
   uint32_t next_value, next_block, next_metadata;
+  ptx_value part;  // bits of the word that the next instruction is about; "": all
   uint32_t place;  // id of the instruction's; 0: none yet
   bool ends;       // the block that is open has its end
   uint8_t *sums;   // by register: which sum of wgmma it may hold (tl_wgmma_register + 1); NULL: none

@@ -161,7 +161,8 @@ void tl_emu_hand_over(tl_emu_sanitizer *checker) {
 static bool is_of_line(const tl_emu_launch_state *launch, const tl_emu_site *site, uint32_t tile) {
   const tl_debug_info *debug = launch->debug;
   bool known = false;
-  for (uint32_t i = 0; site && i < debug->num_uses; i++) {
+  if (!site || !tl_debug_has_source(debug, site->file)) return true;
+  for (uint32_t i = 0; i < debug->num_uses; i++) {
     if (debug->uses[i].line != site->line) continue;
     if (debug->uses[i].tile == tile) return true;
     known = true;
@@ -262,6 +263,7 @@ static bool in_one_parallel(const tl_emu_launch_state *launch, const tl_emu_raw_
   const tl_emu_site *now = site_of(launch, raw->now), *before = site_of(launch, raw->before);
   if (!now || !before || !now->line || !same_words(now->file, before->file) || !same_words(now->uses, before->uses))
     return false;
+  if (!tl_debug_has_source(launch->debug, now->file)) return false;
   return tl_debug_in_one_parallel(launch->debug, now->line, before->line);
 }
 

@@ -41,6 +41,12 @@ bool tl_debug_in_one_parallel(const tl_debug_info *info, uint32_t line, uint32_t
   return false;
 }
 
+bool tl_debug_has_source(const tl_debug_info *info, const char *name) {
+  for (uint32_t i = 0; name && i < info->num_sources; i++)
+    if (!strcmp(info->sources[i].name, name)) return true;
+  return false;
+}
+
 tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line) {
   for (uint32_t i = 0; i < info->num_sources; i++) {
     if (strcmp(info->sources[i].name, name) != 0) continue;

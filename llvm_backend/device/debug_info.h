@@ -67,6 +67,9 @@ typedef struct tl_debug_info {
 tl_debug_info tl_debug_info_copy(const tl_debug_info *info, tl_arena *arena);
 // Whether one parallel runs both lines.
 bool tl_debug_in_one_parallel(const tl_debug_info *info, uint32_t line, uint32_t other);
+// Whether places of the file `name` (NULL: none) are those of the spec, to whose lines the rest belongs: PTX has some
+// of its own.
+bool tl_debug_has_source(const tl_debug_info *info, const char *name);
 // Line `line` (from 1) of the source `name`, without the newline; empty when there is none.
 tl_str tl_debug_line(const tl_debug_info *info, const char *name, uint32_t line);
 // Whether the byte belongs to an element of the tile.

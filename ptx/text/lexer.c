@@ -24,6 +24,11 @@ static bool follows(int c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '$';
 }
 
+// "//tl:tile": a mark of the compiler, which is a word.
+static bool is_mark(const tl_ptx_lexer *l) {
+  return peek(l, 1) == '/' && peek(l, 2) == 't' && peek(l, 3) == 'l' && peek(l, 4) == ':' && is_letter(peek(l, 5));
+}
+
 static bool skip_comment(tl_ptx_lexer *l) {
   if (peek(l, 1) == '/') {
     while (peek(l, 0) >= 0 && peek(l, 0) != '\n') l->at++;
@@ -47,7 +52,7 @@ static bool skip_blanks(tl_ptx_lexer *l) {
     if (c == '\n') l->line++;
     if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
       l->at++;
-    } else if (c == '/' && (peek(l, 1) == '/' || peek(l, 1) == '*')) {
+    } else if (c == '/' && (peek(l, 1) == '/' || peek(l, 1) == '*') && !is_mark(l)) {
       if (!skip_comment(l)) return false;
     } else {
       return true;
@@ -185,6 +190,10 @@ tl_ptx_token tl_ptx_lexer_next(tl_ptx_lexer *l) {
   if (c < 0) return token;
   if (is_digit(c)) return take_number(l, token);
   if (is_letter(c) || ((c == '_' || c == '$' || c == '%') && follows(next)) || c == '_') return take_word(l, token);
+  if (c == '/' && is_mark(l)) {
+    l->at += 5;
+    return take_word(l, token);
+  }
   if (c == '.' && follows(next)) return take_dot(l, token);
   if (c == '"') return take_string(l, token);
   return take_punct(l, token);

@@ -7,7 +7,7 @@
 
 typedef enum tl_ptx_token_kind {
   TL_PTX_TOKEN_END,
-  TL_PTX_TOKEN_WORD,     // an identifier, an opcode: "%r1", "ld", "$L__BB0_2"
+  TL_PTX_TOKEN_WORD,     // an identifier, an opcode: "%r1", "ld", "$L__BB0_2", a mark: "//tl:tile"
   TL_PTX_TOKEN_DOT,      // ".global", ".L1::no_allocate": `text` is what follows the dot
   TL_PTX_TOKEN_INTEGER,  // `value`
   TL_PTX_TOKEN_FLOAT32,  // 0f…: `value` holds the bits

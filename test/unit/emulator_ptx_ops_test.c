@@ -10,16 +10,13 @@
 // Ops that are something else in PTX: a comment, an ordinary access under a guard, an instruction that LLVM has too.
 static const struct {
   const char *op, *becomes;
-} others[] = {{"tl.tile", ""},
-              {"tl.element", ""},
+} others[] = {{"tl.element", ""},
               {"tl.memory.order", ""},
               {"tl.undefined.", ""},
               {"tl.cp.async.", "call void @\"llvm.nvvm.cp.async.c"},
               {"tl.ld.global.", "= load "},
               {"tl.st.global.", "store "},
               {"tl.red.global.add.", "atomicrmw fadd"},
-              {"tl.ld.relaxed.", "load atomic i32"},
-              {"tl.atom.relaxed.", "cmpxchg"},
               {"llvm.nvvm.griddepcontrol.", ""},
               {"llvm.nvvm.mbarrier.expect.tx.", "llvm.nvvm.mbarrier.expect.tx.scope.cta.space.cta"}};
 
