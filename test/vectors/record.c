@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// record DIRECTORY [--ptx]: executes every instruction on the first GPU and writes the vectors there; with --ptx only
-// the text of the kernels, for an assembler on a machine without a GPU. A GPU that refuses an instruction is of no more
-// use to the process: it starts itself again with --from, the number of the vector that is next.
+// record DIRECTORY [--ptx] [FILE…]: executes every instruction on the first GPU and writes the vectors there, those of
+// the named files or all; with --ptx only the text of the kernels, for an assembler on a machine without a GPU. A GPU
+// that refuses an instruction is of no more use to the process: it starts itself again with --from, the number of the
+// vector that is next, and how many were refused so far.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,9 @@
 
 static const char *directory;
 static FILE *file;
-static char **arguments;
+static char **arguments;                // names of files, up to NULL
 static unsigned number, from, refused;  // vectors so far, the first that is to be recorded
-static bool text_only;
+static bool text_only, unwanted;        // unwanted: the file is none of those that were named
 
 static void close_file(void) {
   if (file && fclose(file)) {
@@ -27,7 +28,10 @@ static void close_file(void) {
 void rec_file(const char *name) {
   char path[512];
   close_file();
-  if (text_only) return;
+  unwanted = arguments[0] != NULL;
+  for (char **wanted = arguments; *wanted; wanted++)
+    if (!strcmp(*wanted, name)) unwanted = false;
+  if (text_only || unwanted) return;
   snprintf(path, sizeof path, "%s/%s.vec", directory, name);
   bool again = number < from;
   file = fopen(path, again ? "ab" : "wb");
@@ -109,18 +113,21 @@ static void *copy_of(const void *bytes, size_t count) {
 }
 
 static void start_again(void) {
-  char next[16], so_far[16];
+  enum { MAX_ARGUMENTS = 64 };
+  char name[] = "record", option[] = "--from", next[16], so_far[16];
+  char *again[MAX_ARGUMENTS] = {name, (char *)(uintptr_t)directory, option, next, so_far};
   close_file();
   snprintf(next, sizeof next, "%u", number);
   snprintf(so_far, sizeof so_far, "%u", refused);
-  execl("/proc/self/exe", arguments[0], directory, "--from", next, so_far, (char *)NULL);
+  for (int i = 0; arguments[i] && i < MAX_ARGUMENTS - 6; i++) again[5 + i] = arguments[i];
+  execv("/proc/self/exe", again);
   perror("record");
   exit(1);
 }
 
 void rec_run(const rec_vector *vector) {
   rec_vector v = *vector;
-  if (number++ < from) return;
+  if (unwanted || number++ < from) return;
   if (!v.threads) v.threads = 32;
   if (!v.blocks) v.blocks = 1;
   char *ptx = rec_ptx(&v);
@@ -142,14 +149,14 @@ void rec_run(const rec_vector *vector) {
 }
 
 int main(int argc, char **argv) {
-  text_only = argc == 3 && !strcmp(argv[2], "--ptx");
-  bool again = argc == 5 && !strcmp(argv[2], "--from");
-  if (argc != 2 && !text_only && !again) {
-    fprintf(stderr, "usage: record DIRECTORY [--ptx]\n");
+  if (argc < 2) {
+    fprintf(stderr, "usage: record DIRECTORY [--ptx] [FILE...]\n");
     return 2;
   }
   directory = argv[1];
-  arguments = argv;
+  text_only = argc > 2 && !strcmp(argv[2], "--ptx");
+  bool again = argc > 4 && !strcmp(argv[2], "--from");
+  arguments = argv + 2 + text_only + 3 * again;
   if (again) from = (unsigned)strtoul(argv[3], NULL, 10), refused = (unsigned)strtoul(argv[4], NULL, 10);
   if (!rec_device_open(text_only ? directory : NULL)) return 1;
   rec_all_mma();
@@ -163,6 +170,8 @@ int main(int argc, char **argv) {
   rec_all_tma();
   rec_all_tma_forms();
   rec_all_bulk();
+  rec_all_scalar();
+  rec_all_access();
   close_file();
   printf("record: %u vectors, %u of them refused\n", number, refused);
   return refused != 0;

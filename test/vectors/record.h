@@ -106,5 +106,7 @@ void rec_all_wgmma(void);
 void rec_all_tma(void);
 void rec_all_tma_forms(void);
 void rec_all_bulk(void);
+void rec_all_scalar(void);
+void rec_all_access(void);
 
 #endif
