@@ -39,6 +39,8 @@ static const char usage[] =
     "                         'out …', 'inout …' for a pointer, 'i32 1024' for a value; all checks are on\n"
     "  --grid=X[,Y[,Z]] --block=X[,Y[,Z]] --cluster=X[,Y[,Z]] --shared=BYTES\n"
     "                         of its launch\n"
+    "  --launch=FILE.yaml     which says all that (default: the file beside the PTX, when there is one)\n"
+    "  --contract=off|on|both whether the emulator fuses products and sums that leave it open\n"
     "  --bench                time every case of the bench section on the GPU\n"
     "  --tune                 try the configurations of the tune section: compile, check, and time them on a GPU\n"
     "  --budget=N             with --tune: try at most N (default: the spec's budget, else all)\n"
@@ -344,6 +346,10 @@ static tl_status run(tl_run_tool *t) {
   }
   if (is_ptx && access(t->cli.input, R_OK) != 0)
     return tl_status_make(TL_STATUS_IO, "cannot open '%s': %s", t->cli.input, strerror(errno));
+  if (is_ptx) t->foreign.launch_path = tl_run_launch_file(t);
+  if (t->foreign.launch_path && !is_ptx)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--launch goes with a PTX file");
+  if (t->foreign.launch_path && !t->has_checks) t->emu.checks = TL_EMU_SANITIZE_ALL;
   // Nothing is timed in the emulator.
   bool needs_gpu = t->bench.wanted && t->device_kind == TL_RUN_AUTO;
   TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
@@ -393,6 +399,8 @@ int tl_run_main(int argc, char **argv) {
   tl_vec_fini(&t.in);
   tl_vec_fini(&t.out);
   tl_vec_fini(&t.foreign.args);
+  tl_vec_fini(&t.foreign.expected);
+  tl_vec_fini(&t.foreign.fields);
   tl_vec_fini(&t.inputs);
   tl_emu_findings_fini(&t.findings);
   free(t.directory);

@@ -4,6 +4,7 @@
 
 #include "emulator/sanitize/findings.h"
 #include "harness/check/check.h"
+#include "harness/device/run.h"
 #include "tools/cli.h"
 
 // "NAME=REST" of an option. Borrowed from the command line.
@@ -30,11 +31,27 @@ typedef struct tl_run_tune_options {
   uint32_t budget;  // 0: the spec's
 } tl_run_tune_options;
 
+typedef struct tl_run_foreign_arg {
+  tl_run_pair pair;
+  tl_loc loc;      // in the launch file; source 0: of the command line
+  uint32_t param;  // of the kernel: fields of a struct share it
+  bool is_field;
+} tl_run_foreign_arg;
+
+typedef TL_VEC(tl_named_expr) tl_run_named_exprs;
+
+typedef enum tl_run_contract { TL_CONTRACT_OFF, TL_CONTRACT_ON, TL_CONTRACT_BOTH } tl_run_contract;
+
 // How PTX without a manifest is launched.
 typedef struct tl_run_foreign_options {
-  TL_VEC(tl_run_pair) args;                // in the order of the kernel's parameters
+  TL_VEC(tl_run_foreign_arg) args;         // in the order of the kernel's parameters
   uint32_t grid[3], block[3], cluster[3];  // 0: not given
   long long shared;                        // dynamic, bytes
+  const char *launch_path;                 // the launch file; NULL: none
+  tl_run_named_exprs expected;             // of outputs, as the launch file says
+  double tolerance[2];                     // rtol, atol
+  tl_run_contract contract;
+  TL_VEC(tl_emu_ptx_field) fields;  // where each argument stands, when one of the parameters is a struct
 } tl_run_foreign_options;
 
 typedef struct tl_run_tool {
@@ -52,7 +69,7 @@ typedef struct tl_run_tool {
   TL_VEC(uint32_t) cases;
   TL_VEC(tl_run_pair) in;
   TL_VEC(tl_run_pair) out;
-  TL_VEC(tl_named_expr) inputs;  // `in` as generators
+  tl_run_named_exprs inputs;  // `in` as generators
   const char *dump_dir;
   tl_run_bench_options bench;
   tl_run_tune_options tune;
@@ -81,7 +98,9 @@ enum {
   TL_RUN_OPT_GRID,
   TL_RUN_OPT_BLOCK,
   TL_RUN_OPT_CLUSTER,
-  TL_RUN_OPT_SHARED
+  TL_RUN_OPT_SHARED,
+  TL_RUN_OPT_LAUNCH,
+  TL_RUN_OPT_CONTRACT
 };
 // Rows for the table of long options.
 #define TL_RUN_BENCH_OPTIONS                                                                                          \
@@ -115,14 +134,28 @@ TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
 #define TL_RUN_FOREIGN_OPTIONS                                                                                        \
   {"arg", required_argument, NULL, TL_RUN_OPT_ARG}, {"grid", required_argument, NULL, TL_RUN_OPT_GRID},               \
       {"block", required_argument, NULL, TL_RUN_OPT_BLOCK}, {"cluster", required_argument, NULL, TL_RUN_OPT_CLUSTER}, \
+      {"shared", required_argument, NULL, TL_RUN_OPT_SHARED}, {"launch", required_argument, NULL, TL_RUN_OPT_LAUNCH}, \
   {                                                                                                                   \
-    "shared", required_argument, NULL, TL_RUN_OPT_SHARED                                                              \
+    "contract", required_argument, NULL, TL_RUN_OPT_CONTRACT                                                          \
   }
 // As those of --bench.
 bool tl_run_foreign_option(tl_run_tool *t, int option, const char *argument);
 // The manifest of a launch of PTX that has none, as the options say; values of scalars become --in. JSON.
 TL_MUST_USE tl_status tl_run_foreign_manifest(tl_run_tool *t, tl_str ptx, tl_strbuf *out);
 
+// Forgets what a launch said: before the next one.
+void tl_run_foreign_reset(tl_run_tool *t);
+// The launch file: that of --launch, else the one beside PTX that neither has a manifest nor options of its own; NULL:
+// none.
+const char *tl_run_launch_file(tl_run_tool *t);
+// Runs the launches of the file, those of --kernel or all. DIAGNOSTICS when it has errors; CHECK_FAILED when one
+// failed.
+TL_MUST_USE tl_status tl_run_launches(tl_run_tool *t, const char *path);
+// Compares outputs with what the launch file expects, and prints how they compare. CHECK_FAILED when one differs.
+TL_MUST_USE tl_status tl_run_foreign_compare(tl_run_tool *t, const tl_run_args *args);
+
+// A number as a generator; other expressions as they are.
+tl_expr *tl_run_constant(tl_run_tool *t, tl_expr *value);
 // What the run does next, under the limit of --timeout; NULL: nothing that it limits. Takes a tl_run_tool.
 void tl_run_tool_step(void *tool, const char *what);
 // Parses the --in options.
@@ -130,5 +163,7 @@ TL_MUST_USE tl_status tl_run_tool_inputs(tl_run_tool *t);
 // One launch of a spec's kernel, or of a PTX file.
 TL_MUST_USE tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel);
 TL_MUST_USE tl_status tl_run_tool_ptx(tl_run_tool *t);
+// The same as its options say, without a launch file.
+TL_MUST_USE tl_status tl_run_tool_ptx_launch(tl_run_tool *t);
 
 #endif

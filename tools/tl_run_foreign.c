@@ -28,13 +28,37 @@ bool tl_run_foreign_option(tl_run_tool *t, int option, const char *text) {
     if (tl_cli_int(&t->cli, "--shared", text, 0, 1 << 20, &number)) f->shared = number;
     return true;
   }
+  if (option == TL_RUN_OPT_LAUNCH) {
+    f->launch_path = text;
+    return true;
+  }
+  if (option == TL_RUN_OPT_CONTRACT) {
+    static const char *const choices[] = {
+        [TL_CONTRACT_OFF] = "off", [TL_CONTRACT_ON] = "on", [TL_CONTRACT_BOTH] = "both", NULL};
+    int choice = tl_cli_one_of(&t->cli, "--contract", text, choices);
+    if (choice >= 0) f->contract = (tl_run_contract)choice;
+    return true;
+  }
   if (option != TL_RUN_OPT_ARG) return false;
   const char *equals = strchr(text, '=');
   if (!equals || equals == text || !equals[1])
     tl_cli_usage_error(&t->cli, "--arg takes NAME=KIND, not '%s'", text);
-  else
-    tl_vec_push(&f->args, (tl_run_pair){{text, (size_t)(equals - text)}, equals + 1});
+  else {
+    const uint32_t param = (uint32_t)f->args.len;
+    tl_vec_push(&f->args, (tl_run_foreign_arg){.pair = {{text, (size_t)(equals - text)}, equals + 1}, .param = param});
+  }
   return true;
+}
+
+void tl_run_foreign_reset(tl_run_tool *t) {
+  tl_run_foreign_options *f = &t->foreign;
+  tl_vec_clear(&f->args);
+  tl_vec_clear(&f->expected);
+  tl_vec_clear(&f->fields);
+  tl_vec_clear(&t->inputs);
+  for (int i = 0; i < 3; i++) f->grid[i] = f->block[i] = f->cluster[i] = 0;
+  f->shared = 0;
+  f->tolerance[0] = f->tolerance[1] = 0;
 }
 
 // ---- one argument
@@ -48,24 +72,30 @@ static tl_str take_word(tl_str *rest) {
   return word;
 }
 
-static tl_status wrong(const tl_run_pair *arg, const char *why) {
-  return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--arg %.*s=%s: %s", TL_STR_ARG(arg->name), arg->rest, why);
+// Where the argument is wrong: in the launch file, or on the command line.
+static tl_status wrong(tl_run_tool *t, const tl_run_foreign_arg *arg, const char *why) {
+  if (!arg->loc.source)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--arg %.*s=%s: %s", TL_STR_ARG(arg->pair.name), arg->pair.rest,
+                          why);
+  tl_diag_report(&t->cli.diags, TL_DIAG_PTX_LAUNCH, arg->loc, "%.*s: %s", TL_STR_ARG(arg->pair.name), why);
+  return tl_status_make(TL_STATUS_DIAGNOSTICS, "the launch file has errors");
 }
 
 // "[64, 32]"
-static tl_status parse_dims(tl_arena *arena, const tl_run_pair *arg, tl_str text, tl_manifest_param *param) {
+static tl_status parse_dims(tl_run_tool *t, const tl_run_foreign_arg *arg, tl_str text, tl_manifest_param *param) {
   enum { MAX_RANK = 8 };
+  tl_arena *arena = &t->cli.arena;
   int64_t dims[MAX_RANK];
   if (text.len < 3 || text.data[0] != '[' || text.data[text.len - 1] != ']')
-    return wrong(arg, "a pointer says how much it points at, as in 'in f32[1024]'");
+    return wrong(t, arg, "a pointer says how much it points at, as in 'in f32[1024]'");
   text = tl_str_sub(text, 1, text.len - 2);
   while (text.len) {
     size_t comma = tl_str_find(text, ',');
     char *end, digits[24];
     snprintf(digits, sizeof digits, "%.*s", TL_STR_ARG(tl_str_trim(tl_str_sub(text, 0, comma))));
-    if (param->rank == MAX_RANK) return wrong(arg, "too many dims");
+    if (param->rank == MAX_RANK) return wrong(t, arg, "too many dims");
     dims[param->rank] = strtoll(digits, &end, 10);
-    if (end == digits || *end || dims[param->rank] < 0) return wrong(arg, "dims are numbers");
+    if (end == digits || *end || dims[param->rank] < 0) return wrong(t, arg, "dims are numbers");
     param->rank++;
     text = comma == SIZE_MAX ? TL_STR("") : tl_str_sub(text, comma + 1, text.len);
   }
@@ -75,21 +105,37 @@ static tl_status parse_dims(tl_arena *arena, const tl_run_pair *arg, tl_str text
   for (int32_t d = param->rank; d-- > 0;) {
     param->dims[d] = tl_mexpr_int(arena, dims[d]);
     param->strides[d] = tl_mexpr_int(arena, stride);
-    if (__builtin_mul_overflow(stride, dims[d] ? dims[d] : 1, &stride)) return wrong(arg, "too large");
+    if (__builtin_mul_overflow(stride, dims[d] ? dims[d] : 1, &stride)) return wrong(t, arg, "too large");
   }
   return TL_OK;
 }
 
+// Where the argument stands in its parameter, as C lays out structs. A parameter that is no struct is one argument.
+static tl_status place_arg(tl_run_tool *t, const tl_run_foreign_arg *arg, const tl_ptx_symbol *symbol,
+                           const tl_manifest_param *param) {
+  uint64_t has = symbol->elements * tl_ptx_type_bytes(symbol->type);
+  uint32_t bytes = param->kind == TL_MPARAM_TENSOR ? 8 : ((uint32_t)tl_dtype_bits(param->dtype) + 7) / 8, offset = 0;
+  if (t->foreign.fields.len) {
+    const tl_emu_ptx_field *last = &tl_vec_last(&t->foreign.fields);
+    if (last->param == arg->param) offset = (last->offset + last->bytes + bytes - 1) / bytes * bytes;
+  }
+  tl_vec_push(&t->foreign.fields, (tl_emu_ptx_field){arg->param, offset, bytes});
+  if (arg->is_field ? offset + bytes <= has : bytes == has) return TL_OK;
+  char why[160];
+  snprintf(why, sizeof why, "the kernel's parameter '%.80s' has %llu bytes",
+           tl_arena_copy_bytes(&t->cli.arena, symbol->name.data, symbol->name.len), (unsigned long long)has);
+  return wrong(t, arg, why);
+}
+
 // "in f32[1024]", "inout …", "out …": a pointer; "i32 1024": a value, which becomes an --in.
-static tl_status parse_arg(tl_run_tool *t, const tl_run_pair *arg, const tl_ptx_symbol *symbol,
+static tl_status parse_arg(tl_run_tool *t, const tl_run_foreign_arg *arg, const tl_ptx_symbol *symbol,
                            tl_manifest_param *param) {
   enum { ALIGN = 16 };
   tl_arena *arena = &t->cli.arena;
-  tl_str rest = tl_str_from(arg->rest), word = take_word(&rest);
-  uint64_t bytes = symbol->elements * tl_ptx_type_bytes(symbol->type);
+  tl_str rest = tl_str_from(arg->pair.rest), word = take_word(&rest);
   static const char *const accesses[] = {"in", "out", "inout"};
-  *param =
-      (tl_manifest_param){.kind = TL_MPARAM_SCALAR, .name = tl_arena_copy_bytes(arena, arg->name.data, arg->name.len)};
+  *param = (tl_manifest_param){.kind = TL_MPARAM_SCALAR,
+                               .name = tl_arena_copy_bytes(arena, arg->pair.name.data, arg->pair.name.len)};
   for (int i = 0; i < 3; i++) {
     if (!tl_str_is(word, accesses[i])) continue;
     param->kind = TL_MPARAM_TENSOR;
@@ -98,14 +144,11 @@ static tl_status parse_arg(tl_run_tool *t, const tl_run_pair *arg, const tl_ptx_
     word = take_word(&rest);
   }
   param->dtype = tl_dtype_parse(word);
-  if (param->dtype == TL_DTYPE_NONE) return wrong(arg, "there is no such element type");
-  uint64_t wanted = param->kind == TL_MPARAM_TENSOR ? 8 : ((uint64_t)tl_dtype_bits(param->dtype) + 7) / 8;
-  if (bytes != wanted)
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--arg %.*s=%s: the kernel's parameter '%.*s' has %llu bytes",
-                          TL_STR_ARG(arg->name), arg->rest, TL_STR_ARG(symbol->name), (unsigned long long)bytes);
-  if (param->kind == TL_MPARAM_TENSOR) return parse_dims(arena, arg, rest, param);
-  if (!rest.len) return wrong(arg, "a value is given, as in 'i32 1024'");
-  tl_vec_push(&t->in, (tl_run_pair){arg->name, rest.data});
+  if (param->dtype == TL_DTYPE_NONE) return wrong(t, arg, "there is no such element type");
+  TL_TRY(place_arg(t, arg, symbol, param));
+  if (param->kind == TL_MPARAM_TENSOR) return parse_dims(t, arg, rest, param);
+  if (!rest.len) return wrong(t, arg, "a value is given, as in 'i32 1024'");
+  tl_vec_push(&t->in, (tl_run_pair){arg->pair.name, rest.data});
   return TL_OK;
 }
 
@@ -155,14 +198,22 @@ static tl_status make_kernel(tl_run_tool *t, const tl_ptx_function *f, tl_manife
   tl_arena *arena = &t->cli.arena;
   kernel->name = tl_arena_copy_bytes(arena, f->name.data, f->name.len);
   kernel->doc = "";
-  if (t->foreign.args.len != f->num_params)
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel has %u parameters; %zu --arg were given",
-                          f->num_params, t->foreign.args.len);
+  const size_t num_args = t->foreign.args.len;
+  const uint32_t given = num_args ? tl_vec_last(&t->foreign.args).param + 1 : 0;
+  if (given != f->num_params)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel has %u parameters; %u arguments were given",
+                          f->num_params, given);
   TL_TRY(set_shape(t, f, kernel));
-  kernel->num_params = f->num_params;
-  kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, f->num_params + 1);
-  for (uint32_t i = 0; i < f->num_params; i++)
-    TL_TRY(parse_arg(t, &t->foreign.args.items[i], f->params[i], &kernel->params[i]));
+  kernel->num_params = (uint32_t)num_args;
+  kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, num_args + 1);
+  tl_vec_clear(&t->foreign.fields);
+  bool has_struct = false;
+  for (size_t i = 0; i < num_args; i++) {
+    const tl_run_foreign_arg *arg = &t->foreign.args.items[i];
+    TL_TRY(parse_arg(t, arg, f->params[arg->param], &kernel->params[i]));
+    has_struct |= arg->is_field;
+  }
+  if (!has_struct) tl_vec_clear(&t->foreign.fields);
   return TL_OK;
 }
 
@@ -179,7 +230,8 @@ static void tell_open(const tl_ptx_function *f) {
   }
   if (counts[0] && counts[1])
     fprintf(stderr,
-            "note: %u products and %u sums have no rounding modifier: ptxas may fuse them, the emulator does not\n",
+            "note: %u products and %u sums have no rounding modifier: ptxas may fuse them, the emulator does so with "
+            "--contract=on\n",
             counts[0], counts[1]);
 }
 
@@ -188,7 +240,7 @@ static tl_status write_manifest(tl_run_tool *t, const tl_ptx_module *module, tl_
   TL_TRY(find_kernel(t, module, &f));
   tl_manifest_kernel kernel = {0};
   TL_TRY(make_kernel(t, f, &kernel));
-  tell_open(f);
+  if (t->foreign.contract == TL_CONTRACT_OFF) tell_open(f);
   tl_manifest manifest = {.arena = &t->cli.arena,
                           .abi = TL_MANIFEST_ABI,
                           .generator = "tl-run",

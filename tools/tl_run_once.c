@@ -9,6 +9,15 @@
 #include "harness/data/npy.h"
 #include "tools/tl_run.h"
 
+tl_expr *tl_run_constant(tl_run_tool *t, tl_expr *value) {
+  if (value->kind != TL_EXPR_INT && value->kind != TL_EXPR_FLOAT && value->kind != TL_EXPR_UNARY) return value;
+  tl_expr *call = TL_NEW(&t->cli.arena, tl_expr);
+  *call = (tl_expr){.kind = TL_EXPR_CALL, .loc = value->loc, .text = TL_STR("const"), .num_operands = 1};
+  call->operands = TL_NEW_ARRAY(&t->cli.arena, tl_expr *, 1);
+  call->operands[0] = value;
+  return call;
+}
+
 // A .npy path, relative to the working directory, becomes a string expression; a number a constant.
 tl_status tl_run_tool_inputs(tl_run_tool *t) {
   for (size_t i = 0; i < t->in.len; i++) {
@@ -26,15 +35,7 @@ tl_status tl_run_tool_inputs(tl_run_tool *t) {
     } else {
       named.value = tl_cli_parse_expr(&t->cli, pair->rest);
       if (!named.value) return tl_status_make(TL_STATUS_DIAGNOSTICS, "an --in option has errors");
-      bool is_number =
-          named.value->kind == TL_EXPR_INT || named.value->kind == TL_EXPR_FLOAT || named.value->kind == TL_EXPR_UNARY;
-      if (is_number) {
-        tl_expr *call = TL_NEW(&t->cli.arena, tl_expr);
-        *call = (tl_expr){.kind = TL_EXPR_CALL, .loc = named.value->loc, .text = TL_STR("const"), .num_operands = 1};
-        call->operands = TL_NEW_ARRAY(&t->cli.arena, tl_expr *, 1);
-        call->operands[0] = named.value;
-        named.value = call;
-      }
+      named.value = tl_run_constant(t, named.value);
     }
     tl_vec_push(&t->inputs, named);
   }
@@ -97,7 +98,8 @@ static tl_status launch(tl_run_tool *t, tl_run_kernel *kernel, const tl_input_re
   TL_TRY(tl_check_make_inputs(inputs, &t->cli.diags, args));
   tl_run_tool_step(t, NULL);
   TL_TRY(tl_run_launch(t->device, kernel, args, dynamics, num_dynamics));
-  return write_outputs(t, args);
+  TL_TRY(write_outputs(t, args));
+  return tl_run_foreign_compare(t, args);
 }
 
 // ---- shapes of .npy inputs determine dynamic names
@@ -281,6 +283,7 @@ static tl_status run_ptx(tl_run_tool *t, tl_run_kernel *kernel, shape_source *sh
   tl_input_request inputs = {.inputs = t->inputs.items,
                              .num_inputs = (uint32_t)t->inputs.len,
                              .env = &env,
+                             .directory = t->directory,
                              .kernel_name = tl_str_from(manifest->name),
                              .seed = t->seed,
                              .ints_by_default = true};
@@ -293,7 +296,7 @@ static bool is_foreign(const tl_run_tool *t) {
   return t->foreign.grid[0] || t->foreign.args.len;
 }
 
-tl_status tl_run_tool_ptx(tl_run_tool *t) {
+static tl_status run_text(tl_run_tool *t, bool contracts) {
   tl_strbuf text = {0}, manifest = {0};
   tl_run_kernel *kernel = NULL;
   shape_source shapes = {0};
@@ -305,8 +308,11 @@ tl_status tl_run_tool_ptx(tl_run_tool *t) {
   tl_run_ptx ptx = {.text = tl_strbuf_view(&text),
                     .name = slash ? slash + 1 : t->cli.input,
                     .kernel = t->cli.kernel_name,
-                    .manifest = tl_strbuf_view(&manifest)};
+                    .manifest = tl_strbuf_view(&manifest),
+                    .contracts = contracts};
   memcpy(ptx.block, t->foreign.block, sizeof ptx.block);
+  ptx.fields = t->foreign.fields.len ? t->foreign.fields.items : NULL;
+  ptx.num_fields = (uint32_t)t->foreign.fields.len;
   if (!status) status = tl_run_kernel_load_ptx(t->device, &ptx, &kernel);
   if (!status) status = run_ptx(t, kernel, &shapes);
   tl_run_kernel_destroy(kernel);
@@ -314,4 +320,20 @@ tl_status tl_run_tool_ptx(tl_run_tool *t) {
   tl_strbuf_fini(&text);
   tl_strbuf_fini(&manifest);
   return status;
+}
+
+tl_status tl_run_tool_ptx_launch(tl_run_tool *t) {
+  size_t given = t->in.len, inputs = t->inputs.len;
+  if (t->foreign.contract != TL_CONTRACT_BOTH) return run_text(t, t->foreign.contract == TL_CONTRACT_ON);
+  printf("products and sums apart:\n");
+  tl_status apart = run_text(t, false);
+  t->in.len = given;
+  t->inputs.len = inputs;
+  printf("fused where it is open:\n");
+  return tl_status_join(apart, run_text(t, true));
+}
+
+tl_status tl_run_tool_ptx(tl_run_tool *t) {
+  const char *path = t->foreign.launch_path;
+  return path ? tl_run_launches(t, path) : tl_run_tool_ptx_launch(t);
 }

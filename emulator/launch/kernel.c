@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emulator/ops/ops.h"
+#include "emulator/ptx/translate.h"
 #include "emulator/sanitize/sanitizer.h"
 #include "support/vec.h"
 
@@ -74,9 +75,7 @@ tl_status tl_emu_kernel_create(const char *bitcode, size_t len, const tl_manifes
   return tl_emu_kernel_create_sanitized(bitcode, len, manifest, 0, NULL, out);
 }
 
-tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
-                                         uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
-  *out = NULL;
+static tl_status validate_shape(const tl_manifest_kernel *manifest) {
   if (manifest->block_threads < 1 || manifest->block_threads > TL_EMU_MAX_THREADS)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': %d threads a block; the limit is %d",
                           manifest->name, manifest->block_threads, TL_EMU_MAX_THREADS);
@@ -89,6 +88,12 @@ tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len, const 
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "kernel '%s': a cluster of %d × %d × %d blocks; the limit is %d",
                           manifest->name, manifest->cluster[0], manifest->cluster[1], manifest->cluster[2],
                           TL_EMU_MAX_CLUSTER);
+  return TL_OK;
+}
+
+// Of `module`, which is the callee's, else of the bitcode.
+static tl_status create(void *module, const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                        uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
   uint64_t start = tl_emu_now_ns();
   tl_emu_kernel *kernel = tl_xcalloc(1, sizeof *kernel);
   kernel->name = tl_xmalloc(strlen(manifest->name) + 1);
@@ -102,7 +107,8 @@ tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len, const 
   if (debug && checks) kernel->debug = tl_debug_info_copy(debug, &kernel->arena);
   kernel->block_threads = (uint32_t)manifest->block_threads;
   for (int i = 0; i < 3; i++) kernel->cluster[i] = manifest->cluster[i] > 0 ? (uint32_t)manifest->cluster[i] : 1;
-  tl_status status = tl_emu_retarget(bitcode, len, manifest, checks, &kernel->code);
+  tl_status status = module ? tl_emu_retarget_module(module, manifest, checks, &kernel->code)
+                            : tl_emu_retarget(bitcode, len, manifest, checks, &kernel->code);
   if (!status) status = compile(kernel);
   if (status) {
     tl_emu_kernel_destroy(kernel);
@@ -115,6 +121,22 @@ tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len, const 
   kernel->jit_seconds = (double)(tl_emu_now_ns() - start) * 1e-9;
   *out = kernel;
   return TL_OK;
+}
+
+tl_status tl_emu_kernel_create_sanitized(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
+                                         uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
+  *out = NULL;
+  TL_TRY(validate_shape(manifest));
+  return create(NULL, bitcode, len, manifest, checks, debug, out);
+}
+
+tl_status tl_emu_kernel_create_module(void *module, const tl_manifest_kernel *manifest, uint32_t checks,
+                                      const tl_debug_info *debug, tl_emu_kernel **out) {
+  *out = NULL;
+  tl_status status = validate_shape(manifest);
+  if (!status) return create(module, NULL, 0, manifest, checks, debug, out);
+  tl_emu_ptx_dispose(module);
+  return status;
 }
 
 void tl_emu_kernel_destroy(tl_emu_kernel *kernel) {

@@ -26,4 +26,8 @@ struct tl_emu_kernel {
   uint32_t num_variables;
 };
 
+// As tl_emu_kernel_create_sanitized, of an LLVMModuleRef in a context of its own, which is disposed of in any case.
+TL_MUST_USE tl_status tl_emu_kernel_create_module(void *module, const tl_manifest_kernel *manifest, uint32_t checks,
+                                                  const tl_debug_info *debug, tl_emu_kernel **out);
+
 #endif

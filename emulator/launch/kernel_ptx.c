@@ -50,13 +50,11 @@ tl_status tl_emu_kernel_create_ptx(const tl_ptx_module *module, const tl_manifes
   *out = NULL;
   void **variables = make_variables(module);
   tl_strbuf text = {0};
-  char *bitcode = NULL;
-  size_t len = 0;
+  void *device = NULL;
   tl_status status =
       tl_emu_ptx_translate(module, tl_str_from(manifest->name), options, (const void *const *)variables, diags, &text);
-  if (!status) status = tl_emu_ptx_bitcode(tl_strbuf_view(&text), &bitcode, &len);
-  if (!status) status = tl_emu_kernel_create_sanitized(bitcode, len, manifest, checks, debug, out);
-  free(bitcode);
+  if (!status) status = tl_emu_ptx_module(tl_strbuf_view(&text), &device);
+  if (!status) status = tl_emu_kernel_create_module(device, manifest, checks, debug, out);
   tl_strbuf_fini(&text);
   if (status) {
     free_variables(variables, module->num_variables);

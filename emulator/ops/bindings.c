@@ -249,7 +249,10 @@ static const tl_emu_binding bindings[] = {
 
     {"llvm.nvvm.ff.to.e4m3x2.rn", "s(ff)", tl_emu_op_cvt_to_f8, TL_DTYPE_F8E4M3},
     {"llvm.nvvm.ff.to.e5m2x2.rn", "s(ff)", tl_emu_op_cvt_to_f8, TL_DTYPE_F8E5M2},
+    {"llvm.nvvm.ff.to.e4m3x2.rn.relu", "s(ff)", tl_emu_op_cvt_to_f8, TL_DTYPE_F8E4M3 | TL_EMU_F8_RELU},
+    {"llvm.nvvm.ff.to.e5m2x2.rn.relu", "s(ff)", tl_emu_op_cvt_to_f8, TL_DTYPE_F8E5M2 | TL_EMU_F8_RELU},
     {"llvm.nvvm.e4m3x2.to.f16x2.rn", "E(s)", tl_emu_op_cvt_from_f8, TL_DTYPE_F8E4M3},
+    {"llvm.nvvm.e5m2x2.to.f16x2.rn", "E(s)", tl_emu_op_cvt_from_f8, TL_DTYPE_F8E5M2},
     {"llvm.nvvm.f2tf32.rn", "i(f)", tl_emu_op_cvt_tf32, 0},
 
     // approximate arithmetic
@@ -397,7 +400,7 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.barrier.cluster.wait", "()", tl_emu_op_cluster_wait, 0},
     {"llvm.nvvm.barrier.cluster.wait.aligned", "()", tl_emu_op_cluster_wait, 0},
     {"llvm.nvvm.mapa.shared.cluster", "P(pi)", tl_emu_op_mapa, 0},
-    {"llvm.nvvm.getctarank.shared.cluster", "i(P)", tl_emu_op_getctarank, 0},
+    {"llvm.nvvm.getctarank.shared.cluster", "i(p)", tl_emu_op_getctarank, 0},
     {"llvm.nvvm.read.ptx.sreg.cluster.ctarank", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_RANK},
     {"llvm.nvvm.read.ptx.sreg.clusterid.x", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_ID_X},
     {"llvm.nvvm.read.ptx.sreg.nclusterid.x", "i()", tl_emu_op_cluster_sreg, TL_EMU_CLUSTER_NID_X},
@@ -522,6 +525,44 @@ static bool matches(const char *pattern, const char *name) {
   if (!star) return !strcmp(pattern, name);
   size_t before = (size_t)(star - pattern), after = strlen(star + 1), len = strlen(name);
   return len >= before + after && !memcmp(pattern, name, before) && !strcmp(star + 1, name + len - after);
+}
+
+const char *tl_emu_letter_type(char letter) {
+  switch (letter) {
+    case 'b':
+    case 'B':
+      return "i1";
+    case 's':
+      return "i16";
+    case 'i':
+    case 'I':
+      return "i32";
+    case 'l':
+    case 'L':
+      return "i64";
+    case 'e':
+      return "half";
+    case 'y':
+      return "bfloat";
+    case 'f':
+      return "float";
+    case 'd':
+      return "double";
+    case 'E':
+      return "<2 x half>";
+    case 'Y':
+      return "<2 x bfloat>";
+    case 'g':
+      return "ptr addrspace(1)";
+    case 'p':
+      return "ptr addrspace(3)";
+    case 'P':
+      return "ptr addrspace(7)";
+    case 'G':
+      return "ptr";
+    default:
+      return NULL;
+  }
 }
 
 const tl_emu_binding *tl_emu_find_binding(const char *name) {

@@ -8,6 +8,8 @@
 
 // The row for a device op; NULL when it has none.
 const tl_emu_binding *tl_emu_find_binding(const char *name);
+// The LLVM type of a letter of signatures (device_ops.def), "i32", "ptr addrspace(3)"; NULL: there is no such letter.
+const char *tl_emu_letter_type(char letter);
 const tl_emu_binding *tl_emu_bindings(size_t *out_count);
 
 // Special registers, barriers (ops_barrier.c), traps (ops_control.c). The parameters:
@@ -247,6 +249,7 @@ tl_emu_op_fn tl_emu_op_bulk_wait;
 
 // Conversions and approximate arithmetic (ops_math.c).
 enum { TL_EMU_CVT_BF16 = 1, TL_EMU_CVT_RELU = 2 };
+enum { TL_EMU_F8_RELU = 0x100 };  // beside a dtype
 tl_emu_op_fn tl_emu_op_cvt_pair;
 tl_emu_op_fn tl_emu_op_cvt_to_f8;  // parameter: the tl_dtype
 tl_emu_op_fn tl_emu_op_cvt_from_f8;

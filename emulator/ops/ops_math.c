@@ -86,10 +86,12 @@ void tl_emu_op_cvt_to_f8(void *result, const void *args, const tl_emu_site *site
   uint8_t *pair = result;
   for (int i = 0; i < 2; i++) {
     float value = x[1 - i];
-    if (isnan(value))
+    if (isnan(value)) {
       pair[i] = 0x7f;
-    else
-      tl_dtype_store_float((tl_dtype)site->binding->param, pair, (uint64_t)i, value);
+      continue;
+    }
+    if ((site->binding->param & TL_EMU_F8_RELU) && !(value > 0)) value = 0;
+    tl_dtype_store_float((tl_dtype)(site->binding->param & ~TL_EMU_F8_RELU), pair, (uint64_t)i, value);
   }
 }
 

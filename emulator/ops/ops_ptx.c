@@ -109,8 +109,11 @@ static long double multiply_add(long double a, long double b, long double c) {
   long double product = a * b, rest = fmal(a, b, -product);
   if (rest == 0 || !isfinite(product)) return add(product, c);
   long double sum = fmal(a, b, c);
-  // What fmal rounded away: (product - sum) + c is exact where the two are near each other, else only its sign counts.
-  return with_rest(sum, ((product - sum) + c) + rest);
+  // What fmal rounded away: product + c is near + far (Knuth's exact sum), and near is the sum or beside it.
+  volatile long double near = product + c, other = near - product;
+  volatile long double first = near - other;
+  long double far = (product - first) + (c - other);
+  return with_rest(sum, (near - sum) + (far + rest));
 }
 
 static long double divide(long double a, long double b) {
@@ -173,17 +176,15 @@ void tl_emu_op_ptx_cvt(void *result, const void *args, const tl_emu_site *site) 
   store(to, result, round_to(value, to, (tl_emu_ptx_round)part(site, TL_EMU_PTX_ROUND)));
 }
 
-// PTX ISA, cvt.rna: to nearest, ties away from zero: 10 bits of mantissa stay. NaN: as cvt.rn.
+// PTX ISA, cvt.rna: to nearest, ties away from zero: 10 bits of mantissa stay, of a NaN too.
 void tl_emu_op_ptx_cvt_tf32_away(void *result, const void *args, const tl_emu_site *site) {
   (void)site;
   uint32_t bits;
   memcpy(&bits, args, sizeof bits);
   float value;
   memcpy(&value, args, sizeof value);
-  if (isnan(value))
-    bits = 0x7fffffff;
-  else if (isfinite(value))
-    bits = (bits + 0x1000) & ~UINT32_C(0x1fff);
+  if (isfinite(value)) bits += 0x1000;
+  bits &= ~UINT32_C(0x1fff);
   memcpy(result, &bits, sizeof bits);
 }
 

@@ -6,42 +6,6 @@
 #include "emulator/ops/ops.h"
 #include "emulator/ptx/translator.h"
 
-static const char *letter_type(char letter) {
-  switch (letter) {
-    case 'b':
-    case 'B':
-      return "i1";
-    case 's':
-      return "i16";
-    case 'i':
-    case 'I':
-      return "i32";
-    case 'l':
-    case 'L':
-      return "i64";
-    case 'e':
-      return "half";
-    case 'y':
-      return "bfloat";
-    case 'f':
-      return "float";
-    case 'd':
-      return "double";
-    case 'E':
-      return "<2 x half>";
-    case 'Y':
-      return "<2 x bfloat>";
-    case 'g':
-      return "ptr addrspace(1)";
-    case 'p':
-      return "ptr addrspace(3)";
-    case 'P':
-      return "ptr addrspace(7)";
-    default:
-      return "ptr";
-  }
-}
-
 static tl_ptx_type type_of_letter(char letter) {
   switch (letter) {
     case 'b':
@@ -82,12 +46,26 @@ static bool is_pointer(char letter) {
 
 // ---- calls
 
-// "{i32, i32}", "float", "void"
-static void append_result_type(tl_strbuf *out, const char *signature, unsigned n) {
-  if (!n) tl_strbuf_append_c(out, "void");
-  if (n > 1) tl_strbuf_append_c(out, "{");
-  for (unsigned i = 0; i < n; i++) tl_strbuf_appendf(out, "%s%s", i ? ", " : "", letter_type(signature[i]));
-  if (n > 1) tl_strbuf_append_c(out, "}");
+// "float", "void"; of several results the name of a struct.
+static void append_result_type(ptx_translator *t, tl_strbuf *out, const char *signature, unsigned n) {
+  if (n <= 1) {
+    tl_strbuf_append_c(out, n ? tl_emu_letter_type(signature[0]) : "void");
+    return;
+  }
+  tl_strbuf type = {0};
+  for (unsigned i = 0; i < n; i++) tl_strbuf_appendf(&type, "%s%s", i ? ", " : "{", tl_emu_letter_type(signature[i]));
+  tl_strbuf_append_char(&type, '}');
+  size_t number = 0;
+  while (number < t->structs.len && strcmp(t->structs.items[number], tl_strbuf_c(&type)) != 0) number++;
+  tl_strbuf_appendf(out, "%%struct%zu", number);
+  if (number < t->structs.len) {
+    tl_strbuf_fini(&type);
+    return;
+  }
+  tl_strbuf_appendf(&t->declarations, "%%struct%zu = type ", number);
+  tl_strbuf_append(&t->declarations, tl_strbuf_view(&type));
+  tl_strbuf_append_char(&t->declarations, '\n');
+  tl_vec_push(&t->structs, tl_strbuf_take(&type));
 }
 
 // The call is too long for one line of tl_ptx_emit.
@@ -99,7 +77,7 @@ static ptx_value emit_call(ptx_translator *t, const char *name, const char *lett
   tl_strbuf_appendf(out, value.text[0] ? "  %s = " : "  %s", value.text);
   tl_strbuf_appendf(out, "call %s @\"%s\"(", result, name);
   for (unsigned i = 0; i < args->n; i++)
-    tl_strbuf_appendf(out, "%s%s %s", i ? ", " : "", letter_type(letters[i]), args->items[i].text);
+    tl_strbuf_appendf(out, "%s%s %s", i ? ", " : "", tl_emu_letter_type(letters[i]), args->items[i].text);
   tl_strbuf_append_char(out, ')');
   if (t->place) tl_strbuf_appendf(out, ", !dbg !%u", t->place);
   tl_strbuf_append_char(out, '\n');
@@ -113,7 +91,8 @@ static void declare_op(ptx_translator *t, const char *name, const char *result, 
   tl_strbuf_append_c(&copy, name);
   tl_vec_push(&t->declared, tl_strbuf_take(&copy));
   tl_strbuf_appendf(&t->declarations, "declare %s @\"%s\"(", result, name);
-  for (unsigned i = 0; i < n; i++) tl_strbuf_appendf(&t->declarations, "%s%s", i ? ", " : "", letter_type(letters[i]));
+  for (unsigned i = 0; i < n; i++)
+    tl_strbuf_appendf(&t->declarations, "%s%s", i ? ", " : "", tl_emu_letter_type(letters[i]));
   tl_strbuf_append_c(&t->declarations, ")\n");
 }
 
@@ -127,7 +106,7 @@ void tl_ptx_call_signature(ptx_translator *t, const char *name, const char *sign
     return;
   }
   tl_strbuf type = {0};
-  append_result_type(&type, signature, results);
+  append_result_type(t, &type, signature, results);
   declare_op(t, name, tl_strbuf_c(&type), letters, n);
   ptx_value value = emit_call(t, name, letters, tl_strbuf_c(&type), args);
   if (out) {
@@ -192,10 +171,10 @@ static ptx_value operand_as(ptx_translator *t, const tl_ptx_statement *s, const 
   }
   // Only the name of the space is different: code of the host has one.
   const char *text = strrchr(pointer.text, ' ') + 1;
-  bool is_same = !strncmp(pointer.text, letter_type(letter), (size_t)(text - pointer.text - 1)) &&
-                 letter_type(letter)[text - pointer.text - 1] == '\0';
+  bool is_same = !strncmp(pointer.text, tl_emu_letter_type(letter), (size_t)(text - pointer.text - 1)) &&
+                 tl_emu_letter_type(letter)[text - pointer.text - 1] == '\0';
   if (is_same) return tl_ptx_value("%s", text);
-  return tl_ptx_emit(t, "addrspacecast %s to %s", pointer.text, letter_type(letter));
+  return tl_ptx_emit(t, "addrspacecast %s to %s", pointer.text, tl_emu_letter_type(letter));
 }
 
 // Appends an operand, or its items, for the letters that come next.

@@ -64,6 +64,7 @@ void tl_ptx_open_block(ptx_translator *t, uint32_t number) {
   if (!t->ends) tl_ptx_emit_void(t, "br label %%b%u", number);
   tl_strbuf_appendf(&t->body, "b%u:\n", number);
   t->ends = false;
+  t->run++;
 }
 
 void tl_ptx_declare_function(ptx_translator *t, const char *name, const char *format, ...) {

@@ -50,7 +50,7 @@ static void translate_instruction(ptx_translator *t, const tl_ptx_statement *s) 
     return;
   }
   uint32_t inside = tl_ptx_new_block(t), behind = tl_ptx_new_block(t);
-  ptx_value guard = tl_ptx_emit(t, "load i1, ptr %%r%u", s->symbol->id);
+  ptx_value guard = tl_ptx_register(t, s->symbol);
   tl_ptx_emit_void(t, "br i1 %s, label %%b%u, label %%b%u", guard.text, s->is_negated ? behind : inside,
                    s->is_negated ? inside : behind);
   t->ends = true;
@@ -85,10 +85,11 @@ static void declare_variable(ptx_translator *t, const tl_ptx_symbol *s) {
   }
 }
 
-// ---- registers that are written before they are read
+// ---- registers that are values
 
 // Between two labels code runs from its beginning only: a register that is written there before all its reads, which
-// are there too, needs no first value. `runs`: by register, the number of that code; NEVER: it needs one.
+// are there too, is the value that it was given last, and needs no variable. `runs`: by register, the number of that
+// code; NEVER: it is a variable.
 enum { NOT_WRITTEN = 0, NEVER = -1 };
 
 static void see_operand(const tl_ptx_operand *operand, bool writes, int run, int *runs) {
@@ -105,8 +106,8 @@ static void see_operand(const tl_ptx_operand *operand, bool writes, int run, int
 static void see_instruction(const tl_ptx_statement *s, int run, int *runs) {
   bool writes = s->row->operands[0] == '=';
   for (uint32_t i = writes; i < s->num_operands; i++) see_operand(&s->operands[i], false, run, runs);
-  // Under a guard it may not be written.
-  if (writes && s->num_operands) see_operand(&s->operands[0], !s->symbol, run, runs);
+  // Under a guard it may not be written: the value of before lives on.
+  if (writes && s->num_operands) see_operand(&s->operands[0], true, s->symbol ? NEVER : run, runs);
   if (s->symbol && runs[s->symbol->id] != run) runs[s->symbol->id] = NEVER;
   // Waits look at A in registers, wherever they stand.
   for (uint32_t i = 0; !strcmp(s->row->rule, "WGMMA") && i < s->operands[1].num_items; i++)
@@ -125,21 +126,38 @@ static int *find_runs(const ptx_translator *t) {
     if (t->sums[i]) runs[i] = NEVER;
   for (uint32_t i = 0; i < f->num_returns; i++)
     if (f->returns[i]->space == TL_PTX_SPACE_REG) runs[f->returns[i]->id] = NEVER;
+  // Parameters come into their variables.
+  for (uint32_t i = 0; i < f->num_params; i++)
+    if (f->params[i]->space == TL_PTX_SPACE_REG) runs[f->params[i]->id] = NEVER;
   return runs;
 }
 
 static void declare_registers(ptx_translator *t) {
-  int *runs = find_runs(t);
+  t->runs = find_runs(t);
+  t->values = tl_xcalloc(t->function->num_registers + 1, sizeof *t->values);
   for (uint32_t i = 0; i < t->function->num_registers; i++) {
     unsigned bits = tl_ptx_type_bits(t->function->registers[i]->type);
-    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca i%u\n", i, bits);
-    if (runs[i] <= NOT_WRITTEN) tl_strbuf_appendf(&t->entry, "  store i%u 0, ptr %%r%u\n", bits, i);
+    if (t->runs[i] != NEVER) continue;
+    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca i%u\n  store i%u 0, ptr %%r%u\n", i, bits, bits, i);
   }
-  free(runs);
   tl_strbuf_append_c(&t->entry, "  %cc = alloca i32\n  store i32 0, ptr %cc\n");
   tl_strbuf_append_c(&t->entry,
                      "  %windowbase = ptrtoint ptr addrspace(3) @ptx.window to i64\n"
                      "  %window = and i64 %windowbase, -4294967296\n");
+}
+
+// Structs lie in memory of the thread; what comes by value goes to its place there.
+static void declare_fields(ptx_translator *t, tl_strbuf *head) {
+  const tl_emu_ptx_options *o = t->options;
+  for (uint32_t i = 0; i < o->num_fields; i++) {
+    const tl_emu_ptx_field *field = &o->fields[i];
+    const tl_ptx_symbol *p = t->function->params[field->param];
+    if (!i || o->fields[i - 1].param != field->param) declare_variable(t, p);
+    tl_strbuf_appendf(head, "%si%u %%a%u", i ? ", " : "", 8 * field->bytes, i);
+    tl_strbuf_appendf(&t->entry, "  %%field%u = getelementptr i8, ptr %s, i64 %u\n", i, tl_ptx_variable(p).text,
+                      field->offset);
+    tl_strbuf_appendf(&t->entry, "  store i%u %%a%u, ptr %%field%u, align 1\n", 8 * field->bytes, i, i);
+  }
 }
 
 // The parameters of a kernel come by value, structs in memory of the thread.
@@ -198,10 +216,14 @@ bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *functio
   t->ends = false;
   t->place = 0;
   t->sums = tl_ptx_find_sums(function);
+  t->run = 1;
+  if (t->options->contracts) t->products = tl_xcalloc(function->num_registers + 1, sizeof *t->products);
   uint32_t subprogram = t->next_metadata++;
   tl_vec_push(&t->places, (ptx_place){function, UINT32_MAX, 0, subprogram});
   declare_registers(t);
-  if (is_kernel)
+  if (is_kernel && t->options->fields)
+    declare_fields(t, &head);
+  else if (is_kernel)
     declare_kernel_parameters(t, &head);
   else
     declare_function_parameters(t, &head);
@@ -217,6 +239,10 @@ bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *functio
   finish_function(t, &head, is_kernel, subprogram);
   tl_strbuf_fini(&head);
   free(t->sums);
+  free(t->products);
+  free(t->runs);
+  free(t->values);
   t->sums = NULL;
+  t->products = NULL;
   return !t->failed;
 }

@@ -127,9 +127,40 @@ static ptx_value float_to_integer(ptx_translator *t, const tl_ptx_statement *s, 
                      UINT64_C(1) << (c->to_bits - 1), c->to_bits, result.text);
 }
 
+// An f64 that is a NaN gives its sign and upper bits, and is quiet (an H200; the PTX ISA leaves it open).
+static ptx_value narrow_nan(ptx_translator *t, const conversion *c, ptx_value from, ptx_value value) {
+  const char *to = tl_ptx_llvm_type(c->to), *bits = c->to_bits == 32 ? "i32" : "i16";
+  unsigned mantissa = c->to == TL_PTX_F32 ? 23 : c->to == TL_PTX_F16 ? 10 : 7;
+  uint64_t quiet = ((UINT64_C(1) << (c->to_bits - 1)) - 1) >> (mantissa - 1) << (mantissa - 1);
+  ptx_value is_nan = tl_ptx_emit(t, "fcmp uno double %s, %s", from.text, from.text);
+  ptx_value word = tl_ptx_convert_bits(t, from, "double", "i64");
+  ptx_value sign = tl_ptx_emit(t, "lshr i64 %s, 63", word.text);
+  sign = tl_ptx_emit(t, "shl i64 %s, %u", sign.text, c->to_bits - 1);
+  ptx_value low = tl_ptx_emit(t, "lshr i64 %s, %u", word.text, 52 - mantissa);
+  low = tl_ptx_emit(t, "and i64 %s, %" PRIu64, low.text, (UINT64_C(1) << mantissa) - 1);
+  low = tl_ptx_emit(t, "or i64 %s, %" PRIu64, low.text, quiet);
+  low = tl_ptx_emit(t, "or i64 %s, %s", low.text, sign.text);
+  low = tl_ptx_emit(t, "trunc i64 %s to %s", low.text, bits);
+  ptx_value nan = tl_ptx_convert_bits(t, low, bits, to);
+  return tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_nan.text, to, nan.text, to, value.text);
+}
+
+// What goes as it is, NaNs too: an f32 to f32, the bits of a bf16.
+static bool moves_bits(const tl_ptx_statement *s, const conversion *c) {
+  bool changes = tl_ptx_has(s, "ftz") || tl_ptx_has(s, "sat") || integer_rounding(s);
+  return c->to == TL_PTX_F32 && (c->from == TL_PTX_F32 || c->from == TL_PTX_BF16) && !changes;
+}
+
 static ptx_value float_to_float(ptx_translator *t, const tl_ptx_statement *s, const conversion *c, ptx_value value) {
   const char *to = tl_ptx_llvm_type(c->to), *from = tl_ptx_llvm_type(c->from);
-  value = flushed(t, s, c->from, value);
+  if (moves_bits(s, c) && c->from == TL_PTX_F32) return value;
+  if (moves_bits(s, c)) {
+    value = tl_ptx_emit(t, "zext i16 %s to i32", tl_ptx_convert_bits(t, value, from, "i16").text);
+    return tl_ptx_convert_bits(t, tl_ptx_emit(t, "shl i32 %s, 16", value.text), "i32", to);
+  }
+  // An H200 rounds a subnormal f32 to f16 by its own value, whatever .ftz says.
+  ptx_value given = value;
+  if (c->to != TL_PTX_F16) value = flushed(t, s, c->from, value);
   bool is_nearest = !strcmp(rounding_of(s), "rn");
   if (c->to == c->from) {
     if (integer_rounding(s)) value = tl_ptx_intrinsic(t, integer_rounding(s), c->from, &value, 1);
@@ -142,6 +173,7 @@ static ptx_value float_to_float(ptx_translator *t, const tl_ptx_statement *s, co
   }
   value = flushed(t, s, c->to, value);
   if (tl_ptx_has(s, "sat")) return tl_ptx_saturate(t, c->to, value);
+  if (c->from == TL_PTX_F64 && c->to != TL_PTX_F64) return narrow_nan(t, c, given, value);
   return tl_ptx_canonical(t, c->to, value);
 }
 

@@ -3,6 +3,7 @@
 // Selection). LLVM's operations round to nearest even; other directions are ops (emulator/ops/ops_ptx.c).
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emulator/ptx/translator.h"
@@ -26,16 +27,36 @@ static ptx_value constant(tl_ptx_type type, double value) {
   return tl_ptx_float_constant(type, word);
 }
 
+// ---- values that are not subnormal, by the number in their names: they are not flushed again
+
+static size_t number_of(ptx_value value) {
+  return value.text[0] == '%' && value.text[1] == 't' ? strtoul(value.text + 2, NULL, 10) : SIZE_MAX;
+}
+
+static bool is_flushed(const ptx_translator *t, ptx_value value) {
+  size_t number = number_of(value);
+  return number < t->flushed.len && t->flushed.items[number];
+}
+
+static ptx_value mark_flushed(ptx_translator *t, ptx_value value) {
+  size_t number = number_of(value);
+  while (number != SIZE_MAX && t->flushed.len <= number) tl_vec_push(&t->flushed, (uint8_t)0);
+  if (number != SIZE_MAX) t->flushed.items[number] = 1;
+  return value;
+}
+
 // PTX ISA, add: "Subnormal numbers … NaN results are quiet NaNs"; of f32 0x7fffffff, of f16 and bf16 0x7fff.
 ptx_value tl_ptx_canonical(ptx_translator *t, tl_ptx_type type, ptx_value value) {
   if (type == TL_PTX_F64) return value;
   const char *llvm = tl_ptx_llvm_type(type);
   ptx_value is_nan = tl_ptx_emit(t, "fcmp uno %s %s, %s", llvm, value.text, value.text);
   ptx_value nan = tl_ptx_float_constant(type, type == TL_PTX_F32 ? 0x7fffffff : 0x7fff);
-  return tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_nan.text, llvm, nan.text, llvm, value.text);
+  ptx_value result = tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_nan.text, llvm, nan.text, llvm, value.text);
+  return is_flushed(t, value) ? mark_flushed(t, result) : result;
 }
 
 ptx_value tl_ptx_flush(ptx_translator *t, tl_ptx_type type, ptx_value value) {
+  if (is_flushed(t, value)) return value;
   const char *llvm = tl_ptx_llvm_type(type);
   ptx_value size = tl_ptx_intrinsic(t, "fabs", type, &value, 1);
   // The least normal number: f32, f16.
@@ -45,7 +66,8 @@ ptx_value tl_ptx_flush(ptx_translator *t, tl_ptx_type type, ptx_value value) {
   ptx_value is_small = tl_ptx_emit(t, "fcmp olt %s %s, %s", llvm, size.text, least.text);
   ptx_value zero[] = {constant(type, 0), value};
   ptx_value signed_zero = tl_ptx_intrinsic(t, "copysign", type, zero, 2);
-  return tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_small.text, llvm, signed_zero.text, llvm, value.text);
+  return mark_flushed(
+      t, tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_small.text, llvm, signed_zero.text, llvm, value.text));
 }
 
 static ptx_value flush_if(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, ptx_value value) {
@@ -92,13 +114,12 @@ static ptx_value directed(ptx_translator *t, const char *op, const char *directi
 
 typedef ptx_value lane_fn(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, const ptx_value *operands);
 
-// Each half of packed operands, or the operands themselves: calls `lane` and writes what it gives to operand 0.
-static void by_lanes(ptx_translator *t, const tl_ptx_statement *s, lane_fn *lane) {
-  enum { MAX = 4 };
+enum { MAX_VALUES = 4 };
+
+// Each half of packed values, or the values themselves: calls `lane` and writes what it gives to operand 0.
+static void lanes_of(ptx_translator *t, const tl_ptx_statement *s, const ptx_value *values, uint32_t n, lane_fn *lane) {
   tl_ptx_type type = s->operands[0].type;
-  ptx_value values[MAX], lanes[MAX];
-  uint32_t n = s->num_operands - 1 < MAX ? s->num_operands - 1 : MAX;
-  for (uint32_t i = 0; i < n; i++) values[i] = tl_ptx_read(t, &s->operands[i + 1]);
+  ptx_value lanes[MAX_VALUES];
   if (tl_ptx_type_class(type) != TL_PTX_CLASS_PACKED) {
     tl_ptx_write(t, &s->operands[0], lane(t, s, type, values));
     return;
@@ -115,6 +136,13 @@ static void by_lanes(ptx_translator *t, const tl_ptx_statement *s, lane_fn *lane
   tl_ptx_write(t, &s->operands[0], result);
 }
 
+static void by_lanes(ptx_translator *t, const tl_ptx_statement *s, lane_fn *lane) {
+  ptx_value values[MAX_VALUES];
+  uint32_t n = s->num_operands - 1 < MAX_VALUES ? s->num_operands - 1 : MAX_VALUES;
+  for (uint32_t i = 0; i < n; i++) values[i] = tl_ptx_read(t, &s->operands[i + 1]);
+  lanes_of(t, s, values, n, lane);
+}
+
 // ---- sums, products, quotients
 
 static ptx_value float2(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, const ptx_value *operands) {
@@ -124,10 +152,6 @@ static ptx_value float2(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_typ
                          ? directed(t, op, direction, type, values, 2)
                          : tl_ptx_emit(t, "f%s %s %s, %s", op, tl_ptx_llvm_type(type), values[0].text, values[1].text);
   return finish(t, s, type, result);
-}
-
-void tl_ptx_rule_FLOAT2(ptx_translator *t, const tl_ptx_statement *s) {
-  by_lanes(t, s, float2);
 }
 
 static ptx_value fma_lane(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, const ptx_value *operands) {
@@ -144,11 +168,51 @@ void tl_ptx_rule_FMA(ptx_translator *t, const tl_ptx_statement *s) {
   by_lanes(t, s, fma_lane);
 }
 
+// ---- products and sums that may become one
+
+static bool is_open_form(const tl_ptx_statement *s) {
+  return !strcmp(s->row->rule, "FLOAT2") && strcmp(s->row->argument, "div") != 0 && !tl_ptx_has(s, "rn") &&
+         !direction_of(s);
+}
+
+static const ptx_product *product_in(const ptx_translator *t, const tl_ptx_statement *s,
+                                     const tl_ptx_operand *operand) {
+  if (operand->kind != TL_PTX_REGISTER) return NULL;
+  const ptx_product *p = &t->products[operand->symbol->id];
+  return p->run == t->run && p->type == operand->type && p->flushes == tl_ptx_has(s, "ftz") ? p : NULL;
+}
+
+// a · b + c for a sum of which one operand is a product of the same run of code: ptxas may do so.
+static bool fuse(ptx_translator *t, const tl_ptx_statement *s) {
+  bool is_sub = !strcmp(s->row->argument, "sub");
+  for (uint32_t which = 1; which <= 2; which++) {
+    const ptx_product *p = product_in(t, s, &s->operands[which]);
+    if (!p) continue;
+    ptx_value values[] = {p->factors[0], p->factors[1], tl_ptx_read(t, &s->operands[3 - which])};
+    ptx_value *negative = which == 1 ? &values[2] : &values[0];
+    if (is_sub) *negative = tl_ptx_emit(t, "fneg %s %s", tl_ptx_llvm_type(p->type), negative->text);
+    lanes_of(t, s, values, 3, fma_lane);
+    return true;
+  }
+  return false;
+}
+
+void tl_ptx_rule_FLOAT2(ptx_translator *t, const tl_ptx_statement *s) {
+  bool is_open = t->products && is_open_form(s), is_product = !strcmp(s->row->argument, "mul");
+  if (is_open && !is_product && fuse(t, s)) return;
+  ptx_value values[] = {tl_ptx_read(t, &s->operands[1]), tl_ptx_read(t, &s->operands[2])};
+  lanes_of(t, s, values, 2, float2);
+  if (is_open && is_product && !tl_ptx_has(s, "sat") && s->operands[0].kind == TL_PTX_REGISTER)
+    t->products[s->operands[0].symbol->id] =
+        (ptx_product){t->run, s->operands[0].type, tl_ptx_has(s, "ftz"), {values[0], values[1]}};
+}
+
 static ptx_value float1(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, const ptx_value *operands) {
   const char *op = s->row->argument, *direction = direction_of(s), *llvm = tl_ptx_llvm_type(type);
   ptx_value value = flush_if(t, s, type, operands[0]);
-  if (!strcmp(op, "neg")) return tl_ptx_emit(t, "fneg %s %s", llvm, value.text);
-  if (!strcmp(op, "abs")) return tl_ptx_intrinsic(t, "fabs", type, &value, 1);
+  // An H200 makes one NaN of all here too; the PTX ISA leaves it open.
+  if (!strcmp(op, "neg")) return tl_ptx_canonical(t, type, tl_ptx_emit(t, "fneg %s %s", llvm, value.text));
+  if (!strcmp(op, "abs")) return tl_ptx_canonical(t, type, tl_ptx_intrinsic(t, "fabs", type, &value, 1));
   ptx_value result;
   if (direction)
     result = directed(t, op, direction, type, &value, 1);
@@ -176,6 +240,10 @@ static ptx_value approximate(ptx_translator *t, const char *op, bool ftz, ptx_va
 static ptx_value approx(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, const ptx_value *operands) {
   const char *llvm = tl_ptx_llvm_type(type);
   bool ftz = tl_ptx_has(s, "ftz");
+  if (type == TL_PTX_F64 && !ftz) {  // rsqrt, which is exact but for its last bits
+    ptx_value root = tl_ptx_intrinsic(t, "sqrt", type, operands, 1);
+    return tl_ptx_emit(t, "fdiv double %s, %s", constant(type, 1).text, root.text);
+  }
   if (type == TL_PTX_F64) {
     char name[64];
     snprintf(name, sizeof name, "tl.ptx.%.*s.approx.f64", (int)strcspn(s->row->argument, "."), s->row->argument);
@@ -236,12 +304,13 @@ void tl_ptx_rule_COPYSIGN(ptx_translator *t, const tl_ptx_statement *s) {
 }
 
 void tl_ptx_rule_TESTP(ptx_translator *t, const tl_ptx_statement *s) {
-  // The classes of llvm.is.fpclass: bits 0, 1 NaN, 2 and 9 infinite, 3 and 8 normal, 4 and 7 subnormal, 5 and 6 zero.
+  // The classes of llvm.is.fpclass: bits 0, 1 NaN, 2 and 9 infinite, 3 and 8 normal, 4 and 7 subnormal, 5 and 6 zero,
+  // which counts as normal (PTX ISA, testp).
   static const struct {
     const char *word;
     unsigned classes;
   } tests[] = {{"finite", 0x1f8}, {"infinite", 0x204}, {"number", 0x3fc},
-               {"notanumber", 3}, {"normal", 0x108},   {"subnormal", 0x90}};
+               {"notanumber", 3}, {"normal", 0x168},   {"subnormal", 0x90}};
   tl_ptx_type type = s->operands[1].type;
   const char *llvm = tl_ptx_llvm_type(type), *suffix = tl_ptx_type_name(type);
   char name[40];
@@ -365,6 +434,7 @@ void tl_ptx_rule_SLCT(ptx_translator *t, const tl_ptx_statement *s) {
   ptx_value a = tl_ptx_read(t, &s->operands[1]), b = tl_ptx_read(t, &s->operands[2]),
             c = tl_ptx_read(t, &s->operands[3]);
   bool is_float = s->operands[3].type == TL_PTX_F32;
+  if (is_float) c = flush_if(t, s, TL_PTX_F32, c);
   ptx_value condition = is_float ? tl_ptx_emit(t, "fcmp oge float %s, %s", c.text, constant(TL_PTX_F32, 0).text)
                                  : tl_ptx_emit(t, "icmp sge i32 %s, 0", c.text);
   tl_ptx_write(t, &s->operands[0], choose(t, condition, s->operands[0].type, a, b));

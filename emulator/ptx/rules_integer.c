@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Integers and bits (PTX ISA, Integer Arithmetic, Extended-Precision, Logic and Shift Instructions).
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emulator/ptx/translator.h"
@@ -63,6 +64,8 @@ void tl_ptx_rule_UNARY(ptx_translator *t, const tl_ptx_statement *s) {
 // ---- products
 
 static ptx_value extend(ptx_translator *t, ptx_value value, unsigned from, unsigned to, bool by_sign) {
+  // A constant that is the same either way.
+  if (value.text[0] >= '0' && value.text[0] <= '9' && strtoull(value.text, NULL, 10) >> (from - 1) == 0) return value;
   return tl_ptx_emit(t, "%s i%u %s to i%u", by_sign ? "sext" : "zext", from, value.text, to);
 }
 
@@ -217,7 +220,8 @@ void tl_ptx_rule_BFIND(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_write(t, &s->operands[0], result);
 }
 
-// The lowest byte of an operand, at most `bits`, as an integer of twice that width.
+// An operand, at most `bits`, as an integer of twice that width. Of more than 8 bits (PTX ISA, bfe: 0 to 255) an H200
+// takes the lowest 8 for fields of 32 bits, and all for those of 64.
 static ptx_value position(ptx_translator *t, const tl_ptx_operand *operand, unsigned bits, bool whole) {
   ptx_value value = tl_ptx_read(t, operand);
   if (!whole) value = tl_ptx_emit(t, "and i32 %s, 255", value.text);
@@ -231,7 +235,8 @@ void tl_ptx_rule_BFE(ptx_translator *t, const tl_ptx_statement *s) {
   bool by_sign = is_signed(type);
   const char *shift = by_sign ? "ashr" : "lshr";
   ptx_value a = extend(t, tl_ptx_read(t, &s->operands[1]), bits, wide, by_sign);
-  ptx_value from = position(t, &s->operands[2], bits, false), length = position(t, &s->operands[3], bits, false);
+  ptx_value from = position(t, &s->operands[2], bits, bits == 64),
+            length = position(t, &s->operands[3], bits, bits == 64);
   ptx_value value = tl_ptx_emit(t, "%s i%u %s, %s", shift, wide, a.text, from.text);
   ptx_value empty = tl_ptx_emit(t, "icmp eq i%u %s, 0", wide, length.text);
   ptx_value rest = tl_ptx_emit(t, "sub i%u %u, %s", wide, wide, length.text);
@@ -254,7 +259,8 @@ static ptx_value ones(ptx_translator *t, ptx_value from, ptx_value length, unsig
 void tl_ptx_rule_BFI(ptx_translator *t, const tl_ptx_statement *s) {
   unsigned bits = tl_ptx_type_bits(s->operands[0].type), wide = 2 * bits;
   ptx_value a = extend(t, tl_ptx_read(t, &s->operands[1]), bits, wide, false), b = tl_ptx_read(t, &s->operands[2]);
-  ptx_value from = position(t, &s->operands[3], bits, false), length = position(t, &s->operands[4], bits, false);
+  ptx_value from = position(t, &s->operands[3], bits, bits == 64),
+            length = position(t, &s->operands[4], bits, bits == 64);
   ptx_value mask = ones(t, from, length, bits);
   ptx_value moved = tl_ptx_emit(t, "shl i%u %s, %s", wide, a.text, from.text);
   moved = tl_ptx_emit(t, "and i%u %s, %s", bits, tl_ptx_emit(t, "trunc i%u %s to i%u", wide, moved.text, bits).text,
@@ -314,6 +320,10 @@ void tl_ptx_rule_SHIFT(ptx_translator *t, const tl_ptx_statement *s) {
   unsigned bits = tl_ptx_type_bits(s->operands[0].type);
   ptx_value a = tl_ptx_read(t, &s->operands[1]), amount = tl_ptx_read(t, &s->operands[2]);
   bool by_sign = !strcmp(op, "ashr");
+  if (s->operands[2].kind == TL_PTX_INTEGER && s->operands[2].value < bits) {
+    tl_ptx_write(t, &s->operands[0], tl_ptx_emit(t, "%s i%u %s, %s", op, bits, a.text, amount.text));
+    return;
+  }
   ptx_value fits = tl_ptx_emit(t, "icmp ult i32 %s, %u", amount.text, bits);
   amount = tl_ptx_emit(t, "select i1 %s, i32 %s, i32 %u", fits.text, amount.text, by_sign ? bits - 1 : 0);
   if (bits != 32) amount = tl_ptx_emit(t, "%s i32 %s to i%u", bits < 32 ? "trunc" : "zext", amount.text, bits);

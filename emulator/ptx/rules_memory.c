@@ -21,6 +21,8 @@ static const char *order_of(const tl_ptx_statement *s) {
   if (tl_ptx_has(s, "acquire")) return "acquire";
   if (tl_ptx_has(s, "release")) return "release";
   if (tl_ptx_has(s, "acq_rel")) return "acq_rel";
+  // PTX ISA, ld.volatile: the same memory synchronisation as ld.relaxed.sys.
+  if (tl_ptx_has(s, "volatile")) return "monotonic";
   return NULL;
 }
 
@@ -61,7 +63,6 @@ typedef struct access {
   tl_ptx_type type;  // of a lane in memory
   uint32_t lanes, bytes;
   const char *order;  // NULL: an ordinary access
-  const char *is_volatile;
   ptx_window window;
 } access;
 
@@ -71,7 +72,6 @@ static access access_of(const tl_ptx_statement *s, uint32_t values, uint32_t add
   a.lanes = lanes_of(a.values);
   a.bytes = tl_ptx_type_bytes(a.type);
   a.order = order_of(s);
-  a.is_volatile = tl_ptx_has(s, "volatile") ? "volatile " : "";
   a.window = tl_ptx_window_of(s);
   return a;
 }
@@ -101,8 +101,7 @@ void tl_ptx_rule_LOAD(ptx_translator *t, const tl_ptx_statement *s) {
   if (t->part.text[0])
     all = access_part(t, a.window, "tl.ld.relaxed.%s.part", pointer_to_lane(t, &a, 0), NULL, 0);
   else if (!a.order)
-    all = tl_ptx_emit(t, "load %s%s, %s, align %u", a.is_volatile, memory.text, pointer_to_lane(t, &a, 0).text,
-                      a.lanes * a.bytes);
+    all = tl_ptx_emit(t, "load %s, %s, align %u", memory.text, pointer_to_lane(t, &a, 0).text, a.lanes * a.bytes);
   for (uint32_t i = 0; i < a.lanes; i++) {
     ptx_value lane = all;
     if (!all.text[0])
@@ -136,8 +135,8 @@ void tl_ptx_rule_STORE(ptx_translator *t, const tl_ptx_statement *s) {
       all = lane;
   }
   if (!a.order)
-    tl_ptx_emit_void(t, "store %s%s %s, %s, align %u", a.is_volatile, memory.text, all.text,
-                     pointer_to_lane(t, &a, 0).text, a.lanes * a.bytes);
+    tl_ptx_emit_void(t, "store %s %s, %s, align %u", memory.text, all.text, pointer_to_lane(t, &a, 0).text,
+                     a.lanes * a.bytes);
 }
 
 // ---- atomics

@@ -2,7 +2,7 @@
 #include "emulator/ptx/translate.h"
 
 #include <inttypes.h>
-#include <llvm-c/BitWriter.h>
+#include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/IRReader.h>
@@ -64,27 +64,37 @@ static void append_places(ptx_translator *t, tl_str own_name, tl_strbuf *out) {
   tl_strbuf_appendf(out, "!%u = !DISubroutineType(types: !{})\n!%u = !{i32 2, !\"Debug Info Version\", i32 3}\n", type,
                     flag);
   tl_strbuf_appendf(out, "!llvm.dbg.cu = !{!%u}\n!llvm.module.flags = !{!%u}\n", unit, flag);
+  // The scope of a file in the function, made for its first place.
+  uint32_t *scopes = tl_xcalloc(t->module->num_files + 1, sizeof *scopes);
   for (size_t i = 0; i < t->places.len; i++) {
     const ptx_place *place = &t->places.items[i];
     if (place->file == UINT32_MAX) {
       subprogram = place->id;
+      memset(scopes, 0, (t->module->num_files + 1) * sizeof *scopes);
       tl_strbuf_appendf(out, "!%u = distinct !DISubprogram(name: \"", subprogram);
       append_name(out, place->function->name);
       tl_strbuf_appendf(out, "\", scope: !%u, file: !%u, line: 1, type: !%u, spFlags: DISPFlagDefinition, unit: !%u)\n",
                         first, first, type, unit);
       continue;
     }
-    tl_strbuf_appendf(out, "!%u = !DILexicalBlockFile(scope: !%u, file: !%u, discriminator: 0)\n", next, subprogram,
-                      first + place->file);
-    tl_strbuf_appendf(out, "!%u = !DILocation(line: %u, scope: !%u)\n", place->id, place->line, next++);
+    if (!scopes[place->file]) {
+      scopes[place->file] = next++;
+      tl_strbuf_appendf(out, "!%u = !DILexicalBlockFile(scope: !%u, file: !%u, discriminator: 0)\n",
+                        scopes[place->file], subprogram, first + place->file);
+    }
+    tl_strbuf_appendf(out, "!%u = !DILocation(line: %u, scope: !%u)\n", place->id, place->line, scopes[place->file]);
   }
+  free(scopes);
 }
 
 // ---- the whole
 
 static void fini(ptx_translator *t) {
   for (size_t i = 0; i < t->declared.len; i++) free(t->declared.items[i]);
+  for (size_t i = 0; i < t->structs.len; i++) free(t->structs.items[i]);
   tl_vec_fini(&t->declared);
+  tl_vec_fini(&t->structs);
+  tl_vec_fini(&t->flushed);
   tl_vec_fini(&t->wanted);
   tl_vec_fini(&t->places);
   tl_strbuf_fini(&t->declarations);
@@ -114,7 +124,7 @@ tl_status tl_emu_ptx_translate(const tl_ptx_module *module, tl_str name, const t
   return failed ? tl_status_make(TL_STATUS_DIAGNOSTICS, "the PTX cannot be run") : TL_OK;
 }
 
-// ---- bitcode
+// ---- the module
 
 static tl_status llvm_failed(const char *what, char *message) {
   tl_status status = tl_status_make(TL_STATUS_INTERNAL, "the translation of PTX: %s: %s", what, message ? message : "");
@@ -134,22 +144,31 @@ static tl_status promote(LLVMModuleRef module) {
   return status;
 }
 
-tl_status tl_emu_ptx_bitcode(tl_str text, char **out_bytes, size_t *out_len) {
+void tl_emu_ptx_dispose(void *module) {
+  LLVMContextRef context = LLVMGetModuleContext(module);
+  LLVMDisposeModule(module);
+  LLVMContextDispose(context);
+}
+
+tl_status tl_emu_ptx_module(tl_str text, void **out_module) {
   LLVMContextRef context = LLVMContextCreate();
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.data, text.len, "ptx");
   LLVMModuleRef module = NULL;
   char *message = NULL;
-  tl_status status = TL_OK;
-  if (LLVMParseIRInContext(context, buffer, &module, &message)) status = llvm_failed("LLVM cannot read it", message);
-  if (!status) status = promote(module);
-  if (!status) {
-    LLVMMemoryBufferRef bytes = LLVMWriteBitcodeToMemoryBuffer(module);
-    *out_len = LLVMGetBufferSize(bytes);
-    *out_bytes = tl_xmalloc(*out_len);
-    memcpy(*out_bytes, LLVMGetBufferStart(bytes), *out_len);
-    LLVMDisposeMemoryBuffer(bytes);
+  *out_module = NULL;
+  if (LLVMParseIRInContext(context, buffer, &module, &message)) {
+    LLVMContextDispose(context);
+    return llvm_failed("LLVM cannot read it", message);
   }
-  if (module) LLVMDisposeModule(module);
-  LLVMContextDispose(context);
+  tl_status status = TL_OK;
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
+    status = llvm_failed("LLVM refuses it", message);
+  else
+    LLVMDisposeMessage(message);
+  if (!status) status = promote(module);
+  if (status)
+    tl_emu_ptx_dispose(module);
+  else
+    *out_module = module;
   return status;
 }

@@ -18,6 +18,22 @@ typedef struct ptx_place {
   uint32_t id;  // of the metadata
 } ptx_place;
 
+// What a register holds as long as the run of code goes on: a product that a sum may take in.
+typedef struct ptx_product {
+  uint32_t run;  // 0: none
+  tl_ptx_type type;
+  bool flushes;
+  ptx_value factors[2];
+} ptx_product;
+
+// A register that is a value: as it was written, and as an integer of its width, which is made when it is asked for.
+typedef struct ptx_register {
+  ptx_value value;
+  const char *type;  // LLVM's of the value
+  ptx_value bits;
+  uint32_t bits_run;  // the code that the integer belongs to: 0: none yet
+} ptx_register;
+
 typedef struct ptx_translator {
   const tl_ptx_module *module;
   const tl_ptx_function *function;  // that is being translated
@@ -29,13 +45,19 @@ typedef struct ptx_translator {
   tl_strbuf declarations, variables, functions;  // text of the module
   tl_strbuf entry, body;                         // of the function: its variables, its instructions
   TL_VEC(char *) declared;                       // names of functions; owned
+  TL_VEC(char *) structs;                        // texts of the types %struct0 …; owned
   TL_VEC(const tl_ptx_function *) wanted;        // that are called, in the order of the calls
   TL_VEC(ptx_place) places;
+  TL_VEC(uint8_t) flushed;  // by the number of a value: it is not subnormal
   uint32_t next_value, next_block, next_metadata;
-  ptx_value part;  // bits of the word that the next instruction is about; "": all
-  uint32_t place;  // id of the instruction's; 0: none yet
-  bool ends;       // the block that is open has its end
-  uint8_t *sums;   // by register: which sum of wgmma it may hold (tl_wgmma_register + 1); NULL: none
+  ptx_value part;         // bits of the word that the next instruction is about; "": all
+  uint32_t place;         // id of the instruction's; 0: none yet
+  bool ends;              // the block that is open has its end
+  uint32_t run;           // number of the code between two labels, from 1
+  int *runs;              // by register: the code in which it is a value, 0: never written, -1: a variable (function.c)
+  ptx_register *values;   // by register that is a value: the last
+  ptx_product *products;  // by register; NULL: nothing is fused
+  uint8_t *sums;          // by register: which sum of wgmma it may hold (tl_wgmma_register + 1); NULL: none
 } ptx_translator;
 
 typedef void ptx_rule(ptx_translator *t, const tl_ptx_statement *s);
@@ -64,6 +86,8 @@ ptx_value tl_ptx_intrinsic(ptx_translator *t, const char *name, tl_ptx_type type
 // "i32", "float", "<2 x half>".
 const char *tl_ptx_llvm_type(tl_ptx_type type);
 ptx_value tl_ptx_convert_bits(ptx_translator *t, ptx_value value, const char *from, const char *to);
+// What a register holds: an integer of its width.
+ptx_value tl_ptx_register(ptx_translator *t, const tl_ptx_symbol *symbol);
 // The operand as its own type, or as another of the same width.
 ptx_value tl_ptx_read(ptx_translator *t, const tl_ptx_operand *operand);
 ptx_value tl_ptx_read_as(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_type type);

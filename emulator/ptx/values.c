@@ -110,9 +110,30 @@ static ptx_value address_of_variable(ptx_translator *t, const tl_ptx_symbol *sym
   return offset ? tl_ptx_emit(t, "add i64 %s, %" PRId64, base.text, (int64_t)offset) : base;
 }
 
+enum { ALWAYS = UINT32_MAX };  // as bits_run: it was an integer from the beginning
+
+ptx_value tl_ptx_register(ptx_translator *t, const tl_ptx_symbol *symbol) {
+  int run = t->runs[symbol->id];
+  // Not written: nowhere, or by what was reported.
+  if (!run || (run > 0 && !t->values[symbol->id].type)) return tl_ptx_value("0");
+  if (run > 0) {
+    ptx_register *r = &t->values[symbol->id];
+    if (r->bits_run == t->run || r->bits_run == ALWAYS) return r->bits;
+    // Made in a block that may lie behind a guard: not there for others.
+    r->bits = tl_ptx_convert_bits(t, r->value, r->type, integer_of(tl_ptx_type_bits(symbol->type)));
+    r->bits_run = t->run;
+    return r->bits;
+  }
+  return tl_ptx_emit(t, "load %s, ptr %%r%u", integer_of(tl_ptx_type_bits(symbol->type)), symbol->id);
+}
+
 static ptx_value read_register(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_type type) {
   unsigned have = tl_ptx_type_bits(operand->symbol->type), want = tl_ptx_type_bits(type);
-  ptx_value value = tl_ptx_emit(t, "load %s, ptr %%r%u", integer_of(have), operand->symbol->id);
+  const ptx_register *written = t->runs[operand->symbol->id] > 0 ? &t->values[operand->symbol->id] : NULL;
+  if (written && written->type && have == want && !operand->is_negated &&
+      !strcmp(written->type, tl_ptx_llvm_type(type)))
+    return written->value;
+  ptx_value value = tl_ptx_register(t, operand->symbol);
   if (have > want) value = tl_ptx_emit(t, "trunc i%u %s to i%u", have, value.text, want);
   if (operand->is_negated) value = tl_ptx_emit(t, "xor i1 %s, true", value.text);
   return tl_ptx_convert_bits(t, value, integer_of(want), tl_ptx_llvm_type(type));
@@ -191,12 +212,21 @@ void tl_ptx_write_as(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_ty
     write_parts(t, operand, type, value);
     return;
   }
+  if (t->products) t->products[operand->symbol->id].run = 0;
   unsigned have = tl_ptx_type_bits(type), want = tl_ptx_type_bits(operand->symbol->type);
-  value = tl_ptx_convert_bits(t, value, tl_ptx_llvm_type(type), integer_of(have));
+  const char *llvm = tl_ptx_llvm_type(type);
   if (want > have) {
     const char *extend = tl_ptx_type_class(type) == TL_PTX_CLASS_SIGNED ? "sext" : "zext";
+    value = tl_ptx_convert_bits(t, value, llvm, integer_of(have));
     value = tl_ptx_emit(t, "%s i%u %s to i%u", extend, have, value.text, want);
+    llvm = integer_of(want);
   }
+  if (t->runs[operand->symbol->id] > 0) {
+    bool is_integer = !strcmp(llvm, integer_of(want));
+    t->values[operand->symbol->id] = (ptx_register){value, llvm, value, is_integer ? ALWAYS : 0};
+    return;
+  }
+  value = tl_ptx_convert_bits(t, value, llvm, integer_of(want));
   tl_ptx_emit_void(t, "store %s %s, ptr %%r%u", integer_of(want), value.text, operand->symbol->id);
 }
 
@@ -261,7 +291,7 @@ ptx_value tl_ptx_pointer(ptx_translator *t, const tl_ptx_operand *operand, ptx_w
   if (!base) return tl_ptx_pointer_of(t, tl_ptx_value("%" PRIu64, offset), window);
   if (base->space != TL_PTX_SPACE_REG) return pointer_to_variable(t, base, window, offset);
   bool is_narrow = tl_ptx_type_bits(base->type) == 32;
-  ptx_value address = tl_ptx_emit(t, "load %s, ptr %%r%u", is_narrow ? "i32" : "i64", base->id);
+  ptx_value address = tl_ptx_register(t, base);
   if (is_narrow && offset) address = tl_ptx_emit(t, "add i32 %s, %d", address.text, (int)(uint32_t)offset);
   if (is_narrow) address = tl_ptx_emit(t, "zext i32 %s to i64", address.text);
   if (!is_narrow && offset) address = tl_ptx_emit(t, "add i64 %s, %" PRId64, address.text, (int64_t)offset);

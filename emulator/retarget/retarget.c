@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The device module, rewritten so that the host can run it:
-//   - a fresh context (a trip through bitcode), host triple and data layout; the host's code generator treats the
-//   address
+//   - a context of its own (a trip through bitcode, unless it has one), host triple and data layout; the host's code
+//   generator treats the address
 //     spaces of NVPTX as flat, so pointers stay as they are;
 //   - shared variables become offsets from the running block's window;
 //   - each call of a device op becomes  emu:<row>(result, args, site)  with memory for results and arguments: LLVM's
@@ -503,30 +503,40 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   return TL_OK;
 }
 
-tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest, uint32_t checks,
-                          tl_emu_retargeted *out) {
+// `r` has its context, and its module unless `status` says why not.
+static tl_status retarget_own(retarget *r, tl_status status, const tl_manifest_kernel *manifest, uint32_t checks,
+                              tl_emu_retargeted *out) {
   memset(out, 0, sizeof *out);
-  retarget r = {.context = LLVMContextCreate(),
-                .checks = checks & TL_EMU_SANITIZE_ALL,
-                .granule = MAX_GRANULE,
-                .global_granule = MAX_GRANULE};
-  tl_status status = read_bitcode(&r, bitcode, len);
-  if (!status) status = rewrite_module(&r, manifest, out);
-  if (r.builder) LLVMDisposeBuilder(r.builder);
-  tl_vec_fini(&r.shared);
-  tl_vec_fini(&r.site_calls);
-  tl_vec_fini(&r.dead);
-  out->sites = r.sites.items;
-  out->num_sites = r.sites.len;
-  out->shared_granule = r.granule;
-  out->global_granule = r.global_granule;
-  out->module = r.module;
+  r->checks = checks & TL_EMU_SANITIZE_ALL;
+  r->granule = r->global_granule = MAX_GRANULE;
+  if (!status) status = rewrite_module(r, manifest, out);
+  if (r->builder) LLVMDisposeBuilder(r->builder);
+  tl_vec_fini(&r->shared);
+  tl_vec_fini(&r->site_calls);
+  tl_vec_fini(&r->dead);
+  out->sites = r->sites.items;
+  out->num_sites = r->sites.len;
+  out->shared_granule = r->granule;
+  out->global_granule = r->global_granule;
+  out->module = r->module;
   if (status) {
-    if (r.module) LLVMDisposeModule(r.module);
-    LLVMContextDispose(r.context);
+    if (r->module) LLVMDisposeModule(r->module);
+    LLVMContextDispose(r->context);
     out->module = NULL;
   }
   return status;
+}
+
+tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest, uint32_t checks,
+                          tl_emu_retargeted *out) {
+  retarget r = {.context = LLVMContextCreate()};
+  return retarget_own(&r, read_bitcode(&r, bitcode, len), manifest, checks, out);
+}
+
+tl_status tl_emu_retarget_module(void *module, const tl_manifest_kernel *manifest, uint32_t checks,
+                                 tl_emu_retargeted *out) {
+  retarget r = {.context = LLVMGetModuleContext(module), .module = module};
+  return retarget_own(&r, TL_OK, manifest, checks, out);
 }
 
 void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted) {

@@ -22,6 +22,9 @@ typedef struct tl_emu_retargeted {
 // With `checks` plain accesses call tl_emu_touch_plain first.
 TL_MUST_USE tl_status tl_emu_retarget(const char *bitcode, size_t len, const tl_manifest_kernel *manifest,
                                       uint32_t checks, tl_emu_retargeted *out);
+// The same of an LLVMModuleRef in a context of its own; both are the callee's from here on.
+TL_MUST_USE tl_status tl_emu_retarget_module(void *module, const tl_manifest_kernel *manifest, uint32_t checks,
+                                             tl_emu_retargeted *out);
 void tl_emu_retargeted_fini(tl_emu_retargeted *retargeted);
 
 #endif

@@ -130,7 +130,9 @@ static void finding_print(const tl_emu_finding *finding, tl_strbuf *out) {
   tl_strbuf_appendf(out, "%s: %s", tl_emu_finding_kind_name(finding->kind), now->agent);
   print_block(now, out);
   tl_strbuf_appendf(out, " %s", now->action);
-  if (finding->place) tl_strbuf_appendf(out, " at %s", finding->place);
+  // A wild address says "at" itself.
+  bool says_at = finding->place && !strncmp(finding->place, "at ", 3);
+  if (finding->place) tl_strbuf_appendf(out, says_at ? " %s" : " at %s", finding->place);
   tl_strbuf_append_c(out, ", ");
   print_op(now, out);
   tl_strbuf_append_char(out, '\n');

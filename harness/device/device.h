@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "emulator/machine/emulator.h"
+#include "emulator/ptx/translate.h"
 #include "harness/device/compile.h"
 #include "llvm_backend/output/backend.h"
 #include "tl/runtime.h"
@@ -61,6 +62,10 @@ typedef struct tl_run_ptx {
   const char *kernel;  // NULL: the only one
   tl_str manifest;     // JSON, of a text that has none in its head; empty: the head's
   uint32_t block[3];   // threads; 0: the manifest's in one dimension. More dimensions run in the emulator only
+  bool contracts;      // products and sums that leave it open are fused (the emulator)
+  // The parameters that the manifest's are parts of; NULL: they are the parameters. Borrowed. In the emulator only.
+  const tl_emu_ptx_field *fields;
+  uint32_t num_fields;
 } tl_run_ptx;
 // Loads PTX text.
 TL_MUST_USE tl_status tl_run_kernel_load_ptx(tl_run_device *device, const tl_run_ptx *ptx, tl_run_kernel **out_kernel);

@@ -31,6 +31,7 @@ static tl_status load_text(tl_run_kernel *kernel, tl_str ptx, const char *name) 
 
 static tl_status cuda_load_ptx(tl_run_kernel *kernel, const tl_run_ptx *ptx, const char *name) {
   if (!ptx->manifest.len) return load_text(kernel, ptx->text, name);
+  if (ptx->fields) return tl_status_make(TL_STATUS_UNSUPPORTED, "structs as parameters run in the emulator only");
   if (ptx->block[1] * ptx->block[2] > 1)
     return tl_status_make(TL_STATUS_UNSUPPORTED, "blocks of several dimensions run in the emulator only");
   tl_strbuf text = {0};

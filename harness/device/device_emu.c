@@ -43,9 +43,9 @@ static tl_status create_via_ptx(const tl_manifest_kernel *info, tl_backend *back
                                 tl_emu_kernel **out) {
   tl_strbuf ptx = {0};
   tl_status status = tl_backend_emit_ptx_lines(backend, &ptx);
-  const uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
+  const tl_emu_ptx_options options = {.block = {(uint32_t)info->block_threads, 1, 1}};
   if (!status)
-    status = tl_ptx_kernel_create(tl_strbuf_view(&ptx), "kernel.ptx", info, block, checks,
+    status = tl_ptx_kernel_create(tl_strbuf_view(&ptx), "kernel.ptx", info, &options, checks,
                                   tl_backend_debug_info(backend), out);
   tl_strbuf_fini(&ptx);
   return status;
@@ -110,9 +110,12 @@ static tl_status emu_load_ptx(tl_run_kernel *kernel, const tl_run_ptx *ptx, cons
   for (uint32_t i = 0; i < manifest->num_kernels; i++) {
     const tl_manifest_kernel *info = &manifest->kernels[i];
     if (!kernel->chain && info != kernel->info) continue;
-    uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
-    if (ptx->block[0]) memcpy(block, ptx->block, sizeof block);
-    TL_TRY(tl_ptx_kernel_create(ptx->text, ptx->name, info, block, kernel->device->emu.checks, &debug,
+    tl_emu_ptx_options options = {.block = {(uint32_t)info->block_threads, 1, 1},
+                                  .contracts = ptx->contracts,
+                                  .fields = ptx->fields,
+                                  .num_fields = ptx->num_fields};
+    if (ptx->block[0]) memcpy(options.block, ptx->block, sizeof options.block);
+    TL_TRY(tl_ptx_kernel_create(ptx->text, ptx->name, info, &options, kernel->device->emu.checks, &debug,
                                 &kernel->emu_kernels[i]));
   }
   return TL_OK;

@@ -81,11 +81,11 @@ tl_cu_result tl_emulated_module_unload(tl_cu_module module) {
 static void make_kernel(void *user) {
   loading *l = user;
   const tl_manifest_kernel *info = l->function->info;
-  const uint32_t block[] = {(uint32_t)info->block_threads, 1, 1};
+  const tl_emu_ptx_options options = {.block = {(uint32_t)info->block_threads, 1, 1}};
   tl_str text = tl_str_from(l->function->module->text);
   tl_debug_source source = {.name = "kernel.ptx", .text = text};
   const tl_debug_info debug = {.sources = &source, .num_sources = 1};
-  l->status = tl_ptx_kernel_create(text, source.name, info, block, l->checks, &debug, &l->function->kernel);
+  l->status = tl_ptx_kernel_create(text, source.name, info, &options, l->checks, &debug, &l->function->kernel);
 }
 
 tl_cu_result tl_emulated_module_get_function(tl_cu_function *out, tl_cu_module module, const char *name) {

@@ -16,17 +16,17 @@ static tl_status ptx_problem(const tl_diags *diags, tl_status status) {
   return status;
 }
 
-tl_status tl_ptx_kernel_create(tl_str ptx, const char *name, const tl_manifest_kernel *info, const uint32_t block[3],
-                               uint32_t checks, const tl_debug_info *debug, tl_emu_kernel **out) {
+tl_status tl_ptx_kernel_create(tl_str ptx, const char *name, const tl_manifest_kernel *info,
+                               const tl_emu_ptx_options *options, uint32_t checks, const tl_debug_info *debug,
+                               tl_emu_kernel **out) {
   tl_sources sources;
   tl_diags diags;
   tl_sources_init(&sources);
   tl_diags_init(&diags, &sources);
   tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, name, ptx), &diags);
-  const tl_emu_ptx_options options = {.block = {block[0], block[1], block[2]}};
   tl_status status = TL_OK;
   bool ok = module && tl_ptx_check(module, &diags);
-  if (ok) status = tl_emu_kernel_create_ptx(module, info, &options, checks, debug, &diags, out);
+  if (ok) status = tl_emu_kernel_create_ptx(module, info, options, checks, debug, &diags, out);
   if (!ok || status) status = ptx_problem(&diags, status);
   tl_ptx_destroy(module);
   tl_diags_fini(&diags);

@@ -5,10 +5,10 @@
 
 #include "emulator/launch/kernel_ptx.h"
 
-// The kernel `info->name` of PTX text, for launches with `checks` and blocks of `block` threads. `name` is what
+// The kernel `info->name` of PTX text, for launches with `checks`. `name` is what
 // messages call the text. UNSUPPORTED holds the diagnostics of what cannot be run.
 TL_MUST_USE tl_status tl_ptx_kernel_create(tl_str ptx, const char *name, const tl_manifest_kernel *info,
-                                           const uint32_t block[3], uint32_t checks, const tl_debug_info *debug,
-                                           tl_emu_kernel **out);
+                                           const tl_emu_ptx_options *options, uint32_t checks,
+                                           const tl_debug_info *debug, tl_emu_kernel **out);
 
 #endif

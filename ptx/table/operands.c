@@ -108,8 +108,10 @@ static bool special_fits(const operand_check *c, tl_ptx_operand *operand, tl_ptx
   if (!special)
     return refuse(c, operand, "'%.*s' is neither declared nor a known special register", TL_STR_ARG(operand->text));
   // A 64-bit one may be read as 32 bits (PTX ISA, %clock64: the lower half), and one of 32 as 64.
-  return tl_ptx_type_bits(wanted) >= 32 || refuse(c, operand, "'%.*s' does not fit into a value of type .%s",
-                                                  TL_STR_ARG(operand->text), tl_ptx_type_name(wanted));
+  if (special->type == TL_PTX_PRED && wanted == TL_PTX_PRED) return true;
+  return (special->type != TL_PTX_PRED && tl_ptx_type_bits(wanted) >= 32) ||
+         refuse(c, operand, "'%.*s' does not fit into a value of type .%s", TL_STR_ARG(operand->text),
+                tl_ptx_type_name(wanted));
 }
 
 static bool validate_value(const operand_check *c, tl_ptx_operand *operand, const spec *s, tl_ptx_type type) {

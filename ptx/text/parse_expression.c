@@ -35,7 +35,9 @@ static bool primary(ptx_parser *p, uint32_t depth, uint64_t *out) {
   } else if (p->token.kind == TL_PTX_TOKEN_INTEGER) {
     *out = p->token.value;
   } else {
-    return tl_ptx_fail(p, tl_ptx_here(p), "a constant is expected here");
+    return tl_ptx_fail(p, tl_ptx_here(p),
+                       p->token.kind == TL_PTX_TOKEN_PUNCT && p->token.punct == '}' ? "';' is expected here"
+                                                                                    : "a constant is expected here");
   }
   tl_ptx_next(p);
   return true;

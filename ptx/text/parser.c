@@ -71,8 +71,9 @@ static bool parse_version(ptx_parser *p) {
   if (p->token.kind != TL_PTX_TOKEN_FLOAT64 || point != 1 || text.len != 3)
     return tl_ptx_fail(p, tl_ptx_here(p), "a version such as 8.0 is expected here");
   int version = 10 * (text.data[0] - '0') + text.data[2] - '0';
-  if (version < 60 || version > 90)
-    return tl_ptx_fail(p, tl_ptx_here(p), "PTX ISA %.*s is not known: versions 6.0 to 9.0 are", TL_STR_ARG(text));
+  // Of versions behind the table's, what instructions mean is looked up all the same.
+  if (version < 60)
+    return tl_ptx_fail(p, tl_ptx_here(p), "PTX ISA %.*s is not known: 6.0 is the first that is", TL_STR_ARG(text));
   p->module->version = version;
   tl_ptx_next(p);
   return true;

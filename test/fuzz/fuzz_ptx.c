@@ -5,8 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulator/launch/kernel_ptx.h"
 #include "fuzz.h"
-#include "ptx/table/table.h"
+
+// What is known is translated, or refused with a report; LLVM takes what comes out.
+static void translate(const tl_ptx_module *module, const tl_ptx_function *kernel, tl_diags *diags) {
+  const tl_emu_ptx_options options = {.block = {32, 1, 1}, .contracts = true};
+  const void **addresses = tl_xcalloc(module->num_variables + 1, sizeof *addresses);
+  tl_strbuf text = {0};
+  void *made = NULL;
+  tl_status status = tl_emu_ptx_translate(module, kernel->name, &options, addresses, diags, &text);
+  if (!status) {
+    status = tl_emu_ptx_module(tl_strbuf_view(&text), &made);
+    if (status) {
+      fprintf(stderr, "%s\n%s\n", tl_status_message(status), tl_strbuf_c(&text));
+      abort();
+    }
+    tl_emu_ptx_dispose(made);
+  } else if (tl_status_code_of(status) != TL_STATUS_DIAGNOSTICS) {
+    abort();
+  }
+  tl_status_free(status);
+  tl_strbuf_fini(&text);
+  free(addresses);
+}
 
 // The printed text of what was read; "" when it was refused.
 static tl_strbuf round_trip(tl_str text, bool *out_known) {
@@ -20,6 +42,9 @@ static tl_strbuf round_trip(tl_str text, bool *out_known) {
   if (*out_known == tl_diags_has_errors(&diags)) abort();
   tl_strbuf printed = {0};
   if (module) tl_ptx_print(module, &printed);
+  for (uint32_t i = 0; *out_known && i < module->num_functions; i++)
+    if (module->functions[i]->is_entry && module->functions[i]->has_body)
+      translate(module, module->functions[i], &diags);
   tl_ptx_destroy(module);
   tl_diags_fini(&diags);
   tl_sources_fini(&sources);

@@ -59,4 +59,26 @@ wrong shared_overrun 'wrong.cu:79: out of bounds: .* shared memory' --grid=1 --b
 wrong divergent_barrier 'deadlock|divergence|different' --grid=1 --block=64 --arg 'y=out i32[64]'
 wrong misaligned 'wrong.cu:90: misaligned access: ' --grid=1 --block=1 --arg "x=in $f" --arg 'y=out f32[1]' --in x=ones
 wrong variable_overrun 'wrong.cu:97: out of bounds: ' --grid=1 --block=16 --arg 'y=out i32[16]' --arg 'n=i32 16'
+# The launches of more.yaml, which says what comes out of each.
+for seed in 0 3; do
+  "$run" "$folder/more.ptx" --device=emu --seed="$seed" >"$out" 2>&1 && [ "$(grep -c 'worst error' "$out")" = 11 ] && continue
+  echo "more.yaml, seed $seed:"
+  cat "$out"
+  failed=1
+done
+
+# wrong_launch KERNEL 'a pattern of the finding': as more_wrong.yaml says
+wrong_launch() {
+  "$run" "$folder/more_wrong.ptx" --device=emu --kernel="$1" >"$out" 2>&1
+  code=$?
+  [ "$code" = 1 ] && grep -qE "$2" "$out" && return
+  echo "$1: exit code $code, expected '$2'"
+  cat "$out"
+  failed=1
+}
+wrong_launch compact_plain 'more_wrong.cu:1[34]: race between blocks: '
+wrong_launch sort_unsynchronised 'more_wrong.cu:(28|29|30|31): race: '
+wrong_launch scan_without_barrier 'more_wrong.cu:4[67]: race: '
+wrong_launch project_unguarded 'more_wrong.cu:53: out of bounds: .* reads 4 bytes'
+wrong_launch shuffle_partly 'shfl'
 exit $failed

@@ -23,6 +23,7 @@ static const char usage[] =
     "  --jobs=N           processes at a time with --run (default 2)\n"
     "  --timeout=SECONDS  for one spec (default 60)\n"
     "  --target=NAME      for every spec (default: sm_80 and sm_90a in turns)\n"
+    "  --via-ptx          run the PTX text too, which must give the same bits\n"
     "  --tries=N          of a reduction (default 400; 0: do not reduce)\n"
     "  --failures=DIR     write failing specs there, as drawn and reduced\n"
     "  --list-families --help\n"
@@ -35,6 +36,7 @@ typedef struct tool {
   tl_rspec_list replay;
   bool replays, runs;
   const char *directory, *failures, *target;
+  bool via_ptx;
   int num_jobs, tries;
   double timeout_s;
   uint64_t num_failed;
@@ -148,7 +150,7 @@ static void start(tool *t, slot *s, uint64_t seed) {
   make_spec(t, seed, &choices, &text);
   s->busy = true;
   s->seed = seed;
-  s->options = (tl_rspec_run_options){.early = seed / 2 % 2, .timeout_s = t->timeout_s};
+  s->options = (tl_rspec_run_options){.early = seed / 2 % 2, .via_ptx = t->via_ptx, .timeout_s = t->timeout_s};
   // A spec that names a target needs at least that one.
   bool names_target = strstr(tl_strbuf_c(&text), "\ntarget: ") != NULL;
   s->options.target = t->target ? t->target : seed % 2 ? "sm_90a" : names_target ? NULL : "sm_80";
@@ -224,6 +226,7 @@ static void parse_options(tool *t, int argc, char **argv) {
                                           {"jobs", required_argument, NULL, 'j'},
                                           {"timeout", required_argument, NULL, 't'},
                                           {"target", required_argument, NULL, 'T'},
+                                          {"via-ptx", no_argument, NULL, 'v'},
                                           {"tries", required_argument, NULL, 'k'},
                                           {"failures", required_argument, NULL, 'F'},
                                           {"list-families", no_argument, NULL, 'l'},
@@ -239,6 +242,7 @@ static void parse_options(tool *t, int argc, char **argv) {
     if (option == 'j') t->num_jobs = atoi(optarg);
     if (option == 't') t->timeout_s = atof(optarg);
     if (option == 'T') t->target = optarg;
+    if (option == 'v') t->via_ptx = true;
     if (option == 'k') t->tries = atoi(optarg);
     if (option == 'F') t->failures = optarg;
     if (option == 'f' && (t->family = tl_rspec_find_family(optarg)) < 0) fail_usage("there is no such family");

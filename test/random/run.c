@@ -67,6 +67,7 @@ static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *option
   tl_check_options request = {.seed = 1, .directory = ".", .print = print_line, .user = c};
   if (options->target) request.target = tl_target_find(tl_str_from(options->target));
   TL_TRY(tl_run_device_open(TL_RUN_EMU, &emu, &request.device));
+  if (options->via_ptx) tl_run_device_set_via(request.device, TL_VIA_BOTH);
   tl_check_summary summary;
   tl_compiled compiled;
   tl_status status = tl_check_run(&spec->kernels[0], &request, sources, diags, &summary, &compiled);

@@ -11,6 +11,7 @@
 typedef struct tl_rspec_run_options {
   const char *target;  // "sm_80"; NULL: the spec's own
   bool early;          // asynchronous copies land early
+  bool via_ptx;        // runs the PTX text too, which must give the same bits
   double timeout_s;    // of the whole process
 } tl_rspec_run_options;
 

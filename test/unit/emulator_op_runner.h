@@ -5,6 +5,7 @@
 #ifndef TL_TEST_UNIT_EMULATOR_OP_RUNNER_H
 #define TL_TEST_UNIT_EMULATOR_OP_RUNNER_H
 
+#include "emulator/ops/ops.h"
 #include "emulator_util.h"
 #include "support/strbuf.h"
 
@@ -21,35 +22,9 @@ typedef struct op_run {
 } op_run;
 
 static inline const char *op_type(char letter) {
-  switch (letter) {
-    case 'b':
-      return "i1";
-    case 's':
-      return "i16";
-    case 'i':
-    case 'I':
-      return "i32";
-    case 'l':
-      return "i64";
-    case 'e':
-      return "half";
-    case 'y':
-      return "bfloat";
-    case 'f':
-      return "float";
-    case 'd':
-      return "double";
-    case 'E':
-      return "<2 x half>";
-    case 'Y':
-      return "<2 x bfloat>";
-    case 'g':
-      return "ptr addrspace(1)";
-    case 'p':
-      return "ptr addrspace(3)";
-  }
-  ck_abort_msg("letter %c", letter);
-  return "";
+  const char *type = tl_emu_letter_type(letter);
+  ck_assert_msg(type != NULL, "letter %c", letter);
+  return type;
 }
 
 static inline void op_write_loads(tl_strbuf *text, const char *args, uint32_t constant) {

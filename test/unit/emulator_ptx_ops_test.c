@@ -43,11 +43,10 @@ START_TEST(op_comes_back) {
   ck_assert_msg(ok && !status, "%s\n%s", op->name, tl_strbuf_c(&messages));
   ck_assert_msg(strstr(tl_strbuf_c(&text), expected_text(op)) != NULL, "%s:\n%s\n%.3000s", op->name, ptx,
                 tl_strbuf_c(&text));
-  char *bitcode = NULL;
-  size_t len;
-  status = tl_emu_ptx_bitcode(tl_strbuf_view(&text), &bitcode, &len);
+  void *made = NULL;
+  status = tl_emu_ptx_module(tl_strbuf_view(&text), &made);
   ck_assert_msg(!status, "%s: %s", op->name, status ? tl_status_message(status) : "");
-  free(bitcode);
+  tl_emu_ptx_dispose(made);
   free(ptx);
   tl_ptx_destroy(module);
   tl_strbuf_fini(&text);

@@ -95,7 +95,7 @@ static const struct {
 } wrong[] = {
     {"", "a module begins with .version and .target"},
     {".version 8.0\n", "a module begins with .version and .target"},
-    {".version 5.0\n", "versions 6.0 to 9.0 are"},
+    {".version 5.0\n", "6.0 is the first that is"},
     {".version 8.0\n.target compute_80\n", "a target such as sm_80"},
     {HEAD ".address_size 32\n", "only addresses of 64 bits"},
     {HEAD "/* never", "a comment that does not end"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs a vector in the emulator. Operands go into slots of 8 bytes, thread by thread.
+// Runs a vector in the emulator: as LLVM IR of its own, or as the PTX text that the recorder ran. Operands go into
+// slots of 8 bytes, thread by thread.
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
@@ -7,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/machine/emulator.h"
+#include "emulator/launch/kernel_ptx.h"
 #include "emulator/ops/tensormap.h"
+#include "record.h"
 #include "vector.h"
 
-enum { NUM_PARAMS = 6 };
+enum { NUM_PARAMS = 6, NUM_PTX_PARAMS = 5 };
+
+bool tv_via_ptx;
 
 static struct {
   tl_strbuf text;
@@ -22,6 +26,14 @@ void tv_execute_end(void) {
   tl_emu_kernel_destroy(kept.kernel);
   kept.kernel = NULL;
   tl_strbuf_fini(&kept.text);
+}
+
+static tl_manifest_kernel manifest_of(const tv_vector *v, tl_manifest_param *params, uint32_t num_params) {
+  return (tl_manifest_kernel){.name = "k",
+                              .params = params,
+                              .num_params = num_params,
+                              .block_threads = (int32_t)v->threads,
+                              .cluster = {(int32_t)v->blocks, 1, 1}};
 }
 
 static tl_status compile(const char *text, const tv_vector *v, tl_emu_kernel **out) {
@@ -41,20 +53,57 @@ static tl_status compile(const char *text, const tv_vector *v, tl_emu_kernel **o
   LLVMDisposeModule(module);
   LLVMContextDispose(context);
   tl_manifest_param params[NUM_PARAMS] = {{0}};
-  tl_manifest_kernel manifest = {.name = "k",
-                                 .params = params,
-                                 .num_params = NUM_PARAMS,
-                                 .block_threads = (int32_t)v->threads,
-                                 .cluster = {(int32_t)v->blocks, 1, 1}};
+  tl_manifest_kernel manifest = manifest_of(v, params, NUM_PARAMS);
   tl_status status = tl_emu_kernel_create(LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode), &manifest, out);
   LLVMDisposeMemoryBuffer(bitcode);
   return status;
 }
 
+static tl_status compile_ptx(const char *text, const tv_vector *v, tl_emu_kernel **out) {
+  tl_sources sources;
+  tl_diags diags;
+  tl_sources_init(&sources);
+  tl_diags_init(&diags, &sources);
+  tl_manifest_param params[NUM_PTX_PARAMS] = {{0}};
+  tl_manifest_kernel manifest = manifest_of(v, params, NUM_PTX_PARAMS);
+  // Maps with replaced fields write behind the buffer, where a block of the GPU still has memory.
+  manifest.dynamic_shared_bytes = strstr(v->name, "tma.replace") ? 1024 : 0;
+  const tl_emu_ptx_options options = {.block = {v->threads, 1, 1}};
+  tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, "k.ptx", tl_str_from(text)), &diags);
+  tl_status status = TL_OK;
+  if (module && tl_ptx_check(module, &diags))
+    status = tl_emu_kernel_create_ptx(module, &manifest, &options, 0, NULL, &diags, out);
+  if (tl_diags_has_errors(&diags)) {
+    tl_strbuf messages = {0};
+    tl_diags_print_text(&diags, &messages, false);
+    tl_status_free(status);
+    status = tl_status_make(TL_STATUS_UNSUPPORTED, "%s", tl_strbuf_c(&messages));
+    tl_strbuf_fini(&messages);
+  }
+  tl_ptx_destroy(module);
+  tl_diags_fini(&diags);
+  tl_sources_fini(&sources);
+  return status;
+}
+
+// The kernel that the GPU ran.
+static bool write_recorded(const tv_vector *v, tl_strbuf *out) {
+  rec_vector recorded = {.name = v->name,
+                         .signature = v->signature,
+                         .body = v->ptx,
+                         .threads = v->threads,
+                         .blocks = v->blocks,
+                         .shared_bytes = (uint32_t)(v->shared_bytes / v->blocks)};
+  char *text = rec_ptx(&recorded);
+  tl_strbuf_append_c(out, text);
+  free(text);
+  return true;
+}
+
 // The kernel of the last vector, when that of this one is the same.
 static tl_status find_kernel(const tv_vector *v) {
   tl_strbuf text = {0};
-  if (!tv_write_kernel(v, &text)) {
+  if (!(tv_via_ptx ? write_recorded(v, &text) : tv_write_kernel(v, &text))) {
     tl_strbuf_fini(&text);
     return tl_status_make(TL_STATUS_UNSUPPORTED, "no operation for %s", v->name);
   }
@@ -64,7 +113,7 @@ static tl_status find_kernel(const tv_vector *v) {
   }
   tv_execute_end();
   kept.text = text;
-  return compile(tl_strbuf_c(&kept.text), v, &kept.kernel);
+  return (tv_via_ptx ? compile_ptx : compile)(tl_strbuf_c(&kept.text), v, &kept.kernel);
 }
 
 // Between packed operands and slots; `first` is the first operand.

@@ -5,38 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emulator/ops/ops.h"
+
 const char *tv_type(char letter) {
-  switch (letter) {
-    case 'b':
-    case 'B':
-      return "i1";
-    case 's':
-      return "i16";
-    case 'l':
-      return "i64";
-    case 'e':
-      return "half";
-    case 'y':
-      return "bfloat";
-    case 'f':
-      return "float";
-    case 'd':
-      return "double";
-    case 'E':
-      return "<2 x half>";
-    case 'Y':
-      return "<2 x bfloat>";
-    case 'g':
-      return "ptr addrspace(1)";
-    case 'p':
-      return "ptr addrspace(3)";
-    case 'P':
-      return "ptr addrspace(7)";
-    case 'm':
-      return "ptr";
-    default:
-      return "i32";
-  }
+  return letter == 'm' ? "ptr" : tl_emu_letter_type(letter);
 }
 
 static void put_result_type(tl_strbuf *out, const char *signature) {

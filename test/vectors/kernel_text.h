@@ -12,7 +12,7 @@ typedef struct tv_writer {
   int temporaries;
 } tv_writer;
 
-// The type of a letter of device_ops.def.
+// The LLVM type of a letter of device_ops.def; m is the map.
 const char *tv_type(char letter);
 // "declare …", once.
 void tv_declare(tv_writer *writer, const char *name, const char *signature);

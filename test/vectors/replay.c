@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// replay LIST FILE…: executes recorded vectors in the emulator and compares. LIST names the operations that the
+// replay LIST [--via=ptx] FILE…: executes recorded vectors in the emulator and compares; with --via=ptx the text that
+// the GPU ran, else what the operation is in LLVM IR. LIST names the operations that the
 // emulator does not have, one a line; a star at the end stands for any rest. Exit status 1 when anything differs, when
 // an operation is missing that is not in the list, or one of the list is there.
 #include <stdio.h>
@@ -68,11 +69,12 @@ static void replay(const tv_vector *v) {
 
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: replay LIST FILE...\n");
+    fprintf(stderr, "usage: replay LIST [--via=ptx] FILE...\n");
     return 2;
   }
   read_list(argv[1]);
-  for (int i = 2; i < argc; i++) {
+  tv_via_ptx = argc > 3 && !strcmp(argv[2], "--via=ptx");
+  for (int i = 2 + tv_via_ptx; i < argc; i++) {
     tv_file file = tv_open(argv[i]);
     tv_vector v;
     while (tv_next(&file, &v)) replay(&v);

@@ -46,6 +46,9 @@ bool tv_setting_is(const tv_vector *vector, const char *key, const char *value);
 // LLVM IR of a kernel @k that does what the recorder's kernel did. False: no operation of the emulator is known for it.
 bool tv_write_kernel(const tv_vector *vector, tl_strbuf *out);
 
+// Runs what the GPU ran, its PTX text, instead of IR of its own.
+extern bool tv_via_ptx;
+
 // What came out, packed as in the vector. Buffers of at least the vector's sizes.
 typedef struct tv_result {
   uint8_t *out, *shared, *global;
@@ -57,5 +60,7 @@ void tv_execute_end(void);  // frees the kernel that is kept for the next vector
 // Adds what was found to the statistics of vector->name; prints differences. False: the emulator differs.
 bool tv_compare(const tv_vector *vector, const tv_result *result);
 void tv_print_errors(void);
+// The results of vectors that hold many instructions (rec_scalar.c, rec_access.c). compare_instructions.c
+bool tv_compare_instructions(const tv_vector *vector, const tv_result *result);
 
 #endif

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Makes right.ptx and wrong.ptx of their sources. Usage: make.sh [nvcc]. The names of files lose their directories.
+# Makes the PTX of the sources. Usage: make.sh [nvcc]. The names of files lose their directories.
 set -eu
 cd "$(dirname "$0")"
 nvcc=${1:-nvcc}
-for name in right wrong; do
+for name in right wrong more more_wrong; do
   "$nvcc" -ptx -lineinfo -arch=sm_80 "$name.cu" -o "$name.ptx"
   sed -i -E 's#(\.file[[:space:]]+[0-9]+ ")[^"]*/#\1#; s/[[:space:]]+$//' "$name.ptx"
 done
