@@ -5,7 +5,17 @@
 #include <pthread.h>
 #include <string.h>
 
-typedef enum condition { ANY, NOT_ATOMIC, RELAXED, ACQUIRE, RELEASE, FENCE, WITHOUT_FTZ, NO_SIGN_SHIFT, PLAIN_READ } condition;
+typedef enum condition {
+  ANY,
+  NOT_ATOMIC,
+  RELAXED,
+  ACQUIRE,
+  RELEASE,
+  FENCE,
+  WITHOUT_FTZ,
+  NO_SIGN_SHIFT,
+  PLAIN_READ
+} condition;
 
 typedef struct construct {
   LLVMOpcode opcode;

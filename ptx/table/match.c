@@ -139,6 +139,14 @@ static void validate_instruction(checker *c, tl_ptx_statement *s) {
     has_words = true;
     if (!tl_ptx_validate_operands(row, s, terms, &problem)) continue;
     s->row = row;
+    const char *why = tl_ptx_wrong_form(s);
+    if (why) {
+      tl_str text = tl_loc_text(c->diags->sources, s->loc);
+      tl_diag_report(c->diags, TL_DIAG_PTX_INSTRUCTION, s->loc, "'%.*s' is no form of '%s': %s", TL_STR_ARG(text),
+                     row->opcode, why);
+      c->ok = false;
+      return;
+    }
     validate_target(c, s);
     return;
   }

@@ -35,6 +35,10 @@ bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags);
 
 // ---- pieces
 
+// Why the words of the statement, which has its row and its operands, are no form of it after all; NULL: they are.
+// Static.
+const char *tl_ptx_wrong_form(const tl_ptx_statement *statement);
+
 // Gives the operands their types. False: they do not fit; `out_problem` says why, with the place, when the number of
 // operands is that of the row.
 typedef struct tl_ptx_problem {

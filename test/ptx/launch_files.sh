@@ -47,6 +47,11 @@ good="{grid: 1, block: 32, $args, inputs: {x: 2}, expected: {x: 6}}"
 says 'x: f32[8], worst error 0' 0 "$good"
 says 'x: f32[8], worst error 0' 0 "$good" --contract=on
 says 'fused where it is open:' 0 "$good" --contract=both
+# x · x + x at -(1 + 2^-12): one rounding of two is the difference.
+open="grid: 1, block: 32, $args, inputs: {x: -1.000244140625}"
+says 'x: f32[8], worst error 0' 0 "{$open, expected: {x: 0.000244140625}}"
+says 'x: f32[8], worst error 0' 0 "{$open, expected: {x: 0.000244200229644775390625}}" --contract=on
+says '8 of 8 elements wrong' 1 "{$open, expected: {x: 0.000244140625}}" --contract=both
 says 'expected 5' 1 "{grid: 1, block: 32, $args, inputs: {x: 2}, expected: {x: 5}}"
 says 'x: f32[8], worst error 1' 0 "{grid: 1, block: 32, $args, inputs: {x: 2}, expected: {x: 5}, tolerance: {atol: 1}}"
 says 'out of bounds' 1 '{grid: 1, block: 32, args: {x: "inout f32[8]", n: i32 9}, inputs: {x: 2}}'
