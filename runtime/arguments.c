@@ -288,6 +288,15 @@ static tl_status eval_map(const binder *b, const tl_manifest_map *map, tl_tensor
     TL_TRY(eval(b, map->strides[d], &value));
     out->strides[d] = (uint64_t)value;
   }
+  if (!map->is_im2col) return TL_OK;
+  out->is_im2col = true;
+  out->channels_per_pixel = map->box[0];
+  out->pixels_per_column = map->box[1];
+  for (int32_t d = 0; d < map->rank - 2; d++) {
+    out->lower[d] = map->lower[d];
+    out->upper[d] = map->upper[d];
+    out->element_strides[d + 1] = (uint32_t)map->step[d];
+  }
   return TL_OK;
 }
 
@@ -308,6 +317,8 @@ static tl_status make_map(const binder *b, uint32_t index) {
   TL_TRY(tl_status_annotate(eval_map(b, map, &made->params), "argument '%s'", name));
   for (uint32_t d = 0; d < made->params.rank; d++) made->is_empty = made->is_empty || made->params.dims[d] == 0;
   for (uint32_t d = 0; d < made->params.rank && made->is_empty; d++) made->params.dims[d] = 1;
+  // Base positions of a larger image may all lie outside of this one.
+  for (uint32_t d = 0; d + 2 < made->params.rank && made->is_empty; d++) made->params.upper[d] = made->params.lower[d];
   settle_strides(&made->params);
   if (made->is_empty) return TL_OK;
   made->params.address = b->given[map->tensor]->tensor.data;

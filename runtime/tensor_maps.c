@@ -26,15 +26,29 @@ static tl_status take_empty(tl_kernel *kernel, uint32_t param, void *stream, voi
   return is_new ? tl_device_fill(device, *out, 0, TL_TENSORMAP_STRIDE_UNIT, stream) : TL_OK;
 }
 
-static tl_status encode(const tl_kernel *kernel, const tl_tensormap_params *p, uint8_t *bytes) {
-  const tl_cuda_driver *driver = kernel->program->device->driver;
-  _Alignas(TL_TENSORMAP_ALIGN) uint8_t map[TL_TENSORMAP_BYTES] = {0};
+static tl_status encode_tiled(const tl_cuda_driver *driver, const tl_tensormap_params *p, tl_cu_tensor_map *map) {
   if (!driver->tensor_map_encode_tiled)
     return tl_status_make(TL_STATUS_UNSUPPORTED,
                           "the driver is too old for tensor maps: it has no cuTensorMapEncodeTiled");
-  TL_TRY(TL_CUDA_CALL(driver, tensor_map_encode_tiled, (tl_cu_tensor_map *)(void *)map, (unsigned)p->type, p->rank,
-                      p->address, p->dims, p->strides, p->box, p->element_strides, (unsigned)p->interleave,
-                      (unsigned)p->swizzle, (unsigned)p->l2, (unsigned)p->fill));
+  return TL_CUDA_CALL(driver, tensor_map_encode_tiled, map, (unsigned)p->type, p->rank, p->address, p->dims, p->strides,
+                      p->box, p->element_strides, (unsigned)p->interleave, (unsigned)p->swizzle, (unsigned)p->l2,
+                      (unsigned)p->fill);
+}
+
+static tl_status encode_im2col(const tl_cuda_driver *driver, const tl_tensormap_params *p, tl_cu_tensor_map *map) {
+  if (!driver->tensor_map_encode_im2col)
+    return tl_status_make(TL_STATUS_UNSUPPORTED,
+                          "the driver is too old for tensor maps: it has no cuTensorMapEncodeIm2col");
+  return TL_CUDA_CALL(driver, tensor_map_encode_im2col, map, (unsigned)p->type, p->rank, p->address, p->dims,
+                      p->strides, p->lower, p->upper, p->channels_per_pixel, p->pixels_per_column, p->element_strides,
+                      (unsigned)p->interleave, (unsigned)p->swizzle, (unsigned)p->l2, (unsigned)p->fill);
+}
+
+static tl_status encode(const tl_kernel *kernel, const tl_tensormap_params *p, uint8_t *bytes) {
+  const tl_cuda_driver *driver = kernel->program->device->driver;
+  _Alignas(TL_TENSORMAP_ALIGN) uint8_t map[TL_TENSORMAP_BYTES] = {0};
+  tl_cu_tensor_map *made = (tl_cu_tensor_map *)(void *)map;
+  TL_TRY(p->is_im2col ? encode_im2col(driver, p, made) : encode_tiled(driver, p, made));
   memcpy(bytes, map, sizeof map);
   return TL_OK;
 }

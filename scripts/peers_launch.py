@@ -2,7 +2,7 @@
 """Launches compiled specs through the CUDA driver, in a process whose context somebody else has made current.
 
 The manifest in the PTX's head says what a launch passes (docs/embedding.md): pointers, dynamic params, and for copies by
-TMA tensor maps, made by cuTensorMapEncodeTiled from their recipe and kept for the memory and sizes that they were made for.
+TMA tensor maps, made by cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col from their recipe and kept for the memory and sizes that they were made for.
 TL_CUDA_DRIVER names another driver library.
 """
 import ctypes
@@ -79,10 +79,14 @@ class Program:
             memory = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGN)
             offset = -ctypes.addressof(memory) % MAP_ALIGN
             made = (ctypes.c_char * MAP_BYTES).from_buffer(memory, offset)
-            self.driver.call("cuTensorMapEncodeTiled", made, MAP_TYPES.index(recipe["type"]), rank, ctypes.c_void_p(address),
-                             (ctypes.c_uint64 * rank)(*dims), (ctypes.c_uint64 * 4)(*strides), (ctypes.c_uint32 * rank)(*recipe["box"]),
-                             (ctypes.c_uint32 * rank)(*[1] * rank), 0, MAP_SWIZZLES.index(recipe["swizzle"]),
-                             MAP_L2.index(recipe["l2"]), MAP_FILLS.index(recipe["fill"]))
+            step = [1, *recipe.get("step", [1] * (rank - 2)), 1][:rank]
+            shape = [(ctypes.c_uint32 * rank)(*recipe["box"])]
+            if "lower" in recipe:
+                shape = [(ctypes.c_int * 3)(*recipe["lower"]), (ctypes.c_int * 3)(*recipe["upper"]), *recipe["box"][:2]]
+            self.driver.call("cuTensorMapEncodeIm2col" if "lower" in recipe else "cuTensorMapEncodeTiled", made,
+                             MAP_TYPES.index(recipe["type"]), rank, ctypes.c_void_p(address), (ctypes.c_uint64 * rank)(*dims),
+                             (ctypes.c_uint64 * 4)(*strides), *shape, (ctypes.c_uint32 * rank)(*step), 0,
+                             MAP_SWIZZLES.index(recipe["swizzle"]), MAP_L2.index(recipe["l2"]), MAP_FILLS.index(recipe["fill"]))
             self.maps[key] = made
         return self.maps[key]
 

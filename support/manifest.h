@@ -25,9 +25,9 @@ typedef enum tl_manifest_param_kind {
   TL_MPARAM_WORKSPACE    // hidden: device memory
 } tl_manifest_param_kind;
 
-// How the launcher makes a tensor map: the parameters of cuTensorMapEncodeTiled, without interleave and element strides
-// (NONE and 1). Of a tensor without elements the map has the dims 1, strides 16 and other memory: 16 bytes that are
-// zero for reading, and whatever for writing.
+// How the launcher makes a tensor map: the parameters of cuTensorMapEncodeTiled, or of cuTensorMapEncodeIm2col, without
+// interleave (NONE), and without element strides (1) of the former. Of a tensor without elements the map has the dims
+// 1, strides 16 and other memory: 16 bytes that are zero for reading, and whatever for writing.
 typedef struct tl_manifest_map {
   uint32_t tensor;  // of the kernel's params: whose memory it is
   bool is_written;  // else read
@@ -35,7 +35,10 @@ typedef struct tl_manifest_map {
   int32_t rank;
   const tl_mexpr *dims[TL_TENSORMAP_MAX_RANK];         // elements, innermost first
   const tl_mexpr *strides[TL_TENSORMAP_MAX_RANK - 1];  // bytes from one index of dimension 1, 2, … to the next
-  uint32_t box[TL_TENSORMAP_MAX_RANK];                 // elements
+  uint32_t box[TL_TENSORMAP_MAX_RANK];                 // elements; im2col: channels, pixels, and 1 for each other dim
+  bool is_im2col;                                      // dims are channels, W, H, D (as many as there are) and N
+  int32_t lower[TL_TENSORMAP_MAX_RANK - 2], upper[TL_TENSORMAP_MAX_RANK - 2];  // im2col: corners of W, H, D
+  int32_t step[TL_TENSORMAP_MAX_RANK - 2];  // im2col: elements from one base position to the next
   tl_tensormap_swizzle swizzle;
   tl_tensormap_l2 l2;
   tl_tensormap_fill fill;

@@ -157,11 +157,38 @@ static tl_status read_map_shape(tl_arena *arena, json_t *object, const char *whe
   return TL_OK;
 }
 
+static tl_status read_spatial(json_t *object, const char *where, const char *key, int64_t least, int32_t count,
+                              int32_t *out) {
+  json_t *list = json_object_get(object, key);
+  if (!json_is_array(list) || json_array_size(list) != (size_t)count)
+    return bad(where, "lower, upper and step must be lists of two less than dims");
+  for (int32_t i = 0; i < count; i++) {
+    json_t *item = json_array_get(list, (size_t)i);
+    if (!json_is_integer(item) || json_integer_value(item) < least || json_integer_value(item) > INT16_MAX)
+      return bad(where, "lower, upper and step must hold integers of 16 bits, and step from 1 on");
+    out[i] = (int32_t)json_integer_value(item);
+  }
+  return TL_OK;
+}
+
+// Maps of pixels have all three keys.
+static tl_status read_im2col(json_t *object, const char *where, tl_manifest_map *map) {
+  int32_t count = map->rank - 2;
+  map->is_im2col =
+      json_object_get(object, "lower") || json_object_get(object, "upper") || json_object_get(object, "step");
+  if (!map->is_im2col) return TL_OK;
+  if (count < 1) return bad(where, "a map of pixels has three dims at least");
+  TL_TRY(read_spatial(object, where, "lower", INT16_MIN, count, map->lower));
+  TL_TRY(read_spatial(object, where, "upper", INT16_MIN, count, map->upper));
+  return read_spatial(object, where, "step", 1, count, map->step);
+}
+
 // `tensor` is one of the params before it.
 static tl_status read_map(tl_arena *arena, json_t *object, const tl_manifest_kernel *kernel, tl_manifest_param *param) {
   static const key_rule rules[] = {{"kind", true},    {"name", true}, {"tensor", true},  {"access", true},
                                    {"type", true},    {"dims", true}, {"strides", true}, {"box", true},
-                                   {"swizzle", true}, {"l2", true},   {"fill", true}};
+                                   {"swizzle", true}, {"l2", true},   {"fill", true},    {"lower", false},
+                                   {"upper", false},  {"step", false}};
   const char *where = param->name, *tensor = "", *access = "", *type = "", *fill = "";
   tl_manifest_map *map = TL_NEW(arena, tl_manifest_map);
   param->map = map;
@@ -180,6 +207,7 @@ static tl_status read_map(tl_arena *arena, json_t *object, const tl_manifest_ker
   if (found < 0) return tl_status_make(TL_STATUS_UNSUPPORTED, "manifest: %s: unknown type \"%s\"", where, type);
   map->type = (tl_tensormap_type)found;
   TL_TRY(read_map_shape(arena, object, where, map));
+  TL_TRY(read_im2col(object, where, map));
   TL_TRY(read_span(object, where, "swizzle", swizzle_bytes, &swizzle));
   TL_TRY(read_span(object, where, "l2", l2_bytes, &l2));
   map->swizzle = (tl_tensormap_swizzle)swizzle;

@@ -84,6 +84,12 @@ static const char *kind_text(tl_manifest_param_kind kind) {
   return "?";
 }
 
+static void write_spatial(writer *w, const char *key, const int32_t *values, int32_t count) {
+  tl_strbuf_appendf(w->out, ", \"%s\": [", key);
+  for (int32_t i = 0; i < count; i++) tl_strbuf_appendf(w->out, "%s%d", i ? ", " : "", values[i]);
+  tl_strbuf_append_c(w->out, "]");
+}
+
 static void write_map(writer *w, const tl_manifest_kernel *kernel, const tl_manifest_map *map) {
   tl_strbuf_append_c(w->out, ", \"tensor\": ");
   write_text(w, kernel->params[map->tensor].name);
@@ -93,7 +99,13 @@ static void write_map(writer *w, const tl_manifest_kernel *kernel, const tl_mani
   write_exprs(w, "strides", map->strides, map->rank - 1);
   tl_strbuf_append_c(w->out, ", \"box\": [");
   for (int32_t d = 0; d < map->rank; d++) tl_strbuf_appendf(w->out, "%s%u", d ? ", " : "", map->box[d]);
-  tl_strbuf_appendf(w->out, "], \"swizzle\": %u, \"l2\": %u, \"fill\": \"%s\"", tl_tensormap_swizzle_span(map->swizzle),
+  tl_strbuf_append_c(w->out, "]");
+  if (map->is_im2col) {
+    write_spatial(w, "lower", map->lower, map->rank - 2);
+    write_spatial(w, "upper", map->upper, map->rank - 2);
+    write_spatial(w, "step", map->step, map->rank - 2);
+  }
+  tl_strbuf_appendf(w->out, ", \"swizzle\": %u, \"l2\": %u, \"fill\": \"%s\"", tl_tensormap_swizzle_span(map->swizzle),
                     tl_tensormap_l2_bytes(map->l2), map->fill == TL_TENSORMAP_FILL_NAN ? "nan" : "zero");
 }
 

@@ -6,6 +6,8 @@ enum {
   MAX_ARRIVALS = (1 << 20) - 1,  // PTX ISA, "mbarrier: contents": pending count, and expected bytes of a phase
   MAX_MAP_RANK = 5,
   MAX_BOX = 256,
+  MAX_STEP = 8,
+  LEAST_PIXEL_RANK = 3,
   CHUNK_BYTES = 16  // the innermost dim of a box is made of such
 };
 
@@ -88,6 +90,44 @@ static bool verify_map_ints(tl_verifier *verifier, const tl_op *op, const tl_typ
   return true;
 }
 
+// A map of pixels: the dims of the buffer in their order, corners and steps of those between the first and the last
+// (PTX ISA, "Tensors: im2col mode"; CUDA Driver API, cuTensorMapEncodeIm2col).
+static void verify_pixels(tl_verifier *verifier, const tl_op *op, const tl_type *buffer) {
+  static const struct {
+    tl_attr_key key;
+    const char *name;
+    int64_t least, most;
+  } lists[] = {{TL_ATTR_LOWER, "lower", INT16_MIN, INT16_MAX},
+               {TL_ATTR_UPPER, "upper", INT16_MIN, INT16_MAX},
+               {TL_ATTR_PIXEL_STEP, "pixel_step", 1, MAX_STEP}};
+  const tl_attr *dims = tl_op_attr(op, TL_ATTR_MAP_DIMS), *box = tl_op_attr(op, TL_ATTR_BOX);
+  int32_t rank = dims->v.ints.len;
+  if (rank < LEAST_PIXEL_RANK || rank != buffer->rank || tl_op_has(op, TL_ATTR_PANEL)) {
+    tl_verify_fail(verifier, op, "a map of pixels has the buffer's dims, three at least, and no panels");
+    return;
+  }
+  bool in_order = true, is_narrow = true;
+  for (int32_t i = 0; i < rank; i++) {
+    in_order &= dims->v.ints.items[i] == i;
+    is_narrow &= i >= rank - 2 || box->v.ints.items[i] == 1;
+  }
+  if (!in_order) tl_verify_fail(verifier, op, "a map of pixels walks the buffer's dims in order");
+  if (!is_narrow) tl_verify_fail(verifier, op, "a box of pixels is 1 wide but for its last two dims");
+  for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
+    const tl_attr *list = tl_op_attr(op, lists[k].key);
+    if (!list || list->v.ints.len != rank - 2) {
+      tl_verify_fail(verifier, op, "'%s' has an entry for each dim but the first and the last", lists[k].name);
+      continue;
+    }
+    for (int32_t i = 0; i < rank - 2; i++)
+      verify_range(verifier, op, lists[k].name, list->v.ints.items[i], lists[k].least, lists[k].most);
+  }
+}
+
+static bool is_of_pixels(const tl_op *map) {
+  return tl_op_has(map, TL_ATTR_LOWER) || tl_op_has(map, TL_ATTR_UPPER) || tl_op_has(map, TL_ATTR_PIXEL_STEP);
+}
+
 static void verify_map(tl_verifier *verifier, const tl_op *op) {
   const tl_type *buffer = tl_op_arg(op, TL_GROUP_TENSOR_MAP_buffer)->type;
   if (op->results[0].type->kind != TL_TYPE_MAP) tl_verify_fail(verifier, op, "the result is no map");
@@ -108,6 +148,7 @@ static void verify_map(tl_verifier *verifier, const tl_op *op) {
   int64_t panel = tl_op_int(op, TL_ATTR_PANEL, inner);
   if (tl_op_has(op, TL_ATTR_PANEL) && (panel != inner || dims->v.ints.items[0] != dims->v.ints.items[rank - 1]))
     tl_verify_fail(verifier, op, "the first dim counts panels of the last dim's box");
+  if (is_of_pixels(op)) verify_pixels(verifier, op, buffer);
 }
 
 // ---- copies
@@ -143,6 +184,8 @@ static void verify_boxes(tl_verifier *verifier, const tl_op *copy, const tl_op *
 static void verify_copy(tl_verifier *verifier, const tl_op *op) {
   const tl_value *map = tl_op_arg(op, TL_GROUP_COPY_map), *barrier = tl_op_arg(op, TL_GROUP_COPY_barrier);
   const tl_value *stage = tl_op_arg(op, TL_GROUP_COPY_stage);
+  if (!map && tl_op_group_len(op, TL_GROUP_COPY_taps) > 0)
+    tl_verify_fail(verifier, op, "taps belong to a map of pixels");
   if (!map && !barrier && !stage) return;
   const tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src), *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
   // A copy by hand gets its map when select-copies looks at it.
@@ -164,6 +207,10 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
   if (src->type->dtype != dst->type->dtype) tl_verify_fail(verifier, op, "the copy engine does not convert");
   if (!map->def || map->def->code != TL_OP_TENSOR_MAP) return;
   if (tl_op_operand(map->def, 0) != (loads ? src : dst)) tl_verify_fail(verifier, op, "the map is of another buffer");
+  uint32_t taps = tl_op_group_len(op, TL_GROUP_COPY_taps), rank = (uint32_t)src->type->rank;
+  if (is_of_pixels(map->def) ? !loads || taps + 2 != rank : taps != 0)
+    tl_verify_fail(verifier, op,
+                   "a load of pixels has a tap for each dim but the first and the last, and no other copy has");
   verify_boxes(verifier, op, map->def, loads ? TL_ATTR_SRC_DIMS : TL_ATTR_DST_DIMS);
 }
 

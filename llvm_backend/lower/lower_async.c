@@ -249,6 +249,16 @@ static void push_coordinates(tl_lower *l, const tma_copy *copy, const int64_t *s
   }
 }
 
+// Of a map of pixels: what is taken lies so far behind each base position; innermost first.
+static unsigned push_taps(tl_lower *l, const tma_copy *copy, LLVMValueRef *args, unsigned *n) {
+  uint32_t count = tl_op_group_len(copy->op, TL_GROUP_COPY_taps);
+  for (uint32_t i = count; i-- > 0;) {
+    LLVMValueRef tap = tl_lower_get(l, tl_op_group_at(copy->op, TL_GROUP_COPY_taps, i), 0);
+    args[(*n)++] = tl_lower_index_as(l, l->builder, tap, l->session->i16);
+  }
+  return count;
+}
+
 // Where that box lies in shared memory.
 static LLVMValueRef box_pointer(tl_lower *l, const tma_copy *copy, const int64_t *start) {
   const tl_buffer *buffer = copy->shared;
@@ -296,19 +306,21 @@ static LLVMValueRef blocks_of(tl_lower *l, const tma_copy *copy) {
 }
 
 static void load_box(tl_lower *l, const tma_copy *copy, LLVMValueRef barrier, const int64_t *start) {
-  LLVMValueRef args[MAX_RANK + 8];
+  LLVMValueRef args[2 * MAX_RANK + 8];
   int64_t policy = policy_of(copy->op);
   unsigned n = 0;
   args[n++] = in_cluster(l, box_pointer(l, copy, start));
   args[n++] = barrier;
   args[n++] = tl_lower_get(l, tl_op_arg(copy->op, TL_GROUP_COPY_map), 0);
   push_coordinates(l, copy, start, args, &n);
+  unsigned taps = push_taps(l, copy, args, &n);
   args[n++] = blocks_of(l, copy);
   args[n++] = tl_session_i64(l->session, policy);
   args[n++] = tl_session_bool(l->session, copy->first_row != NULL);  // whether the blocks count
   args[n++] = tl_session_bool(l->session, policy != 0);
   args[n++] = tl_session_i32(l->session, 0);  // no pair of blocks
-  call(l, (tl_device_op_id)(TL_DEVOP_TMA_LOAD_1D + copy->rank - 1), args, n);
+  unsigned form = taps ? TL_DEVOP_TMA_LOAD_IM2COL_3D + taps - 1 : TL_DEVOP_TMA_LOAD_1D + (unsigned)copy->rank - 1;
+  call(l, (tl_device_op_id)form, args, n);
 }
 
 // The instruction of a store, or of the reduction that the copy makes; each has five, by rank.

@@ -123,6 +123,18 @@ static tl_status set_dim(tl_backend *backend, const tl_op *op, int32_t i, const 
   return status;
 }
 
+// Corners and steps of the base positions of a map of pixels, innermost first.
+static void set_im2col(const tl_op *op, tl_manifest_map *map) {
+  const tl_attr *lower = tl_op_attr(op, TL_ATTR_LOWER), *upper = tl_op_attr(op, TL_ATTR_UPPER);
+  const tl_attr *step = tl_op_attr(op, TL_ATTR_PIXEL_STEP);
+  map->is_im2col = lower != NULL;
+  for (int32_t i = 0; lower && i < map->rank - 2; i++) {
+    map->lower[i] = (int32_t)lower->v.ints.items[map->rank - 3 - i];
+    map->upper[i] = (int32_t)upper->v.ints.items[map->rank - 3 - i];
+    map->step[i] = (int32_t)step->v.ints.items[map->rank - 3 - i];
+  }
+}
+
 // "A.map", "A.map2", …: no name of an argument has a point.
 static const char *name_of(tl_backend *backend, const tl_manifest_kernel *kernel, uint32_t tensor, uint32_t index) {
   uint32_t number = 1;
@@ -154,5 +166,6 @@ tl_status tl_backend_make_map(tl_backend *backend, tl_lower *l, tl_op *op, tl_ma
   map->l2 = TL_TENSORMAP_L2_256B;
   TL_TRY(shape_of(backend, l, op, buffer, dims, strides));
   for (int32_t i = 0; i < map->rank; i++) TL_TRY(set_dim(backend, op, i, dims, strides, map));
+  set_im2col(op, map);
   return TL_OK;
 }

@@ -20,11 +20,19 @@ bool tl_copy_pads_with_zero(const tl_op *copy);
 bool tl_is_tma_wanted(tl_pass_context *context, const tl_op *copy);
 // select_copies_choice.c. Why the compiler does not send the copy by TMA by its own choice, or NULL.
 const char *tl_tma_choice_obstacle(tl_pass_context *context, const tl_op *copy);
+// The same of a parallel that gathers from `src` to `dst`.
+const char *tl_tma_gather_choice_obstacle(const tl_op *parallel, const tl_value *src, const tl_value *dst);
 // Whether the copy stands in the kernel's body, is all that fills its shared tile, before anything reads
 // it, and takes what the kernel never writes: then TMA may bring it outside of a pipelined loop.
 bool tl_copy_fills_once(const tl_op *copy);
 // Sends the copy by TMA, with its tensor map. Why it cannot go, or NULL.
 const char *tl_select_tma(tl_pass_context *context, tl_op *copy);
+// Bytes of the engine's swizzle that gives the layout of a tile (0: none), or -1: there is none.
+int64_t tl_tma_swizzle_of(const tl_shared_layout *layout, const tl_value *tile);
+// select_copies_im2col.c. Why a parallel that gathers does not go by TMA, or NULL. Shared layouts must be chosen.
+const char *tl_gather_tma_obstacle(tl_pass_context *context, tl_op *parallel);
+// Puts a copy by TMA, with its tensor map, in the place of such a parallel; NULL: it cannot go that way.
+tl_op *tl_gather_by_tma(tl_pass_context *context, tl_op *parallel);
 // The layout of a tile that TMA fills; `is_dense`: others see its bytes in order.
 tl_shared_layout tl_tma_layout(const tl_value *tile, bool is_dense);
 // Whether TMA writes all of the alloc's content, or reads it.

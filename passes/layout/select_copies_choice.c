@@ -22,7 +22,8 @@ static bool is_matrix_operand(const tl_op *op, const tl_value *tile) {
 static const char *readers_obstacle(const tl_value *tile) {
   bool is_operand = false;
   for (const tl_use *use = tile->uses; use; use = use->next) {
-    bool is_filled = use->owner->code == TL_OP_COPY && tl_op_arg(use->owner, TL_GROUP_COPY_dst) == tile;
+    bool is_filled = (use->owner->code == TL_OP_COPY && tl_op_arg(use->owner, TL_GROUP_COPY_dst) == tile) ||
+                     use->owner->code == TL_OP_STORE;
     if (is_filled) continue;
     if (!is_matrix_operand(use->owner, tile)) return "threads read its tile, not only wgmma";
     is_operand = true;
@@ -99,13 +100,22 @@ static const char *store_obstacle(const tl_op *copy) {
   return tensor_obstacle(tl_op_arg(copy, TL_GROUP_COPY_dst));
 }
 
+static const char *load_obstacle(const tl_op *load, const tl_value *src, const tl_value *dst) {
+  const char *obstacle = readers_obstacle(dst);
+  if (!obstacle) obstacle = tensor_obstacle(src);
+  return obstacle ? obstacle : loop_obstacle(load);
+}
+
+const char *tl_tma_gather_choice_obstacle(const tl_op *parallel, const tl_value *src, const tl_value *dst) {
+  if (!tl_is_in_pipeline(parallel)) return "it stands in no pipelined loop of several stages";
+  return load_obstacle(parallel, src, dst);
+}
+
 const char *tl_tma_choice_obstacle(tl_pass_context *context, const tl_op *copy) {
   if (!(context->target->features & TL_FEATURE_TMA)) return "the target has none";
   const tl_value *src = tl_op_arg(copy, TL_GROUP_COPY_src), *dst = tl_op_arg(copy, TL_GROUP_COPY_dst);
   if (tl_buffer_is_shared(src) && tl_buffer_is_global(dst)) return store_obstacle(copy);
   if (!tl_buffer_is_global(src) || !tl_buffer_is_shared(dst)) return "it does not go between global and shared memory";
   const char *obstacle = tl_is_in_pipeline(copy) ? NULL : once_obstacle(copy);
-  if (!obstacle) obstacle = readers_obstacle(dst);
-  if (!obstacle) obstacle = tensor_obstacle(src);
-  return obstacle ? obstacle : loop_obstacle(copy);
+  return obstacle ? obstacle : load_obstacle(copy, src, dst);
 }

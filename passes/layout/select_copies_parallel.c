@@ -112,8 +112,10 @@ static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t wid
   tl_op_set_int(context->module, parallel, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
   // cp.async fills with zeros by itself (PTX ISA, "cp.async": bytes beyond src-size).
   tl_op_set_group(context->module, found.load, TL_GROUP_LOAD_pad, NULL, 0);
-  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, parallel->loc, "gathered by cp.async, %lld bytes at a time",
-                 (long long)bytes);
+  const char *no_tma = context->target->features & TL_FEATURE_TMA ? tl_gather_tma_obstacle(context, parallel) : "";
+  if (!no_tma) return;  // the pipeline sends it by TMA where it runs ahead, and says so
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, parallel->loc, "gathered by cp.async, %lld bytes at a time%s%s",
+                 (long long)bytes, *no_tma ? ": not by TMA, " : "", no_tma);
 }
 
 int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel) {

@@ -58,8 +58,7 @@ tl_shared_layout tl_tma_layout(const tl_value *tile, bool is_dense) {
   return layout;
 }
 
-// The engine's swizzle (bytes, 0: none) that gives the layout of a tile; -1: there is none.
-static int64_t swizzle_of(const tl_shared_layout *layout, const tl_value *tile) {
+int64_t tl_tma_swizzle_of(const tl_shared_layout *layout, const tl_value *tile) {
   int64_t row_bytes = row_elements(tile) * element_bytes(tile),
           piece = layout->panel_bytes ? layout->panel_bytes : row_bytes;
   if (layout->pitch_bytes != piece) return -1;
@@ -190,7 +189,7 @@ static const char *plan_boxes(const tl_box *source, const tl_box *destination, c
                               int64_t shares, tma_plan *plan) {
   const tl_value *tile = destination->buffer;
   int64_t bytes = element_bytes(tile), rows = 1;
-  *plan = (tma_plan){.swizzle = swizzle_of(layout, tile)};
+  *plan = (tma_plan){.swizzle = tl_tma_swizzle_of(layout, tile)};
   if (plan->swizzle < 0) return "another access wants the tile in another layout";
   for (int32_t d = 0; d < source->buffer_rank; d++) {
     if (source->tile_dim[d] >= 0) continue;

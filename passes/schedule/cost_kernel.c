@@ -20,6 +20,7 @@ static const double dependence = 3.75;
 // Of what a block does once, where its successor's loads and stores run beside it: 812 TFLOP/s where a block for each
 // tile gives 790 (H200, product of 8192).
 static const double seen_beside = 0.25;
+static const double vector_bytes = 16.0;  // of a copy by a thread
 // A loop's copies are not all as fast as the slowest is assumed to be: so much of the latency is seen with every stage
 // less.
 static const double jitter = 0.05;
@@ -155,6 +156,33 @@ static double elements_of(const tl_op *parallel) {
   return elements;
 }
 
+// What a parallel moves that only gathers: elements from global to shared memory, `out_bytes` each.
+static bool only_gathers(const tl_op *parallel, double *out_bytes) {
+  const tl_op *load = NULL, *store = NULL;
+  for (const tl_op *op = parallel->regions[0]->first; op; op = op->next) {
+    if (op->num_regions > 0 || op->code == TL_OP_EXTRACT) return false;
+    if (op->code == TL_OP_LOAD && (load || !is_global(tl_element_buffer(op)))) return false;
+    if (op->code == TL_OP_LOAD) load = op;
+    if (op->code == TL_OP_STORE && (store || is_global(tl_element_buffer(op)))) return false;
+    if (op->code == TL_OP_STORE) store = op;
+  }
+  if (!load || !store || tl_op_arg(store, TL_GROUP_STORE_value) != tl_op_result(load, 0)) return false;
+  *out_bytes = tl_dtype_bits(tl_element_buffer(load)->type->dtype) / 8.0;
+  return true;
+}
+
+static void add_parallel(const tl_op *op, double times, demand *out) {
+  double elements = times * elements_of(op), bytes, operations = elements * operations_in(op, false) / lanes;
+  if (only_gathers(op, &bytes)) {
+    // Copies of vectors: a place is computed for each of them.
+    out->l2 += elements * bytes / l2_rate;
+    out->scalar += operations * bytes / vector_bytes;
+  } else {
+    out->scalar += operations;
+    out->special += elements * operations_in(op, true) / slow_lanes;
+  }
+}
+
 static void add_demand(const tl_op *op, double times, demand *out) {
   if (op->code == TL_OP_GEMM) {
     double tensor = tl_cost_gemm_clocks(op), shared = gemm_bytes(op) / shared_rate;
@@ -167,8 +195,7 @@ static void add_demand(const tl_op *op, double times, demand *out) {
     bool far = is_global(tl_op_arg(op, TL_GROUP_COPY_src)) || is_global(tl_op_arg(op, TL_GROUP_COPY_dst));
     *(far ? &out->l2 : &out->shared) += times * copy_bytes(op) / (far ? l2_rate : shared_rate);
   } else if (op->code == TL_OP_PARALLEL) {
-    out->scalar += times * elements_of(op) * operations_in(op, false) / lanes;
-    out->special += times * elements_of(op) * operations_in(op, true) / slow_lanes;
+    add_parallel(op, times, out);
     return;
   } else if (op->code == TL_OP_REDUCE) {
     out->scalar += times * (double)tl_type_num_elements(tl_op_arg(op, TL_GROUP_REDUCE_src)->type) / lanes;

@@ -83,7 +83,7 @@ static void add_operands(tl_loop_graph *graph, const tl_op *op, int to) {
 
 typedef struct ring_use {
   const tl_value *ring;
-  bool sides;     // acquires, commits or waits
+  bool sides;     // acquires, commits or waits, or writes a slot that was acquired
   bool releases;  // a slot
   bool reads;     // a slot that was waited for
   bool commits;
@@ -92,6 +92,7 @@ typedef struct ring_use {
 static void look_at_slot(const tl_value *slot, ring_use *use) {
   if (!slot || tl_op_operand(slot->def, 0) != use->ring) return;
   use->reads |= slot->def->code == TL_OP_RING_WAIT;
+  use->sides |= slot->def->code == TL_OP_RING_ACQUIRE;
 }
 
 static void find_use(tl_op *op, void *user) {

@@ -85,6 +85,7 @@ static bool is_ready(const scheduler *self, int node) {
 
 static bool holds_fill(const tl_op *op) {
   if (op->code == TL_OP_RING_ACQUIRE || op->code == TL_OP_RING_COMMIT) return true;
+  if (op->code == TL_OP_PARALLEL) return tl_op_has(op, TL_ATTR_ASYNC);
   for (uint32_t r = 0; r < op->num_regions; r++)
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next)
       if ((inner->code == TL_OP_COPY && tl_op_has(inner, TL_ATTR_ASYNC)) || holds_fill(inner)) return true;

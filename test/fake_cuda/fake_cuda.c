@@ -218,6 +218,27 @@ tl_cu_result cuTensorMapEncodeTiled(tl_cu_tensor_map *map, tl_cu_tensor_map_type
   return 0;
 }
 
+tl_cu_result cuTensorMapEncodeIm2col(tl_cu_tensor_map *map, tl_cu_tensor_map_type type, uint32_t rank, void *address,
+                                     const uint64_t *dims, const uint64_t *strides, const int *lower, const int *upper,
+                                     uint32_t channels, uint32_t pixels, const uint32_t *element_strides,
+                                     tl_cu_tensor_map_interleave interleave, tl_cu_tensor_map_swizzle swizzle,
+                                     tl_cu_tensor_map_l2 l2, tl_cu_tensor_map_fill fill) {
+  if (rank < 3 || rank > 5 || (uintptr_t)map % 64 || (uintptr_t)address % 16) return TL_CU_ERROR_INVALID_VALUE;
+  memset(map, 0x5a, 128);
+  const char *path = getenv("TL_FAKE_CUDA_MAPS");
+  FILE *to = path ? fopen(path, "a") : NULL;
+  if (!to) return 0;
+  fprintf(to, "im2col type %u", (unsigned)type);
+  append_numbers(to, "dims", dims, rank);
+  append_numbers(to, "strides", strides, rank - 1);
+  for (uint32_t i = 0; i + 2 < rank; i++) fprintf(to, " from %d to %d", lower[i], upper[i]);
+  for (uint32_t i = 0; i < rank; i++) fprintf(to, " by %u", element_strides[i]);
+  fprintf(to, " channels %u pixels %u interleave %u swizzle %u l2 %u fill %u\n", channels, pixels, (unsigned)interleave,
+          (unsigned)swizzle, (unsigned)l2, (unsigned)fill);
+  fclose(to);
+  return 0;
+}
+
 #ifndef FAKE_CUDA_WITHOUT_GRAPHS
 tl_cu_result cuStreamBeginCapture_v2(tl_cu_stream stream, tl_cu_capture_mode mode) {
   (void)mode;

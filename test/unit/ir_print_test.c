@@ -26,7 +26,7 @@ START_TEST(op_tables) {
   const tl_op_info *copy = tl_op_info_of(TL_OP_COPY);
   ck_assert_str_eq(copy->groups[TL_GROUP_COPY_src].name, "src");
   ck_assert_str_eq(copy->groups[TL_GROUP_COPY_pad].name, "pad");
-  ck_assert_int_eq(copy->num_groups, 10);
+  ck_assert_int_eq(copy->num_groups, 11);
   ck_assert_int_eq(copy->groups[TL_GROUP_COPY_dst_limits].count, TL_COUNT_MANY);
   ck_assert_int_eq(copy->attrs[0].key, TL_ATTR_EXTENTS);
   ck_assert(copy->attrs[0].required && !copy->attrs[3].required);

@@ -22,6 +22,18 @@ static const char ptx[] =
     "\"dims\": [8, \"M\"], \"strides\": [32], \"box\": [8, 64], \"swizzle\": 0, \"l2\": 0, \"fill\": \"zero\"}],\n"
     "// \"requires\": [], \"grid\": [\"ceildiv(M, 128)\", 1, 1], \"block_threads\": 128, \"math_threads\": 128,\n"
     "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 0, \"cluster\": [1, 1, 1]}]}\n";
+// Pixels of an image.
+static const char ptx_of_pixels[] =
+    "// {\"abi\": 1, \"generator\": \"test\", \"target\": \"sm_80\", \"ptx_version\": \"7.0\", \"kernels\": [\n"
+    "// {\"name\": \"k\", \"params\": [\n"
+    "//  {\"kind\": \"tensor\", \"name\": \"X\", \"access\": \"in\", \"dtype\": \"f16\", \"dims\": [\"N\", 9, 11, 8], "
+    "\"strides\": [792, 88, 8, 1], \"align\": 16},\n"
+    "//  {\"kind\": \"dynamic\", \"name\": \"N\", \"divisor\": 1},\n"
+    "//  {\"kind\": \"tensor_map\", \"name\": \"X.map\", \"tensor\": \"X\", \"access\": \"in\", \"type\": \"f16\", "
+    "\"dims\": [8, 11, 9, \"N\"], \"strides\": [16, 176, 1584], \"box\": [8, 64, 1, 1], \"lower\": [-1, -2], "
+    "\"upper\": [-3, 1], \"step\": [2, 1], \"swizzle\": 0, \"l2\": 256, \"fill\": \"zero\"}],\n"
+    "// \"requires\": [], \"grid\": [\"N + 1\", 1, 1], \"block_threads\": 128, \"math_threads\": 128,\n"
+    "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 0, \"cluster\": [1, 1, 1]}]}\n";
 enum { PARAM_A_MAP = 5, PARAM_C_MAP = 6 };
 
 static _Alignas(16) uint8_t memory[256];
@@ -60,6 +72,34 @@ static tl_cu_result fake_encode(tl_cu_tensor_map *map, tl_cu_tensor_map_type typ
   return 0;
 }
 
+static struct {
+  int lower[2], upper[2];
+  uint32_t channels, pixels, step[4];
+  uint64_t dims[4];
+} seen_pixels;
+
+static tl_cu_result fake_encode_im2col(tl_cu_tensor_map *map, tl_cu_tensor_map_type type, uint32_t rank, void *address,
+                                       const uint64_t *dims, const uint64_t *strides, const int *lower,
+                                       const int *upper, uint32_t channels, uint32_t pixels,
+                                       const uint32_t *element_strides, tl_cu_tensor_map_interleave interleave,
+                                       tl_cu_tensor_map_swizzle swizzle, tl_cu_tensor_map_l2 l2,
+                                       tl_cu_tensor_map_fill fill) {
+  ck_assert_uint_eq(rank, 4);
+  ck_assert_uint_eq(type, TL_TENSORMAP_F16);
+  ck_assert_ptr_nonnull(address);
+  ck_assert_uint_eq(strides[0], 16);
+  ck_assert_uint_eq(interleave + swizzle + fill, 0);
+  ck_assert_uint_eq(l2, TL_TENSORMAP_L2_256B);
+  memcpy(seen_pixels.lower, lower, sizeof seen_pixels.lower);
+  memcpy(seen_pixels.upper, upper, sizeof seen_pixels.upper);
+  memcpy(seen_pixels.step, element_strides, sizeof seen_pixels.step);
+  memcpy(seen_pixels.dims, dims, sizeof seen_pixels.dims);
+  seen_pixels.channels = channels;
+  seen_pixels.pixels = pixels;
+  memset(map, ++encodings, TL_TENSORMAP_BYTES);
+  return 0;
+}
+
 static void look(tl_cu_function function, void **params) {
   (void)function;
   memcpy(launched[0], params[PARAM_A_MAP], TL_TENSORMAP_BYTES);
@@ -70,15 +110,19 @@ static tl_cuda_driver with_maps;
 static tl_program *program;
 static tl_kernel *kernel;
 
-static void open_with(bool encodes) {
-  with_maps = fake;
-  if (encodes) with_maps.tensor_map_encode_tiled = fake_encode;
+static void load(const char *text, size_t len) {
   setup();
   device->driver = &with_maps;
-  tl_status status = tl_program_load(device, ptx, sizeof ptx - 1, &program);
+  tl_status status = tl_program_load(device, text, len, &program);
   if (!status) status = tl_program_kernel(program, NULL, &kernel);
   ck_assert_msg(!status, "%s", tl_status_message(status));
   encodings = launches = 0;
+}
+
+static void open_with(bool encodes) {
+  with_maps = fake;
+  if (encodes) with_maps.tensor_map_encode_tiled = fake_encode;
+  load(ptx, sizeof ptx - 1);
   seen_launch = look;
   shape_a[0] = shape_c[0] = 200;
   shape_a[1] = 64;
@@ -202,6 +246,43 @@ START_TEST(takes_tensors_without_elements) {
 }
 END_TEST
 
+static void launch_pixels(int64_t images, tl_status_code code, const char *text) {
+  const int64_t shape[] = {images, 9, 11, 8};
+  tl_argument image = tl_argument_tensor(NULL, images ? memory : NULL, "f16", 4, shape);
+  tl_status status = tl_kernel_launch(kernel, &image, 1, NULL);
+  ck_assert_msg(tl_status_code_of(status) == code, "%s", tl_status_message(status));
+  if (text) ck_assert_msg(strstr(tl_status_message(status), text) != NULL, "%s", tl_status_message(status));
+  tl_status_free(status);
+}
+
+START_TEST(makes_maps_of_pixels) {
+  with_maps = fake;
+  with_maps.tensor_map_encode_im2col = fake_encode_im2col;
+  load(ptx_of_pixels, sizeof ptx_of_pixels - 1);
+  launch_pixels(3, TL_STATUS_OK, NULL);
+  launch_pixels(3, TL_STATUS_OK, NULL);
+  ck_assert_int_eq(encodings, 1);
+  ck_assert_int_eq(seen_pixels.lower[0], -1);
+  ck_assert_int_eq(seen_pixels.lower[1], -2);
+  ck_assert_int_eq(seen_pixels.upper[0], -3);
+  ck_assert_int_eq(seen_pixels.upper[1], 1);
+  ck_assert_uint_eq(seen_pixels.channels, 8);
+  ck_assert_uint_eq(seen_pixels.pixels, 64);
+  ck_assert_uint_eq(seen_pixels.step[0], 1);
+  ck_assert_uint_eq(seen_pixels.step[1], 2);
+  ck_assert_uint_eq(seen_pixels.step[2], 1);
+  ck_assert_uint_eq(seen_pixels.dims[3], 3);
+  // Of no image: base positions must lie in what stands for it.
+  launch_pixels(0, TL_STATUS_OK, NULL);
+  ck_assert_int_eq(encodings, 2);
+  ck_assert_uint_eq(seen_pixels.dims[1], 1);
+  ck_assert_int_ge(seen_pixels.upper[0], seen_pixels.lower[0]);
+  with_maps.tensor_map_encode_im2col = NULL;
+  launch_pixels(2, TL_STATUS_UNSUPPORTED, "it has no cuTensorMapEncodeIm2col");
+  close_all();
+}
+END_TEST
+
 START_TEST(needs_a_driver_that_makes_maps) {
   open_with(false);
   refuse(TL_STATUS_UNSUPPORTED, "argument 'A': the driver is too old for tensor maps");
@@ -216,6 +297,7 @@ int main(void) {
   tcase_add_test(tests, keeps_maps_for_the_same_memory_and_shape);
   tcase_add_test(tests, names_the_argument_that_has_no_map);
   tcase_add_test(tests, takes_tensors_without_elements);
+  tcase_add_test(tests, makes_maps_of_pixels);
   tcase_add_test(tests, needs_a_driver_that_makes_maps);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);

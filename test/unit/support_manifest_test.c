@@ -118,8 +118,8 @@ START_TEST(reports_evaluation_errors) {
 END_TEST
 
 static tl_manifest sample(void) {
-  static tl_manifest_param params[5];
-  static tl_manifest_map map;
+  static tl_manifest_param params[6];
+  static tl_manifest_map map, pixels;
   static const tl_mexpr *dims[2], *strides[2];
   static tl_manifest_require require;
   static tl_manifest_kernel kernel;
@@ -149,11 +149,23 @@ static tl_manifest sample(void) {
                           .l2 = TL_TENSORMAP_L2_256B,
                           .fill = TL_TENSORMAP_FILL_NAN};
   params[4] = (tl_manifest_param){.kind = TL_MPARAM_TENSOR_MAP, .name = "A.map", .divisor = 1, .map = &map};
+  pixels = (tl_manifest_map){.type = TL_TENSORMAP_BF16,
+                             .rank = 4,
+                             .dims = {tl_mexpr_int(&arena, 64), parse("M"), parse("M"), tl_mexpr_int(&arena, 3)},
+                             .strides = {parse("128"), parse("M * 128"), parse("M * M * 128")},
+                             .box = {32, 128, 1, 1},
+                             .is_im2col = true,
+                             .lower = {-1, -2},
+                             .upper = {3, -4},
+                             .step = {1, 2},
+                             .swizzle = TL_TENSORMAP_SWIZZLE_64B,
+                             .l2 = TL_TENSORMAP_L2_256B};
+  params[5] = (tl_manifest_param){.kind = TL_MPARAM_TENSOR_MAP, .name = "A.map2", .divisor = 1, .map = &pixels};
   require = (tl_manifest_require){parse("M % 8 == 0"), "M % 8 == 0"};
   kernel = (tl_manifest_kernel){.name = "k",
                                 .doc = "line one\n\"two\"",
                                 .params = params,
-                                .num_params = 5,
+                                .num_params = 6,
                                 .requires_ = &require,
                                 .num_requires = 1,
                                 .grid = {parse("ceildiv(M, 128)"), tl_mexpr_int(&arena, 2), tl_mexpr_int(&arena, 1)},
@@ -245,6 +257,12 @@ START_TEST(refuses_what_it_does_not_know) {
       {"\"box\": [32, 128]", "\"box\": [32, 257]", TL_STATUS_INVALID_ARGUMENT},
       {"\"box\": [32, 128]", "\"box\": [32]", TL_STATUS_INVALID_ARGUMENT},
       {"\"fill\": \"nan\"", "\"fill\": \"nan\", \"interleave\": 16", TL_STATUS_UNSUPPORTED},
+      {"\"lower\": [-1, -2]", "\"lower\": [-1]", TL_STATUS_INVALID_ARGUMENT},
+      {"\"lower\": [-1, -2]", "\"lower\": [-1, -40000]", TL_STATUS_INVALID_ARGUMENT},
+      {"\"upper\": [3, -4], ", "", TL_STATUS_INVALID_ARGUMENT},
+      {"\"step\": [1, 2]", "\"step\": [1, 0]", TL_STATUS_INVALID_ARGUMENT},
+      {"\"box\": [32, 128], ", "\"box\": [32, 128], \"lower\": [], \"upper\": [], \"step\": [], ",
+       TL_STATUS_INVALID_ARGUMENT},
       {"{", "[", TL_STATUS_INVALID_ARGUMENT},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
