@@ -473,9 +473,9 @@ def row_linear_attention(target):
             "Triton, chunks in parallel": lambda i, o: chunk(*i, *o),
             "Triton, fused": lambda i, o: fused(*i, *o),
         }
-        for block_v in (64, 32):
-            kernel = Kernel("linear_attention", target, B=b, S=s, H=h, D=d, D_v=d, block_V=block_v)
-            contestants[f"tl-llc block_V={block_v}"] = lambda i, o, k=kernel: k.launch([*i, *o])
+        for label, given in (("", {}), (" block_V=64 stages=2", {"block_V": 64, "stages": 2})):
+            kernel = Kernel("linear_attention", target, B=b, S=s, H=h, D=d, D_v=d, **given)
+            contestants["tl-llc" + label] = lambda i, o, k=kernel: k.launch([*i, *o])
         for name, function in contestants.items():
             for out in outs[0]:
                 out.fill_(float("nan"))

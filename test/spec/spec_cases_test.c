@@ -71,6 +71,22 @@ static tl_binding read_define(run *r, tl_str text) {
   return (tl_binding){tl_str_sub(text, 0, equals), tl_expr_parse(&r->arena, &r->diags, located), loc};
 }
 
+enum { MAX_BINDINGS = 16 };
+
+// The compiler's own choice is not this library's: of params that are `auto` the first value that `tune` lists.
+static uint32_t bind_autos(const tl_kernel_spec *kernel, tl_binding *bindings, uint32_t len) {
+  for (uint32_t p = 0; p < kernel->num_params; p++) {
+    const tl_param *param = &kernel->params[p];
+    if (param->kind == TL_PARAM_DYNAMIC || !tl_param_is_auto(param, NULL)) continue;
+    for (uint32_t t = 0; t < kernel->tune.num_params && len < MAX_BINDINGS; t++) {
+      const tl_tune_param *listed = &kernel->tune.params[t];
+      if (tl_str_equal(listed->name, param->name))
+        bindings[len++] = (tl_binding){param->name, listed->values[0], param->loc};
+    }
+  }
+  return len;
+}
+
 static void instantiate(run *r, const tl_kernel_spec *kernel, tl_bindings bindings, const tl_target *target) {
   size_t errors = r->diags.num_errors;
   tl_module *module = tl_instantiate(kernel, bindings, target, &r->sources, &r->diags);
@@ -94,10 +110,10 @@ static void instantiate_all(run *r) {
   while (next_directive(file, &line, "# TARGET:", &text)) target_name = text;
   const tl_target *target = tl_target_find(target_name);
   ck_assert_msg(target != NULL, "unknown target `%.*s`", TL_STR_ARG(target_name));
-  tl_binding defines[16];
+  tl_binding defines[MAX_BINDINGS];
   uint32_t num_defines = 0;
   line = 0;
-  while (num_defines < 16 && next_directive(file, &line, "# DEFINE:", &text))
+  while (num_defines < MAX_BINDINGS && next_directive(file, &line, "# DEFINE:", &text))
     defines[num_defines++] = read_define(r, text);
   const tl_bindings bindings = {defines, num_defines};
   for (uint32_t i = 0; i < r->spec->num_kernels; i++) {
@@ -105,7 +121,7 @@ static void instantiate_all(run *r) {
     if (kernel->chain) {
       instantiate_chain(r, kernel, bindings, target);
     } else {
-      instantiate(r, kernel, bindings, target);
+      instantiate(r, kernel, (tl_bindings){defines, bind_autos(kernel, defines, num_defines)}, target);
     }
   }
 }
