@@ -47,13 +47,59 @@ static bool stops_early(const tl_pass_options *passes) {
   return passes->stop_after || passes->passes || passes->pass_limit >= 0;
 }
 
-static tl_status run_passes(const tl_compile_request *request, tl_diags *diags, tl_compiled *out) {
+// The kernel through all passes, and what the request demands of it.
+static tl_status run_module(const tl_compile_request *request, const tl_pass_options *passes, const tl_target *target,
+                            tl_module *module, tl_diags *diags) {
   tl_requirements requirements;
-  tl_requirements_collect(out->tile, request->required, &requirements);
-  tl_status status = tl_passes_run(out->tile, out->target, &request->passes, diags);
-  if (!status && !tl_diags_has_errors(diags)) tl_requirements_report(&requirements, out->tile, out->target, diags);
+  tl_requirements_collect(module, request->required, &requirements);
+  tl_status status = tl_passes_run(module, target, passes, diags);
+  bool is_unproven = passes->is_unproven && *passes->is_unproven;
+  if (!status && !is_unproven && !tl_diags_has_errors(diags))
+    tl_requirements_report(&requirements, module, target, diags);
   tl_requirements_fini(&requirements);
   return status;
+}
+
+// Without the copy engine there is an order of statements that can be proven whatever their number. False: the kernel
+// needs the engine, or is too large all the same.
+static bool compile_simpler(const tl_compile_request *request, tl_bindings bindings, const tl_diags *settings,
+                            tl_compiled *out) {
+  tl_diags diags;
+  tl_diags_init_like(&diags, settings);
+  tl_module *module = tl_instantiate(request->kernel, bindings, out->target, out->sources, &diags);
+  tl_pass_options passes = request->passes;
+  passes.no_engine = true;
+  passes.log = NULL;
+  tl_status status = module ? run_module(request, &passes, out->target, module, &diags) : TL_OK;
+  bool is_right = module && !status && !tl_diags_has_errors(&diags);
+  if (is_right) {
+    tl_module_destroy(out->tile);
+    out->tile = module;
+  } else if (module) {
+    tl_module_destroy(module);
+  }
+  tl_status_free(status);
+  tl_diags_fini(&diags);
+  return is_right;
+}
+
+static tl_status run_passes(const tl_compile_request *request, tl_bindings bindings, tl_diags *diags,
+                            tl_compiled *out) {
+  bool is_unproven = false;
+  tl_pass_options passes = request->passes;
+  passes.is_unproven = &is_unproven;
+  TL_TRY(run_module(request, &passes, out->target, out->tile, diags));
+  if (!is_unproven || tl_diags_has_errors(diags)) return TL_OK;
+  if (compile_simpler(request, bindings, diags, out)) {
+    tl_diag_report(diags, TL_DIAG_SERIALISED, request->kernel->loc,
+                   "no copy goes by TMA: with it this kernel's loops are too many and too deep to show that no two of "
+                   "its threads race");
+    return TL_OK;
+  }
+  // Says what is wrong with the first one.
+  passes = (tl_pass_options){.passes = "verify-barriers", .pass_limit = -1};
+  passes.explore_limit = request->passes.explore_limit;
+  return tl_passes_run(out->tile, out->target, &passes, diags);
 }
 
 // A kernel, for `out->target`.
@@ -64,9 +110,10 @@ static tl_status compile_kernel(const tl_compile_request *request, const tl_sour
   tl_arena_init(&arena);
   tl_bindings bindings = tl_choose_params(&arena, request->kernel, request->bindings, out->target, sources, diags);
   out->tile = tl_instantiate(request->kernel, bindings, out->target, sources, diags);
+  bool is_made = out->tile && !tl_diags_has_errors(diags);
+  tl_status status = is_made ? run_passes(request, bindings, diags, out) : failed(diags, "instantiation");
   tl_arena_fini(&arena);
-  if (!out->tile || tl_diags_has_errors(diags)) return failed(diags, "instantiation");
-  TL_TRY(run_passes(request, diags, out));
+  TL_TRY(status);
   if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");
   if (stops_early(&request->passes)) return TL_OK;
   if (request->scheduled.run) request->scheduled.run(out->tile, request->scheduled.user);

@@ -176,7 +176,7 @@ static void select_op(tl_op *op, void *user) {
 static void validate_specialized(tl_op *op, void *user) {
   tl_pass_context *context = user;
   if (op->code != TL_OP_FOR || tl_op_int(op, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) != TL_SWITCH_ON) return;
-  if (context->target->features & TL_FEATURE_TMA) return;
+  if (context->no_engine || (context->target->features & TL_FEATURE_TMA)) return;
   tl_diag *diag =
       tl_diag_report(context->diags, TL_DIAG_SPECIALIZE_TARGET, op->loc,
                      "`specialize: on` wants warps that bring tiles by TMA: %s has no TMA", context->target->name);

@@ -142,6 +142,11 @@ static tl_status call_pass(run_state *state, const tl_pass_info *pass) {
   TL_TRY(validate_level(state->module, pass));
   tl_pass_context context = {.module = state->module, .target = state->target, .diags = state->diags};
   context.explore_limit = state->options->explore_limit;
+  context.is_unproven = state->options->is_unproven;
+  context.no_engine = state->options->no_engine;
+  tl_target plain = *state->target;
+  plain.features &= ~(unsigned)TL_FEATURE_TMA;
+  if (context.no_engine) context.target = &plain;
   tl_arena_init(&context.scratch);
   double start = now_seconds();
   tl_status status = pass->run(&context);

@@ -20,6 +20,10 @@ typedef struct tl_pass_options {
   int64_t explore_limit;  // statements that verify-barriers runs; 0: its own limit
   // A person wrote the module: what a pass says of it as of a bug of ours is an error in the module (TL0670).
   bool is_hand_written;
+  // Set in the place of an error (TL0663) where a kernel in which the copy engine takes part is too large to be shown
+  // right. Borrowed; NULL: an error.
+  bool *is_unproven;
+  bool no_engine;  // threads copy where the copy engine (TMA) could, and no warps are set apart for it
   tl_strbuf *log;  // prints and timings go here. Borrowed; may be NULL.
 } tl_pass_options;
 
@@ -28,6 +32,8 @@ typedef struct tl_pass_context {
   const tl_target *target;  // Borrowed.
   tl_diags *diags;          // Borrowed. Errors, warnings and remarks (tl_diag_report with a remark code).
   int64_t explore_limit;    // of the options
+  bool *is_unproven;        // of the options
+  bool no_engine;           // of the options; `target` is then without TMA
   tl_arena scratch;         // emptied after every pass
 } tl_pass_context;
 

@@ -232,12 +232,20 @@ static void make_room(tl_schedule_problem *problem) {
   problem->num_loops = 0;
 }
 
+// Of a copy out of registers into global memory; else 0.
+static int64_t stored_bytes(const tl_op *copy) {
+  const tl_value *src = tl_op_arg(copy, TL_GROUP_COPY_src), *dst = tl_op_arg(copy, TL_GROUP_COPY_dst);
+  if (src->type->scope != TL_SCOPE_FRAGMENT || !tl_buffer_is_global(dst)) return 0;
+  return tl_type_num_elements(src->type) * tl_dtype_bits(dst->type->dtype) / 8;
+}
+
 static void collect_op(tl_op *op, void *user) {
   tl_schedule_problem *problem = user;
   if (op->code == TL_OP_GRID) problem->grid = op;
   if (op->code == TL_OP_ALLOC && tl_op_result(op, 0)->type->scope == TL_SCOPE_SHARED) {
     problem->shared_bytes += tl_schedule_alloc_bytes(op) * tl_op_int(op, TL_ATTR_DEPTH, 1);
   }
+  if (op->code == TL_OP_COPY && op->parent == problem->kernel->regions[0]) problem->stored_bytes += stored_bytes(op);
   if (op->code == TL_OP_GEMM) {
     int32_t g = problem->num_gemms++;
     problem->gemms[g] = op;
@@ -327,6 +335,9 @@ static void apply_loops(tl_pass_context *context, const tl_plan *plan) {
 
 static void apply_grid(tl_schedule_problem *problem, tl_plan *plan) {
   tl_op *grid = problem->grid;
+  if (tl_schedule_long_first(problem))
+    tl_diag_report(problem->context->diags, TL_DIAG_REMARK_SCHEDULE, grid->loc,
+                   "blocks with more iterations start first");
   if (!grid || grid->num_results < 2 || problem->num_gemms == 0 || tl_op_has(grid, TL_ATTR_PANEL)) return;
   if (!tl_schedule_rows_share(problem)) return;
   plan->panel = TL_PLAN_PANEL;

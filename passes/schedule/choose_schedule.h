@@ -53,6 +53,7 @@ typedef struct tl_schedule_problem {
   tl_gemm_plan *swapped;
   int32_t num_loops;
   tl_loop_plan *loops;
+  int64_t stored_bytes;       // of tiles in registers that the kernel's own body writes to global memory
   int64_t shared_bytes;       // of all shared tiles, one copy each
   int64_t parallel_elements;  // of the largest parallel
   int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
@@ -71,6 +72,9 @@ const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const 
 // Else the first dim varies fastest: in attention the blocks of one head then run together and share its keys and
 // values, where a panel of heads would hold more of those than the L2 cache does.
 bool tl_schedule_rows_share(const tl_schedule_problem *problem);
+// Where pipelined loops are longer the larger the grid's first index is: turns that index round, so that long blocks
+// start first and short ones fill the end. Not in kernels whose blocks wait for each other.
+bool tl_schedule_long_first(const tl_schedule_problem *problem);
 
 // Whether all shared tiles with their copies fit beside each other, in `blocks` blocks on a multiprocessor.
 bool tl_schedule_fits_apart(const tl_target *target, const tl_op *kernel, int64_t blocks);

@@ -59,6 +59,20 @@ static int32_t stages_that_fit(const tl_schedule_problem *problem, const tl_loop
   return 0;
 }
 
+// Most stages that one block has room for beside the tile that it leaves, which the next tile's operands arrive under
+// (loop-tiles); 0: they would not arrive in time, or no warps of their own would bring them. Measured on an H200,
+// products of 4096 and 8192: 3 stages and the tile 770 and 794 TFLOP/s, 4 stages without it 763 and 785.
+static int32_t stages_beside(const tl_schedule_problem *problem, const tl_plan *plan, const tl_loop_plan *loop,
+                             int64_t others) {
+  enum { WARPGROUP_THREADS = 128 };
+  double products = 0;  // clocks of an iteration
+  for (int32_t g = 0; g < plan->num_gemms; g++) products += plan->gemms[g].math_clocks;
+  bool stays = (problem->context->target->features & TL_FEATURE_TMA) && plan->num_wgmma > 0 &&
+               plan->num_wgmma == plan->num_gemms && plan->threads >= 2 * WARPGROUP_THREADS;
+  int32_t stages = stays ? stages_that_fit(problem, loop, others + problem->stored_bytes, 1) : 0;
+  return (stages - 1) * products >= TL_COST_COPY_LATENCY ? stages : 0;
+}
+
 static void plan_stages(const tl_schedule_problem *problem, int32_t wanted_blocks, tl_plan *plan) {
   plan->num_loops = problem->num_loops;
   plan->loops = TL_NEW_ARRAY(&problem->context->scratch, tl_loop_plan, problem->num_loops);
@@ -70,7 +84,8 @@ static void plan_stages(const tl_schedule_problem *problem, int32_t wanted_block
     if (!loop->fixed) {
       loop->stages = 1;
       for (int32_t blocks = wanted_blocks; blocks >= 1 && loop->stages == 1 && loop->staged_bytes > 0; blocks--) {
-        int32_t stages = stages_that_fit(problem, loop, others, blocks);
+        int32_t stages = blocks == 1 ? stages_beside(problem, plan, loop, others) : 0;
+        if (stages == 0) stages = stages_that_fit(problem, loop, others, blocks);
         if (stages > 1) loop->stages = stages;
       }
     }

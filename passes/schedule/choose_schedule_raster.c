@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The order in which blocks are visited follows from what they read in common.
+#include "ir/index/affine.h"
+#include "passes/analysis/effects.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/schedule/choose_schedule.h"
 
@@ -42,4 +44,83 @@ bool tl_schedule_rows_share(const tl_schedule_problem *problem) {
   mark(&self, tl_op_result(problem->grid, 1));
   tl_walk(problem->kernel, visit, &self);
   return self.shared[self.reads[1]];  // what is read once hardly matters beside what loops read
+}
+
+// ---- long blocks first
+
+enum { MAX_HEIGHT = 64, ASSUMED_SIZE = 4096 };
+
+// A value where the grid's first index is `at` and every other one is 0, dynamic sizes taken as 4096; false: it is not
+// known.
+static bool value_at(const tl_value *value, const tl_value *index, int64_t at, int height, int64_t *out) {
+  const tl_op *op = value->def;
+  *out = at;
+  if (value == index || tl_value_const_int(value, out)) return true;
+  if (!op || height > MAX_HEIGHT) return false;
+  *out = op->code == TL_OP_DYN_PARAM ? ASSUMED_SIZE : 0;
+  if (op->code == TL_OP_DYN_PARAM || op->code == TL_OP_GRID) return true;
+  int64_t a, b;
+  if (op->num_operands != 2 || !value_at(tl_op_operand(op, 0), index, at, height + 1, &a) ||
+      !value_at(tl_op_operand(op, 1), index, at, height + 1, &b))
+    return false;
+  switch (op->code) {
+    case TL_OP_ADD:
+      return !__builtin_add_overflow(a, b, out);
+    case TL_OP_SUB:
+      return !__builtin_sub_overflow(a, b, out);
+    case TL_OP_MUL:
+      return !__builtin_mul_overflow(a, b, out);
+    case TL_OP_FLOORDIV:
+      if (b <= 0 || a < 0) return false;
+      *out = a / b;
+      return true;
+    case TL_OP_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TL_OP_MAX:
+      *out = a > b ? a : b;
+      return true;
+    default:
+      return false;
+  }
+}
+
+typedef struct loop_lengths {
+  const tl_value *index;
+  int64_t last;
+  bool grow, shrink, waits;
+} loop_lengths;
+
+static void look_at_loop(tl_op *op, void *user) {
+  loop_lengths *self = user;
+  int64_t first, last;
+  self->waits |= op->code == TL_OP_WAIT_UNTIL;
+  if (op->code != TL_OP_FOR || !tl_op_has(op, TL_ATTR_PIPELINED)) return;
+  const tl_value *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
+  if (!value_at(upper, self->index, 0, 0, &first) || !value_at(upper, self->index, self->last, 0, &last)) return;
+  self->grow |= last > first;
+  self->shrink |= last < first;
+}
+
+bool tl_schedule_long_first(const tl_schedule_problem *problem) {
+  tl_op *grid = problem->grid;
+  int64_t extent;
+  bool is_given = grid && (tl_op_has(grid, TL_ATTR_PANEL) || tl_op_has(grid, TL_ATTR_ORDER));
+  if (!grid || is_given || grid->num_results == 0 || problem->num_gemms == 0) return false;
+  loop_lengths lengths = {.index = tl_op_result(grid, 0)};
+  if (!value_at(tl_op_operand(grid, 0), NULL, 0, 0, &extent)) return false;
+  lengths.last = extent - 1;
+  tl_walk(problem->kernel, look_at_loop, &lengths);
+  if (!lengths.grow || lengths.shrink || lengths.waits) return false;
+  tl_builder builder;
+  tl_builder_after(&builder, problem->context->module, grid);
+  builder.loc = grid->loc;
+  tl_value *index = tl_op_result(grid, 0);
+  tl_value *most = tl_index_sub(&builder, tl_op_operand(grid, 0), tl_build_index(&builder, 1));
+  tl_value *turned = tl_index_sub(&builder, most, index);
+  turned->name = index->name;
+  tl_value_replace_uses(index, turned);
+  for (uint32_t i = 0; i < turned->def->num_operands; i++)
+    if (tl_op_operand(turned->def, i) == turned) tl_op_set_operand(turned->def, i, index);
+  return true;
 }

@@ -13,10 +13,12 @@ static const double l2_rate = 60.0;
 static const double shared_rate = 128.0;  // bytes a clock
 static const double lanes = 128.0;        // scalar operations a clock
 static const double slow_lanes = 16.0;    // of those that the special function unit computes
-// Clocks from a scalar operation of a warpgroup to its next one where they follow from each other, by what the four
-// schedulers could issue. Measured on an H200: attention by two warpgroups, head dims 64 and 128, takes 1800 clocks for
-// 7.5 operations on each of 64 by 128 elements, beside products of 512 and 1024.
-static const double dependence = 3.75;
+// Loops whose products wait for each other's results: scalar work takes so many times what four schedulers could issue
+// it in, whatever the number of warpgroups; clocks of an iteration for waits, shuffles and the first and last
+// instructions; and where the threads that compute start the copies. Measured on an H200 (clocks of an iteration):
+// attention by head dim 64, 3 warpgroups and 128 keys 2850, 96 keys 2210, 2 warpgroups 2177, 3 blocks of one 3000;
+// head dim 128, 2 warpgroups 2718.
+static const double dependence = 1.4, iteration_chain = 317, own_copies = 150;
 // Of what a block does once, where its successor's loads and stores run beside it: 812 TFLOP/s where a block for each
 // tile gives 790 (H200, product of 8192).
 static const double seen_beside = 0.25;
@@ -42,6 +44,7 @@ typedef struct demand {
 typedef struct kernel_cost {
   double blocks_at_once;
   double groups;   // warpgroups on a multiprocessor
+  bool has_roles;  // warps of their own may start the copies
   double stored;   // bytes that a block leaves
   double loops;    // clocks of all blocks that are there at once
   double exposed;  // of what a block does once
@@ -212,11 +215,15 @@ static double iteration_clocks(const kernel_cost *cost, const tl_op *loop) {
   for (const tl_op *op = loop->regions[0]->first; op; op = op->next) add_demand(op, 1, &of);
   double stages = (double)tl_op_int(loop, TL_ATTR_STAGES, 2), others = cost->blocks_at_once - 1;
   double latency = TL_COST_COPY_LATENCY + of.l2 / 2;
-  // What a warpgroup does one after the other is hidden behind what the others do.
-  double chain = (of.tensor + dependence * of.scalar) / cost->groups;
-  double work = fmax(fmax(fmax(of.tensor, of.scalar), fmax(of.shared, of.l2)), fmax(of.special, chain));
+  double work = fmax(fmax(of.tensor, fmax(of.scalar, of.special)), fmax(of.shared, of.l2));
   double fill = stages > 1 ? (latency - others * work) / (stages - 1) : latency + work;
-  return fmax(work * cost->blocks_at_once, fill) + jitter * latency / stages + ITERATION_CLOCKS;
+  double chain = 0;
+  if (of.scalar > 0 && of.tensor > 0) {
+    double products = of.tensor / cost->groups;  // of one warpgroup, beside the others
+    chain = (products + dependence * of.scalar) * cost->blocks_at_once + iteration_chain;
+    if (!cost->has_roles) chain += own_copies;
+  }
+  return fmax(work * cost->blocks_at_once, fmax(fill, chain)) + jitter * latency / stages + ITERATION_CLOCKS;
 }
 
 static void add_block(kernel_cost *cost, const tl_block *block, double times) {
@@ -269,12 +276,12 @@ double tl_cost_kernel(const tl_target *target, tl_op *kernel) {
   double at_once = fmax(fmin((double)tl_cost_blocks_at_once(kernel), fit), 1);
   kernel_cost cost = {.blocks_at_once = at_once, .exposed = BLOCK_CLOCKS};
   cost.groups = fmax(at_once * (double)tl_op_threads(kernel) / WARPGROUP_THREADS, 1);
+  cost.has_roles = (target->features & TL_FEATURE_TMA) && at_once == 1 && cost.groups >= 2;
   add_block(&cost, kernel->regions[0], 1);
   double waves = ceil(num_blocks(kernel) / (TL_COST_MULTIPROCESSORS * at_once));
   // What a block does once is hidden behind the loops of the others that are there, or (loop-tiles) behind its own next
   // tile; without loops it is all there is.
-  bool stays = (target->features & TL_FEATURE_TMA) && at_once == 1 && cost.groups >= 2 && waves > 1 &&
-               (double)shared + cost.stored <= (double)target->shared_max_bytes;
+  bool stays = cost.has_roles && waves > 1 && (double)shared + cost.stored <= (double)target->shared_max_bytes;
   double clocks = cost.exposed;
   if (cost.loops > 0) clocks = cost.loops + (stays ? seen_beside : 1 / at_once) * cost.exposed;
   bool spills = registers >= TL_MAX_REGISTERS_PER_THREAD || registers * tl_op_threads(kernel) > TL_REGISTERS_PER_SM;

@@ -365,6 +365,7 @@ static void look_at(tl_op *op, void *user) {
   }
   bool by_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
   self->uses_proxy |= by_engine || tl_run_is_matrix(op);
+  self->uses_engine |= by_engine;
   if (depth > self->max_depth) self->max_depth = depth;
   if (op->code != TL_OP_FOR || tl_op_enclosing(op, TL_OP_PARALLEL)) return;
   const tl_value *upper = tl_op_operand(op, 1);
@@ -375,7 +376,7 @@ static void look_at(tl_op *op, void *user) {
 // Whether the value follows from one place of the grid alone, which `out` gets.
 static bool follows_from_grid(tl_value *value, tl_value **out, int depth) {
   if (value->def == NULL || depth == 0) return false;
-  if (value->def->code == TL_OP_GRID) {
+  if (value->def->code == TL_OP_GRID || value->def->code == TL_OP_TILE_INDEX) {
     if (*out && *out != value) return false;
     *out = value;
     return true;
@@ -387,14 +388,32 @@ static bool follows_from_grid(tl_value *value, tl_value **out, int depth) {
   return true;
 }
 
+// Whether the value is less the larger `place` is, as far as sums, quotients, minima and maxima tell: -1; 1: it is
+// more; 0: neither.
+static int direction_of(const tl_value *value, const tl_value *place, int depth) {
+  const tl_op *op = value->def;
+  if (value == place) return 1;
+  if (!op || depth == 0 || op->num_operands != 2) return 0;
+  int a = direction_of(tl_op_operand(op, 0), place, depth - 1),
+      b = direction_of(tl_op_operand(op, 1), place, depth - 1);
+  bool adds = op->code == TL_OP_ADD || op->code == TL_OP_MIN || op->code == TL_OP_MAX;
+  bool scales = op->code == TL_OP_MUL || op->code == TL_OP_FLOORDIV;
+  if (op->code == TL_OP_SUB) b = -b;
+  if (!adds && !scales && op->code != TL_OP_SUB) return 0;
+  return a + b > 0 ? 1 : a + b < 0 ? -1 : 0;
+}
+
 // What the exploration sets for a loop's upper bound: the place in the grid that it follows from, what it adds a
 // constant to, or the bound itself. Other bounds may follow from the same.
 static const tl_value *key_of(const tl_op *loop, tl_run_bound *out) {
   tl_value *upper = tl_op_operand(loop, 1), *place = NULL;
   tl_affine sum = tl_affine_of(upper);
-  *out = (tl_run_bound){{0, INT64_MAX}, 0};
+  *out = (tl_run_bound){.range = {0, INT64_MAX}};
   if (follows_from_grid(upper, &place, 32) && place) {
     out->range = tl_value_range(place);
+    // Short loops come first.
+    out->is_turned = out->range.hi < INT64_MAX && direction_of(upper, place, 32) < 0;
+    if (out->is_turned) *out = (tl_run_bound){{0, out->range.hi - out->range.lo}, out->range.hi, true};
     return place;
   }
   if (!tl_op_has(loop, TL_ATTR_TILES)) out->range = bounds_of(loop);
@@ -436,7 +455,8 @@ static void run_seeds(tl_barrier_verifier *self) {
 }
 
 static void set_bound(tl_barrier_verifier *self, size_t loop, int64_t bound) {
-  self->env.fixed_values.items[loop] = bound - self->bounds.items[loop].added;
+  const tl_run_bound *of = &self->bounds.items[loop];
+  self->env.fixed_values.items[loop] = of->is_turned ? of->added - bound : bound - of->added;
 }
 
 // Upper bounds 0 … S + 2 of every dynamic loop, or from what it certainly has on, up to what it can have: all
@@ -477,6 +497,12 @@ static void explore(tl_barrier_verifier *self) {
 // A kernel whose budget was spent.
 static void prove_unexplored(tl_barrier_verifier *self) {
   if (tl_run_prove_order(self)) return;
+  // Without the copy engine there is an order to prove.
+  bool *is_unproven = self->uses_engine ? self->context->is_unproven : NULL;
+  if (is_unproven) {
+    *is_unproven = true;
+    return;
+  }
   tl_run_serialise(self);
   if (self->status || tl_run_prove_order(self)) return;
   tl_diag *diag =

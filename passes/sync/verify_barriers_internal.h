@@ -131,10 +131,12 @@ typedef struct tl_run_role {
   bool in_turn;         // took one, and did not pass it on
 } tl_run_role;
 
-// Of a loop: the upper bounds that it may have, and how much the fixed value is less.
+// Of a loop: the upper bounds that it may have, and how much the fixed value is less. Turned: numbers that the fixed
+// value is less than `added`, which make the loop longer.
 typedef struct tl_run_bound {
   tl_range range;
   int64_t added;
+  bool is_turned;
 } tl_run_bound;
 
 typedef struct tl_barrier_verifier {
@@ -155,6 +157,7 @@ typedef struct tl_barrier_verifier {
   int32_t num_blocks, block;
   tl_run_value *values[TL_RUN_MAX_BLOCKS];  // Owned.
   int64_t num_made;                         // statements that made accesses
+  bool uses_engine;                         // some copy goes by the copy engine
   bool uses_proxy;                          // some copy goes by the copy engine, or the matrix unit reads shared memory
   int64_t period;                           // product-free common multiple of all depths
   bool has_drawn;                           // a branch or a trip count came from the seed

@@ -198,6 +198,9 @@ says 'remark: block_M = 64, block_N = 128, '
 expect 0 "$llc" "$source_dir/kernels/flash_attention.yaml" --target=sm_90a --remarks -D block_M=auto -D threads=auto -o -
 says 'remark: block_M = 128: '
 grep -q '"math_threads": 256' "$work/out" || fail 'threads of two warpgroups'
+expect 0 "$llc" "$source_dir/kernels/flash_attention.yaml" --target=sm_90a --remarks -D block_M=auto -D block_N=auto -D threads=auto -D D=64 -D H=32 -D S=2048 -o -
+says 'remark: block_M = 192, block_N = 128: '
+grep -q '"math_threads": 384' "$work/out" || fail 'threads of three warpgroups'
 sed 's/^grid:/requires:\n  - block_M > 1024\ngrid:/' "$source_dir/kernels/matmul.yaml" >"$work/never.yaml"
 expect 1 "$llc" "$work/never.yaml" -D block_M=auto -o -
 says 'the compiler cannot choose .block_M. \[TL0258\]'
