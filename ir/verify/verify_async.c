@@ -4,6 +4,7 @@
 
 enum {
   MAX_ARRIVALS = (1 << 20) - 1,  // PTX ISA, "mbarrier: contents": pending count, and expected bytes of a phase
+  MAX_WARPS = 32,                // of a block
   MAX_MAP_RANK = 5,
   MAX_BOX = 256,
   MAX_STEP = 8,
@@ -31,7 +32,14 @@ static void verify_constant(tl_verifier *verifier, const tl_op *op, const char *
 
 static void verify_stage(tl_verifier *verifier, const tl_op *op, const tl_value *barrier, const tl_value *stage) {
   const tl_op *made = mbarrier_of(barrier);
+  if (barrier->def && barrier->def->code == TL_OP_NAMED_BARRIER)
+    tl_verify_fail(verifier, op, "a named barrier has no stages and phases");
   if (made) verify_constant(verifier, op, "stage", stage, 0, tl_op_int(made, TL_ATTR_DEPTH, 1) - 1);
+}
+
+static void verify_named(tl_verifier *verifier, const tl_op *op) {
+  const tl_op *made = tl_op_operand(op, 0)->def;
+  if (!made || made->code != TL_OP_NAMED_BARRIER) tl_verify_fail(verifier, op, "the barrier is no named one");
 }
 
 static void verify_mbarrier(tl_verifier *verifier, const tl_op *op) {
@@ -218,6 +226,14 @@ void tl_verify_async_op(tl_verifier *verifier, const tl_op *op) {
   switch (op->code) {
     case TL_OP_MBARRIER:
       verify_mbarrier(verifier, op);
+      break;
+    case TL_OP_NAMED_BARRIER:
+      if (op->results[0].type->kind != TL_TYPE_MBARRIER) tl_verify_fail(verifier, op, "the result is no mbarrier");
+      verify_range(verifier, op, "arrivals", tl_op_int(op, TL_ATTR_ARRIVALS, 0), 1, MAX_WARPS);
+      break;
+    case TL_OP_NAMED_SYNC:
+    case TL_OP_NAMED_ARRIVE:
+      verify_named(verifier, op);
       break;
     case TL_OP_MBARRIER_ARRIVE:
       verify_arrive(verifier, op);

@@ -27,7 +27,23 @@ static void verify_yield_types(tl_verifier *verifier, const tl_op *op, uint32_t 
   }
 }
 
+// PTX ISA, "Cluster of Cooperative Thread Arrays": at most 16 blocks.
+static void verify_cluster(tl_verifier *verifier, const tl_op *kernel) {
+  enum { MAX_BLOCKS = 16 };
+  const tl_attr *sizes = tl_op_attr(kernel, TL_ATTR_CLUSTER);
+  int64_t blocks = 1;
+  if (!sizes) return;
+  bool fits = sizes->v.ints.len == TL_MAX_CLUSTER_DIMS;
+  for (int32_t d = 0; d < sizes->v.ints.len && fits; d++) {
+    fits = sizes->v.ints.items[d] >= 1 && sizes->v.ints.items[d] <= MAX_BLOCKS;
+    blocks *= fits ? sizes->v.ints.items[d] : 1;
+  }
+  if (!fits || blocks > MAX_BLOCKS)
+    tl_verify_fail(verifier, kernel, "'cluster' is no %d sizes of at most %d blocks", TL_MAX_CLUSTER_DIMS, MAX_BLOCKS);
+}
+
 static void verify_kernel(tl_verifier *verifier, const tl_op *op) {
+  verify_cluster(verifier, op);
   if (op->regions[0]->num_args != 0) tl_verify_fail(verifier, op, "a kernel's region has no arguments");
   verify_yield_count(verifier, op, 0, 0);
   if (tl_op_has(op, TL_ATTR_THREADS)) {
