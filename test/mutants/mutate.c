@@ -252,6 +252,13 @@ static void visit_mbarrier(finder *f, tl_op *op) {
     case TL_MUTANT_EARLY_RELEASE:
       release_early(f, op);
       break;
+    case TL_MUTANT_DROP_ACROSS:
+      if (op->code == TL_OP_MBARRIER_ARRIVE && tl_op_has(op, TL_ATTR_ACROSS) && is_wanted(f, op, "across"))
+        tl_op_remove_attr(op, TL_ATTR_ACROSS);
+      break;
+    case TL_MUTANT_DROP_NAMED:
+      if (op->code == TL_OP_NAMED_SYNC || op->code == TL_OP_NAMED_ARRIVE) erase(f, op);
+      break;
     default:
       break;
   }
