@@ -25,7 +25,15 @@ static const char staged[] = "the staged tile lies where tiles lay whose last re
 // iteration begins, the first one too, are for groups behind that of the scales.
 static const char older[] = "the loop's own first wait and barrier are for younger copies";
 
+// The assertion on the same token stands before the load and ends the launch.
+static const char asserted[] = "tokens outside of the table end the launch before";
+// The gradient's loop reads what no iteration of it writes, and writes other elements in each.
+static const char apart[] = "the iterations of this loop share nothing that one of them writes";
+
 static const argument arguments[] = {
+    {"cross_entropy.yaml", TL_MUTANT_DROP_BARRIER, "before parallel {extents = [1, 512]", apart},
+    {"embedding.yaml", TL_MUTANT_DROP_LOWER_CHECK, "load buffer(%E)", asserted},
+    {"embedding.yaml", TL_MUTANT_DROP_UPPER_CHECK, "load buffer(%E)", asserted},
     {"matmul.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
     {"matmul_splitk.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
     {"matmul_w4a16.yaml", TL_MUTANT_DROP_WAIT, "async_wait {pending = 2}", older},
