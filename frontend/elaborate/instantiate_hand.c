@@ -362,7 +362,7 @@ static bool validate_block(tl_sema *sema, const tl_stmt *stmt, const int64_t *wa
   if (taken <= begin * threads) return true;
   tl_diag_report(sema->diags, TL_DIAG_ROLES, stmt->loc,
                  "the roles take %lld registers, the block has %lld: %lld for each of its %lld threads",
-                 (long long)taken, (long long)(begin * threads), (long long)begin, (long long)threads);
+                 (long long)taken, (long long)begin * threads, (long long)begin, (long long)threads);
   return false;
 }
 

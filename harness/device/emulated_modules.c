@@ -52,8 +52,10 @@ static void load(void *user) {
     module->functions[i] = (struct CUfunc_st){.module = module, .info = &module->manifest.kernels[i]};
 }
 
-tl_cu_result tl_emulated_module_load_data_ex(tl_cu_module *out, const void *image, unsigned int num_options,
-                                             tl_cu_jit_option *options, void **values) {
+tl_cu_result tl_emulated_module_load_data_ex(
+    tl_cu_module *out, const void *image, unsigned int num_options,
+    tl_cu_jit_option *options,  // NOLINT(readability-non-const-parameter): as the driver declares it
+    void **values) {
   (void)num_options, (void)options, (void)values;
   *out = NULL;
   if (!tl_emulated_current()) return TL_CU_ERROR_INVALID_CONTEXT;

@@ -209,7 +209,7 @@ static void write_kernel_table(const tl_manifest *manifest, uint32_t variant, tl
     const tl_manifest_kernel *kernel = &manifest->kernels[k];
     tl_strbuf_appendf(out, "%s{\"%s\", %d, %lld, %lld, {%d, %d, %d}}", k ? ", " : "", kernel->name,
                       kernel->block_threads, (long long)kernel->dynamic_shared_bytes,
-                      (long long)(kernel->dynamic_shared_bytes + kernel->static_shared_bytes), kernel->cluster[0],
+                      (long long)kernel->dynamic_shared_bytes + kernel->static_shared_bytes, kernel->cluster[0],
                       kernel->cluster[1], kernel->cluster[2]);
   }
   tl_strbuf_append_c(out, "};\n");

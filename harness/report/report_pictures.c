@@ -141,19 +141,18 @@ static void write_ring(const tl_op *op, uint32_t number, tl_strbuf *out) {
   tl_strbuf_appendf(out,
                     ": iteration i lies in buffer i mod %lld, %lld bytes each</figcaption>"
                     "<svg width=\"%lld\" height=\"%lld\" role=\"img\" aria-label=\"ring\">\n",
-                    (long long)depth, (long long)(shared_bytes(op) / depth), (long long)(LEFT + CELL * iterations + 4),
-                    (long long)(CELL * depth + 4));
+                    (long long)depth, (long long)shared_bytes(op) / depth, LEFT + CELL * (long long)iterations + 4,
+                    CELL * (long long)depth + 4);
   for (int64_t slot = 0; slot < depth; slot++) {
-    tl_strbuf_appendf(out, "<text x=\"0\" y=\"%lld\">buffer %lld</text>\n", (long long)(slot * CELL + 20),
+    tl_strbuf_appendf(out, "<text x=\"0\" y=\"%lld\">buffer %lld</text>\n", (long long)slot * CELL + 20,
                       (long long)slot);
     for (int64_t i = slot; i < iterations; i += depth) {
       int64_t until = i + depth < iterations ? i + depth : iterations;
       tl_strbuf_appendf(out,
                         "<rect x=\"%lld\" y=\"%lld\" width=\"%lld\" height=\"%d\" fill=\"%s\" stroke=\"#555\"/>"
                         "<text x=\"%lld\" y=\"%lld\">i = %lld</text>\n",
-                        (long long)(LEFT + i * CELL), (long long)(slot * CELL + 2), (long long)((until - i) * CELL),
-                        CELL - 4, color(number), (long long)(LEFT + i * CELL + 4), (long long)(slot * CELL + 20),
-                        (long long)i);
+                        LEFT + (long long)i * CELL, (long long)slot * CELL + 2, ((long long)until - i) * CELL, CELL - 4,
+                        color(number), LEFT + (long long)i * CELL + 4, (long long)slot * CELL + 20, (long long)i);
     }
   }
   tl_strbuf_append_c(out, "</svg></figure>\n");
@@ -253,8 +252,8 @@ static void write_shared(const tl_op *op, tl_strbuf *out) {
       tl_strbuf_appendf(out,
                         "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" fill=\"hsl(%d,60%%,82%%)\"><title>byte "
                         "%lld, banks %lld to %lld</title></rect><text x=\"%lld\" y=\"%lld\">%d, %d</text>\n",
-                        (long long)(column * CELL_X + 1), (long long)(line * CELL_Y + 1), CELL_X - 1, CELL_Y - 1,
-                        i * 47 % 360, (long long)at, (long long)(column * 4), (long long)(column * 4 + 3),
+                        (long long)column * CELL_X + 1, (long long)line * CELL_Y + 1, CELL_X - 1, CELL_Y - 1,
+                        i * 47 % 360, (long long)at, (long long)column * 4, (long long)column * 4 + 3,
                         (long long)(column * CELL_X + 5), (long long)(line * CELL_Y + 13), i, j);
     }
   }

@@ -157,7 +157,7 @@ static void read_line(liveness *live, const char *at, const char *end) {
 // ---- sets
 
 static size_t bit_of(const liveness *live, const operand *of) {
-  return (size_t)(live->first[of->class] + of->number);
+  return (size_t)live->first[of->class] + (size_t)of->number;
 }
 
 static bool has(const uint64_t *set, size_t bit) {
