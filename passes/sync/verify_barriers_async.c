@@ -252,7 +252,7 @@ static bool knows_end(const tl_barrier_verifier *self, size_t at, int64_t phase)
   return is_waited && !is_kept;  // what all roles know is kept no longer
 }
 
-void tl_run_arrive_named(tl_barrier_verifier *self, const tl_op *op) {
+static void run_arrive_named(tl_barrier_verifier *self, const tl_op *op) {
   size_t at = find_named(self, op);
   tl_run_stage *stage = &self->stages.items[at];
   if ((stage->arrived >> self->role & 1) || !knows_end(self, at, stage->phase - 1))
@@ -270,7 +270,7 @@ bool tl_run_sync_ends(tl_barrier_verifier *self, const tl_op *op) {
   if (role->syncs_at != op) {
     role->syncs_at = op;
     role->syncs_in = self->stages.items[at].phase;
-    tl_run_arrive_named(self, op);
+    run_arrive_named(self, op);
   }
   return self->stages.items[at].phase > role->syncs_in;
 }
@@ -413,7 +413,7 @@ bool tl_run_async(tl_barrier_verifier *self, const tl_op *op) {
       run_sync(self, op);
       return true;
     case TL_OP_NAMED_ARRIVE:
-      tl_run_arrive_named(self, op);
+      run_arrive_named(self, op);
       return true;
     case TL_OP_FENCE_PROXY:
       run_fence(self, op);

@@ -240,7 +240,6 @@ void tl_run_engine_copy(tl_barrier_verifier *self, const tl_op *copy);
 // The named barriers of a block that begins.
 void tl_run_start_named(tl_barrier_verifier *self, const tl_op *made);
 // Arrives at a named barrier, with a NAMED_SYNC once; whether that one may go on.
-void tl_run_arrive_named(tl_barrier_verifier *self, const tl_op *op);
 bool tl_run_sync_ends(tl_barrier_verifier *self, const tl_op *op);
 // Whether an MBARRIER_WAIT ends now.
 bool tl_run_wait_ends(tl_barrier_verifier *self, const tl_op *op);

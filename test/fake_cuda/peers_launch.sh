@@ -41,6 +41,6 @@ same_maps test/pipeline/tma_matmul.yaml M=1 N=8 K=64
 # Maps of pixels.
 sed 's/N: 32/N: 2/; s/H: 56/H: 9/; s/W: 56/W: 11/; s/stride: 1/stride: 2/' kernels/conv2d.yaml >"$work/conv.yaml"
 same_maps "$work/conv.yaml"
-grep -q '^im2col type 6 dims 128 11 9 2 .* from -1 to -1 from -1 to -1 by 1 by 2 by 2 by 1 channels 32 pixels 128' "$work/ours.sorted" ||
+grep -q '^im2col type 6 dims 128 11 9 2 .* from -1 to -1 from -1 to -1 by 1 by 2 by 2 by 1 channels 64 pixels 128' "$work/ours.sorted" ||
   fail "no map of pixels: $(cat "$work/ours.sorted")"
 finish

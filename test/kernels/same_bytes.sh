@@ -8,8 +8,10 @@ spec=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$tool" "$spec" --emit=ptx -o "$work/first.ptx"
-cp "$spec" "$work/copy.yaml"
+# Under its own name, which assertions say.
+name=$(basename "$spec")
+cp "$spec" "$work/$name"
 for i in 1 2 3 4 5; do
-  (cd "$work" && env -i PATH="$PATH" RUN="$i" HOME="/nowhere/$i" TZ="UTC$i" "$tool" copy.yaml --emit=ptx -o "again.ptx")
+  (cd "$work" && env -i PATH="$PATH" RUN="$i" HOME="/nowhere/$i" TZ="UTC$i" "$tool" "$name" --emit=ptx -o "again.ptx")
   cmp "$work/first.ptx" "$work/again.ptx"
 done

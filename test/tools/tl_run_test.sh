@@ -84,7 +84,7 @@ says "the kernel's parameter 'vector_add_param_3' has 4 bytes"
 bare 1 --grid=1 '--arg=N=i32'
 says 'a value is given'
 bare 1 --grid=1 --seed=2
-says 'the kernel has 4 parameters; 3 --arg were given'
+says 'the kernel has 4 parameters; 3 arguments were given'
 bare 1 --seed=2 '--arg=N=i32 100'
 says 'says how many blocks are launched'
 bare 1 --grid=1 '--arg=N=x32 100'

@@ -9,6 +9,7 @@
 #include "ir/text/text.h"
 #include "llvm_backend/output/backend.h"
 #include "passes/manager/passes.h"
+#include "test/unit/auto_params.h"
 #include "test/unit/backend_ptxas.h"
 
 typedef struct fixture {
@@ -53,7 +54,9 @@ static void compile_kernel(fixture *f, const char *path, const tl_target *target
   check_status(f, tl_sources_read(&f->sources, path, 1 << 20, &source));
   f->spec = tl_spec_parse(&f->sources, source, &f->diags);
   ck_assert(f->spec != NULL);
-  f->module = tl_instantiate(&f->spec->kernels[0], (tl_bindings){0}, target, &f->sources, &f->diags);
+  tl_binding bindings[8];
+  uint32_t len = bind_auto_params(&f->spec->kernels[0], bindings, 0, 8);
+  f->module = tl_instantiate(&f->spec->kernels[0], (tl_bindings){bindings, len}, target, &f->sources, &f->diags);
   if (!f->module) check_status(f, tl_status_make(TL_STATUS_DIAGNOSTICS, "%s", path));
   tl_pass_options passes = {.pass_limit = -1};
   check_status(f, tl_passes_run(f->module, target, &passes, &f->diags));

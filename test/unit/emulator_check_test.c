@@ -347,6 +347,7 @@ START_TEST(padding_is_of_the_tiles_of_the_line) {
       {.name = "rows", .bytes = 64, .depth = 1, .dtype = TL_DTYPE_I32, .rank = 2, .dims = {4, 2}, .layout = {16, 0, 0}},
       {.name = "dense", .bytes = 64, .depth = 1, .dtype = TL_DTYPE_I32, .rank = 1, .dims = {16}, .layout = {64, 0, 0}}};
   tl_debug_use uses[] = {{1, 0}, {2, 1}, {3, 0}, {3, 1}};
+  tl_debug_source source = {.name = "k.yaml"};
   static const struct {
     uint32_t line;
     int offset;
@@ -360,7 +361,9 @@ START_TEST(padding_is_of_the_tiles_of_the_line) {
   for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
     machine m;
     machine_init(&m);
-    m.debug = (tl_debug_info){.tiles = tiles, .num_tiles = 2, .uses = uses, .num_uses = 4};
+    m.debug = (tl_debug_info){
+        .sources = &source, .num_sources = 1, .tiles = tiles, .num_tiles = 2, .uses = uses, .num_uses = 4};
+    m.sites[0].file = "k.yaml";
     m.sites[0].line = reads[i].line;
     touch(&m, 0, reads[i].offset, TL_EMU_READ, 0);
     machine_fini(&m, reads[i].findings);

@@ -8,6 +8,7 @@
 
 #include "frontend/elaborate/instantiate.h"
 #include "ir/text/text.h"
+#include "test/unit/auto_params.h"
 
 enum { MAX_KERNELS = 64, MAX_OVERRIDES = 32 };
 static char paths[MAX_KERNELS][256];
@@ -54,7 +55,7 @@ static void assert_verified(const tl_module *module, const char *path) {
   tl_strbuf_fini(&text);
 }
 
-// The overrides of a case as bindings; those of dynamic params only with `with_dynamic`.
+// The overrides of a case as bindings, with `auto` params; those of dynamic params only with `with_dynamic`.
 static tl_bindings bindings_of(const tl_kernel_spec *kernel, const tl_case *one, bool with_dynamic, tl_binding *out) {
   uint32_t len = 0;
   for (uint32_t i = 0; i < one->num_overrides; ++i) {
@@ -67,7 +68,7 @@ static tl_bindings bindings_of(const tl_kernel_spec *kernel, const tl_case *one,
     ck_assert_uint_lt(len, MAX_OVERRIDES);
     if (!is_dynamic || with_dynamic) out[len++] = (tl_binding){override->name, override->value, override->loc};
   }
-  return (tl_bindings){out, len};
+  return (tl_bindings){out, bind_auto_params(kernel, out, len, MAX_OVERRIDES)};
 }
 
 static void instantiate_case(loaded *l, const tl_kernel_spec *kernel, const tl_case *one, const char *path) {
@@ -117,7 +118,9 @@ START_TEST(instantiate_is_pure) {
   load(&l, paths[_i]);
   tl_strbuf texts[2];
   for (int i = 0; i < 2; ++i) {
-    tl_module *module = tl_instantiate(&l.spec->kernels[0], (tl_bindings){0}, NULL, &l.sources, &l.diags);
+    tl_binding storage[MAX_OVERRIDES];
+    tl_bindings bindings = {storage, bind_auto_params(&l.spec->kernels[0], storage, 0, MAX_OVERRIDES)};
+    tl_module *module = tl_instantiate(&l.spec->kernels[0], bindings, NULL, &l.sources, &l.diags);
     ck_assert_ptr_nonnull(module);
     tl_strbuf_init(&texts[i]);
     tl_module_print(module, &texts[i]);
