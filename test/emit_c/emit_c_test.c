@@ -165,7 +165,7 @@ static void test_chain(void) {
 static void test_recording(void) {
   unsigned (*begin)(void *, unsigned), (*end)(void *, void **), (*instantiate)(void **, void *, unsigned long long);
   unsigned (*run)(void *, void *), (*create)(tl_stream *, unsigned), (*destroy)(tl_stream), (*forget)(void *);
-  void *graph, *executable;
+  void *graph, *executable = NULL;
   tl_stream stream;
   // As POSIX has it for functions: through memory.
   void *functions[] = {

@@ -45,26 +45,26 @@ meets looped 32 16384 f32 8192 "$fill" '      - s[i // 2] = sqrt(abs(X[i])) + si
 meets read_first 32 64 f32 64 "$fill" '      - s[i] = s[P[i] // 2 * 2] + X[i]'
 meets write_first 32 64 f32 64 "$fill" '
       - s[P[i]] = X[i]
-      - if: i >= 32
+      - if: P[i] % 2 == 1
         do:
-          - Y[i] = s[P[i] - 32] + 1'
+          - Y[i] = s[P[i] - 1] + 1'
 # Places that the data choose; under a condition; in a loop of the body.
 meets gather 32 64 f32 64 "$fill" '      - s[P[i] // 2] = X[i]'
 meets condition 32 64 f32 64 "$fill" '
-      - if: P[i] % 32 == 31
+      - if: P[i] // 2 == 15
         do:
           - s[7 + P[i] // 64] = X[i]'
 meets loop 32 64 f32 128 "$fill" '
       - for: k in 2
         do:
-          - s[(P[i] + 32 * k) % 64] = X[i]'
+          - s[P[i] // 2 * 2 + (P[i] + k) % 2] = X[i]'
 # An atomic and an ordinary access.
 meets atomic_and_store 32 64 f32 64 "$fill" '
-      - if: i < 32
+      - if: P[i] % 2 == 0
         do:
           - atomic: X[i] -> s[P[i]]
         else:
-          - s[P[i] - 32] = X[i]'
+          - s[P[i] - 1] = X[i]'
 
 # Right: every place is one element's, though no proof of that may be known.
 apart own 32 64 f32 64 "$fill" '      - s[i] = s[i] + X[i]'
