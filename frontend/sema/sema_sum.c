@@ -217,8 +217,8 @@ static tl_value *is_better(tl_sema *sema, sum_kind kind, tl_value *term, tl_valu
   tl_builder *builder = &sema->builder;
   tl_value *better = tl_build_cmp(builder, kind == ARGMAX ? TL_CMP_GT : TL_CMP_LT, term, best);
   if (term->type->kind != TL_TYPE_SCALAR || !tl_dtype_is_float(term->type->dtype)) return better;
-  tl_value *first = tl_build_binary(builder, TL_OP_AND, tl_build_cmp(builder, TL_CMP_NE, best, best),
-                                    tl_build_cmp(builder, TL_CMP_EQ, term, term));
+  tl_value *is_number = tl_build_cmp(builder, TL_CMP_EQ, term, term);
+  tl_value *first = tl_build_binary(builder, TL_OP_AND, tl_build_cmp(builder, TL_CMP_NE, best, best), is_number);
   return tl_build_binary(builder, TL_OP_OR, better, first);
 }
 

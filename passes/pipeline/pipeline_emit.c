@@ -39,7 +39,8 @@ static tl_value *trip_count(const tl_op *loop, tl_builder *builder) {
   tl_value *step = tl_op_arg(loop, TL_GROUP_FOR_step);
   int64_t constant = 1;
   if (tl_value_const_int(step, &constant) && constant < 0) {
-    return tl_index_ceildiv(builder, tl_index_sub(builder, lower, upper), tl_build_index(builder, -constant));
+    tl_value *down = tl_build_index(builder, -constant);
+    return tl_index_ceildiv(builder, tl_index_sub(builder, lower, upper), down);
   }
   return tl_index_ceildiv(builder, tl_index_sub(builder, upper, lower), step);
 }

@@ -87,7 +87,8 @@ static tl_value *find_first(tl_builder *builder, const mask_list *list) {
   tl_value *first = tl_op_arg(list->loop, TL_GROUP_FOR_upper);
   for (size_t i = 0; i < list->items.len; i++) {
     const mask *at = &list->items.items[i];
-    tl_value *last = tl_index_floordiv(builder, build_sum(builder, &at->rest), tl_build_index(builder, at->step));
+    tl_value *step = tl_build_index(builder, at->step);
+    tl_value *last = tl_index_floordiv(builder, build_sum(builder, &at->rest), step);
     first = tl_index_min(builder, first, tl_index_add(builder, last, tl_build_index(builder, 1)));
   }
   return tl_index_max(builder, first, tl_op_arg(list->loop, TL_GROUP_FOR_lower));

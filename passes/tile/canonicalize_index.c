@@ -72,6 +72,7 @@ tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op) {
   tl_value *quotient = build_sum(builder, &split.quotient);
   tl_value *by = tl_build_index(builder, divisor / split.block);
   if (op->code == TL_OP_FLOORDIV) return tl_index_floordiv(builder, quotient, by);
-  tl_value *blocks = tl_index_mul(builder, tl_index_mod(builder, quotient, by), tl_build_index(builder, split.block));
+  tl_value *block = tl_build_index(builder, split.block);
+  tl_value *blocks = tl_index_mul(builder, tl_index_mod(builder, quotient, by), block);
   return tl_index_add(builder, blocks, build_sum(builder, &split.rest));
 }
