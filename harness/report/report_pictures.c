@@ -254,7 +254,7 @@ static void write_shared(const tl_op *op, tl_strbuf *out) {
                         "%lld, banks %lld to %lld</title></rect><text x=\"%lld\" y=\"%lld\">%d, %d</text>\n",
                         (long long)column * CELL_X + 1, (long long)line * CELL_Y + 1, CELL_X - 1, CELL_Y - 1,
                         i * 47 % 360, (long long)at, (long long)column * 4, (long long)column * 4 + 3,
-                        (long long)(column * CELL_X + 5), (long long)(line * CELL_Y + 13), i, j);
+                        (long long)column * CELL_X + 5, (long long)line * CELL_Y + 13, i, j);
     }
   }
   tl_strbuf_append_c(out, "</svg></figure>\n");
