@@ -35,6 +35,7 @@ static const argument arguments[] = {
     {"embedding.yaml", TL_MUTANT_DROP_LOWER_CHECK, "load buffer(%E)", asserted},
     {"embedding.yaml", TL_MUTANT_DROP_UPPER_CHECK, "load buffer(%E)", asserted},
     {"matmul.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
+    {"conv2d.yaml", TL_MUTANT_DROP_GUARD, "copy src(%Wf) src_offsets(%c64", columns},
     {"matmul_splitk.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
     {"matmul_w4a16.yaml", TL_MUTANT_DROP_WAIT, "async_wait {pending = 2}", older},
     {"matmul_w4a16.yaml", TL_MUTANT_WEAKEN_WAIT, "async_wait {pending = 2}", older},
