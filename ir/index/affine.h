@@ -57,6 +57,8 @@ tl_value *tl_index_mod(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_ceildiv(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_min(tl_builder *builder, tl_value *a, tl_value *b);
 tl_value *tl_index_max(tl_builder *builder, tl_value *a, tl_value *b);
+// The form as a value; its symbols are cast to index values.
+tl_value *tl_affine_build(tl_builder *builder, const tl_affine *form);
 // The value of a binary index op on constants: floor division, no wrapping. False where it has none: a division by 0, a
 // negative shift, a result past 64 bits, another op.
 bool tl_fold_index(tl_opcode code, int64_t a, int64_t b, int64_t *out);

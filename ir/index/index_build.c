@@ -154,6 +154,13 @@ static tl_value *simplify_min_max(tl_opcode code, tl_value *a, tl_value *b) {
   return NULL;
 }
 
+tl_value *tl_affine_build(tl_builder *builder, const tl_affine *form) {
+  tl_affine cast = *form;
+  for (int32_t i = 0; i < cast.num_terms; i++)
+    cast.terms[i].symbol = tl_build_cast(builder, cast.terms[i].symbol, tl_type_index(builder->module));
+  return build_form(builder, &cast);
+}
+
 bool tl_fold_index(tl_opcode code, int64_t a, int64_t b, int64_t *out) {
   return tl_scalar_exact_op(code, a, b, out) == TL_SCALAR_OK;
 }

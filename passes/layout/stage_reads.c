@@ -210,16 +210,9 @@ static bool is_held_dearly(const staging *self, const tl_staged_region *region) 
 // ---- rewriting
 
 tl_value *tl_stage_build_sum(tl_builder *builder, const tl_affine *form, int64_t constant) {
-  tl_value *sum = NULL;
-  for (int32_t t = 0; t < form->num_terms; t++) {
-    tl_value *term = form->terms[t].symbol;
-    int64_t by = form->terms[t].coefficient;
-    if (by != 1) term = tl_index_mul(builder, term, tl_build_index(builder, by));
-    sum = sum ? tl_index_add(builder, sum, term) : term;
-  }
-  if (sum && constant == 0) return sum;
-  tl_value *rest = tl_build_index(builder, constant);
-  return sum ? tl_index_add(builder, sum, rest) : rest;
+  tl_affine moved = *form;
+  moved.constant = constant;
+  return tl_affine_build(builder, &moved);
 }
 
 tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region) {

@@ -118,16 +118,6 @@ static bool add_limits(element_box *box, const tl_value *condition) {
 
 // ---- writing
 
-static tl_value *build_affine(tl_builder *builder, const tl_affine *affine) {
-  tl_value *sum = tl_build_index(builder, affine->constant);
-  for (int32_t t = 0; t < affine->num_terms; t++) {
-    tl_value *symbol = tl_build_cast(builder, affine->terms[t].symbol, tl_type_index(builder->module));
-    tl_value *factor = tl_build_index(builder, affine->terms[t].coefficient);
-    sum = tl_index_add(builder, sum, tl_index_mul(builder, symbol, factor));
-  }
-  return sum;
-}
-
 // Whether an op of a branch may run although the branch is not taken: it computes, and divides by no variable.
 static bool may_run_always(const tl_op *op) {
   int64_t divisor;
@@ -179,11 +169,11 @@ static tl_op *build_tile_store(tl_pass_context *context, const element_box *box,
   tl_value *offsets[TL_MAX_RANK], *limits[TL_MAX_RANK], *zero = tl_build_index(&builder, 0);
   bool is_limited = false;
   for (int32_t d = 0; d < box->rank; d++) {
-    offsets[d] = build_affine(&builder, &box->base[d]);
+    offsets[d] = tl_affine_build(&builder, &box->base[d]);
     limits[d] = whole_dim(&builder, buffer, d);
     is_limited |= box->has_limit[d];
     if (!box->has_limit[d]) continue;
-    limits[d] = tl_index_min(&builder, limits[d], build_affine(&builder, &box->limit[d]));
+    limits[d] = tl_index_min(&builder, limits[d], tl_affine_build(&builder, &box->limit[d]));
     limits[d] = tl_index_max(&builder, limits[d], zero);
   }
   tl_group groups[] = {TL_GROUP_OF(tile),

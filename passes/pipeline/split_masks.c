@@ -73,22 +73,13 @@ static void look_at(tl_op *op, void *user) {
 
 // ---- bounds
 
-static tl_value *build_sum(tl_builder *builder, const tl_affine *sum) {
-  tl_value *value = tl_build_index(builder, sum->constant);
-  for (int32_t t = 0; t < sum->num_terms; t++) {
-    tl_value *factor = tl_build_index(builder, sum->terms[t].coefficient);
-    value = tl_index_add(builder, value, tl_index_mul(builder, sum->terms[t].symbol, factor));
-  }
-  return value;
-}
-
 // The first iteration in which one of the comparisons may not hold, within the loop's bounds.
 static tl_value *find_first(tl_builder *builder, const mask_list *list) {
   tl_value *first = tl_op_arg(list->loop, TL_GROUP_FOR_upper);
   for (size_t i = 0; i < list->items.len; i++) {
     const mask *at = &list->items.items[i];
     tl_value *step = tl_build_index(builder, at->step);
-    tl_value *last = tl_index_floordiv(builder, build_sum(builder, &at->rest), step);
+    tl_value *last = tl_index_floordiv(builder, tl_affine_build(builder, &at->rest), step);
     first = tl_index_min(builder, first, tl_index_add(builder, last, tl_build_index(builder, 1)));
   }
   return tl_index_max(builder, first, tl_op_arg(list->loop, TL_GROUP_FOR_lower));

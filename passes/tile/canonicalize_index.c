@@ -43,16 +43,6 @@ static bool find_split(const tl_affine *form, int64_t divisor, block_split *out)
   return found;
 }
 
-static tl_value *build_sum(tl_builder *builder, const tl_affine *form) {
-  tl_value *sum = NULL;
-  for (int32_t i = 0; i < form->num_terms; i++) {
-    tl_value *term = tl_index_mul(builder, form->terms[i].symbol, tl_build_index(builder, form->terms[i].coefficient));
-    sum = sum ? tl_index_add(builder, sum, term) : term;
-  }
-  tl_value *constant = tl_build_index(builder, form->constant);
-  return sum ? tl_index_add(builder, sum, constant) : constant;
-}
-
 static bool all_indices(const tl_affine *form) {
   for (int32_t i = 0; i < form->num_terms; i++) {
     if (form->terms[i].symbol->type->kind != TL_TYPE_INDEX) return false;
@@ -69,10 +59,10 @@ tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op) {
   if (!form.valid || !all_indices(&form) || !find_split(&form, divisor, &split)) return NULL;
   // Without a rest the plain op says the same.
   if (split.rest.num_terms == 0 && split.rest.constant == 0) return NULL;
-  tl_value *quotient = build_sum(builder, &split.quotient);
+  tl_value *quotient = tl_affine_build(builder, &split.quotient);
   tl_value *by = tl_build_index(builder, divisor / split.block);
   if (op->code == TL_OP_FLOORDIV) return tl_index_floordiv(builder, quotient, by);
   tl_value *block = tl_build_index(builder, split.block);
   tl_value *blocks = tl_index_mul(builder, tl_index_mod(builder, quotient, by), block);
-  return tl_index_add(builder, blocks, build_sum(builder, &split.rest));
+  return tl_index_add(builder, blocks, tl_affine_build(builder, &split.rest));
 }
