@@ -63,26 +63,8 @@ static bool value_at(const tl_value *value, const tl_value *index, int64_t at, i
   if (op->num_operands != 2 || !value_at(tl_op_operand(op, 0), index, at, height + 1, &a) ||
       !value_at(tl_op_operand(op, 1), index, at, height + 1, &b))
     return false;
-  switch (op->code) {
-    case TL_OP_ADD:
-      return !__builtin_add_overflow(a, b, out);
-    case TL_OP_SUB:
-      return !__builtin_sub_overflow(a, b, out);
-    case TL_OP_MUL:
-      return !__builtin_mul_overflow(a, b, out);
-    case TL_OP_FLOORDIV:
-      if (b <= 0 || a < 0) return false;
-      *out = a / b;
-      return true;
-    case TL_OP_MIN:
-      *out = a < b ? a : b;
-      return true;
-    case TL_OP_MAX:
-      *out = a > b ? a : b;
-      return true;
-    default:
-      return false;
-  }
+  bool divides = op->code == TL_OP_FLOORDIV;
+  return op->code != TL_OP_MOD && !(divides && (a < 0 || b <= 0)) && tl_fold_index(op->code, a, b, out);
 }
 
 typedef struct loop_lengths {
