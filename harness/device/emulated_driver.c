@@ -262,8 +262,16 @@ tl_cu_result tl_emulated_pointer_get_attributes(unsigned int num, tl_cu_pointer_
 
 // What both kinds of maps have.
 static tl_tensormap_params map_params(tl_cu_tensor_map_type type, uint32_t rank, void *address, const uint64_t *dims,
-                                      const uint64_t *strides, const uint32_t *element_strides) {
-  tl_tensormap_params params = {.type = (tl_tensormap_type)type, .rank = rank, .address = address};
+                                      const uint64_t *strides, const uint32_t *element_strides,
+                                      tl_cu_tensor_map_interleave interleave, tl_cu_tensor_map_swizzle swizzle,
+                                      tl_cu_tensor_map_l2 l2, tl_cu_tensor_map_fill fill) {
+  tl_tensormap_params params = {.type = (tl_tensormap_type)type,
+                                .rank = rank,
+                                .address = address,
+                                .interleave = (tl_tensormap_interleave)interleave,
+                                .swizzle = (tl_tensormap_swizzle)swizzle,
+                                .l2 = (tl_tensormap_l2)l2,
+                                .fill = (tl_tensormap_fill)fill};
   memcpy(params.dims, dims, rank * sizeof *dims);
   memcpy(params.strides, strides, (rank - 1) * sizeof *strides);
   memcpy(params.element_strides, element_strides, rank * sizeof *element_strides);
@@ -284,11 +292,8 @@ tl_cu_result tl_emulated_tensor_map_encode_tiled(tl_cu_tensor_map *map, tl_cu_te
                                                  tl_cu_tensor_map_swizzle swizzle, tl_cu_tensor_map_l2 l2,
                                                  tl_cu_tensor_map_fill fill) {
   if (rank < 1 || rank > TL_TENSORMAP_MAX_RANK || (uintptr_t)map % TL_TENSORMAP_ALIGN) return TL_CU_ERROR_INVALID_VALUE;
-  tl_tensormap_params params = map_params(type, rank, address, dims, strides, element_strides);
-  params.interleave = (tl_tensormap_interleave)interleave;
-  params.swizzle = (tl_tensormap_swizzle)swizzle;
-  params.l2 = (tl_tensormap_l2)l2;
-  params.fill = (tl_tensormap_fill)fill;
+  tl_tensormap_params params =
+      map_params(type, rank, address, dims, strides, element_strides, interleave, swizzle, l2, fill);
   memcpy(params.box, box, rank * sizeof *box);
   return encode_map(&params, map);
 }
@@ -301,11 +306,8 @@ tl_cu_result tl_emulated_tensor_map_encode_im2col(tl_cu_tensor_map *map, tl_cu_t
                                                   tl_cu_tensor_map_swizzle swizzle, tl_cu_tensor_map_l2 l2,
                                                   tl_cu_tensor_map_fill fill) {
   if (rank < 3 || rank > TL_TENSORMAP_MAX_RANK || (uintptr_t)map % TL_TENSORMAP_ALIGN) return TL_CU_ERROR_INVALID_VALUE;
-  tl_tensormap_params params = map_params(type, rank, address, dims, strides, element_strides);
-  params.interleave = (tl_tensormap_interleave)interleave;
-  params.swizzle = (tl_tensormap_swizzle)swizzle;
-  params.l2 = (tl_tensormap_l2)l2;
-  params.fill = (tl_tensormap_fill)fill;
+  tl_tensormap_params params =
+      map_params(type, rank, address, dims, strides, element_strides, interleave, swizzle, l2, fill);
   params.is_im2col = true;
   params.channels_per_pixel = channels;
   params.pixels_per_column = pixels;
