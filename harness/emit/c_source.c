@@ -136,6 +136,17 @@ static void write_intro(const tl_c_request *request, const char *comment, tl_str
   tl_strbuf_appendf(out, ": do not edit.%s\n", comment);
 }
 
+// "int NAME_workspace_bytes(int64_t M, …, size_t *out_bytes)".
+static void write_workspace_head(const tl_c_request *request, const c_signature *signature, tl_strbuf *out) {
+  tl_strbuf_appendf(out, "int %s_workspace_bytes(", request->name);
+  for (uint32_t i = 0; i < signature->num_names; i++) {
+    tl_strbuf_append_c(out, "int64_t ");
+    c_identifier(signature->names[i], out);
+    tl_strbuf_append_c(out, ", ");
+  }
+  tl_strbuf_append_c(out, "size_t *out_bytes)");
+}
+
 static void write_header(const tl_c_request *request, const c_signature *signature, tl_strbuf *out) {
   const tl_manifest_kernel *kernel = signature->kernel;
   write_intro(request, "", out);
@@ -166,13 +177,9 @@ static void write_header(const tl_c_request *request, const c_signature *signatu
   c_parameters(signature, "stream", out);
   tl_strbuf_append_c(out, ");\n");
   if (signature->has_workspace) {
-    tl_strbuf_appendf(out, "// Bytes of the workspace for these sizes.\nint %s_workspace_bytes(", request->name);
-    for (uint32_t i = 0; i < signature->num_names; i++) {
-      tl_strbuf_append_c(out, "int64_t ");
-      c_identifier(signature->names[i], out);
-      tl_strbuf_append_c(out, ", ");
-    }
-    tl_strbuf_append_c(out, "size_t *out_bytes);\n");
+    tl_strbuf_append_c(out, "// Bytes of the workspace for these sizes.\n");
+    write_workspace_head(request, signature, out);
+    tl_strbuf_append_c(out, ";\n");
   }
   tl_strbuf_appendf(
       out,
@@ -268,13 +275,8 @@ static void write_call(const tl_manifest *manifest, uint32_t variant, const c_si
 
 static void write_workspace_bytes(const tl_c_request *request, const c_signature *signature, tl_strbuf *out) {
   const tl_manifest_kernel *kernel = signature_of(request->images[0].manifest);
-  tl_strbuf_appendf(out, "int %s_workspace_bytes(", request->name);
-  for (uint32_t i = 0; i < signature->num_names; i++) {
-    tl_strbuf_append_c(out, "int64_t ");
-    c_identifier(signature->names[i], out);
-    tl_strbuf_append_c(out, ", ");
-  }
-  tl_strbuf_append_c(out, "size_t *out_bytes) {\n  int64_t tlk_needed = 0;\n  int tlk_code = tlk_bytes_0(");
+  write_workspace_head(request, signature, out);
+  tl_strbuf_append_c(out, " {\n  int64_t tlk_needed = 0;\n  int tlk_code = tlk_bytes_0(");
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     if (!c_is_name(&kernel->params[i])) continue;
     c_identifier(kernel->params[i].name, out);
