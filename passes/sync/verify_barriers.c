@@ -445,6 +445,26 @@ static void fix_bounds(tl_barrier_verifier *self) {
   }
 }
 
+static void fix_value(tl_barrier_verifier *self, const tl_value *value) {
+  const tl_run_env *env = &self->env;
+  for (size_t i = 0; i < env->fixed_keys.len; i++)
+    if (env->fixed_keys.items[i] == value) return;
+  size_t at = find_fixed(self, value);
+  if (at == env->fixed_values.len) return;
+  tl_vec_push(&self->env.fixed_keys, value);
+  tl_vec_push(&self->env.fixed_at, at);
+}
+
+// Roles compute alike what the exploration sets, also those in which no loop needs it: their copies may all stand in
+// front of the loop, or under conditions.
+static void fix_alike(tl_op *op, void *user) {
+  tl_barrier_verifier *self = user;
+  if (self->num_roles == 0 || !tl_op_enclosing(op, TL_OP_ROLE)) return;
+  if (op->code == TL_OP_FOR) fix_value(self, op->regions[0]->args[0]);
+  for (uint32_t i = 0; i < op->num_results; i++)
+    if (op->results[i].type->kind != TL_TYPE_TILE) fix_value(self, &op->results[i]);
+}
+
 // Other seeds take other branches, where the first one came to some that it decides.
 static void run_seeds(tl_barrier_verifier *self) {
   self->has_drawn = false;
@@ -524,6 +544,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_walk(kernel, look_at, &self);
   tl_run_find_written(&self);
   fix_bounds(&self);
+  tl_walk(kernel, fix_alike, &self);
   if (can_run)
     explore(&self);
   else
