@@ -21,7 +21,7 @@ static const char usage[] =
     "  --directory=DIR    write each spec to DIR/random_SEED.yaml\n"
     "  --run              check each spec in the emulator; failing specs are reduced and printed\n"
     "  --jobs=N           processes at a time with --run (default 2)\n"
-    "  --timeout=SECONDS  for one spec (default 60)\n"
+    "  --timeout=SECONDS  of the processor, for one spec (default 60)\n"
     "  --target=NAME      for every spec (default: sm_80 and sm_90a in turns)\n"
     "  --via-ptx          run the PTX text too, which must give the same bits\n"
     "  --tries=N          of a reduction (default 400; 0: do not reduce)\n"
@@ -39,7 +39,7 @@ typedef struct tool {
   bool via_ptx;
   int num_jobs, tries;
   double timeout_s;
-  uint64_t num_failed;
+  uint64_t num_failed, num_refused;
 } tool;
 
 static void make_spec(const tool *t, uint64_t seed, tl_rspec_list *out_choices, tl_strbuf *out) {
@@ -173,6 +173,7 @@ static void run_all(tool *t) {
       s->busy = false;
       moved = true;
       done++;
+      t->num_refused += outcome.refused;
       if (outcome.failed) {
         t->num_failed++;
         report_failure(t, s->seed, &s->options, &outcome);
@@ -182,7 +183,8 @@ static void run_all(tool *t) {
     if (!moved) nanosleep(&pause, NULL);
   }
   free(slots);
-  printf("%llu specs, %llu failed\n", (unsigned long long)t->count, (unsigned long long)t->num_failed);
+  printf("%llu specs, %llu failed, %llu refused for want of room\n", (unsigned long long)t->count,
+         (unsigned long long)t->num_failed, (unsigned long long)t->num_refused);
 }
 
 static void write_all(const tool *t) {

@@ -10,6 +10,9 @@
 
 #include "harness/check/check.h"
 
+// Of a child whose spec has no room.
+enum { EXIT_REFUSED = 3 };
+
 // ---- in the child
 
 // Lines that start with this say what kind of failure it is.
@@ -62,7 +65,7 @@ static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *option
   tl_emu_options emu = {.threads = 1,
                         .checks = TL_EMU_SANITIZE_ALL,
                         .seed = 1,
-                        .timeout_s = options->timeout_s * 0.8,
+                        .timeout_s = options->timeout_s * TL_CHILD_PATIENCE,
                         .landing = options->early ? TL_LANDING_EARLY : TL_LANDING_LATE};
   tl_check_options request = {.seed = 1, .directory = ".", .print = print_line, .user = c};
   if (options->target) request.target = tl_target_find(tl_str_from(options->target));
@@ -75,6 +78,19 @@ static tl_status check(const tl_strbuf *text, const tl_rspec_run_options *option
   tl_status_free(tl_run_device_close(request.device));
   tl_spec_destroy(spec);
   return status;
+}
+
+// Whether all that is wrong is that the spec wants more memory or registers than a block has: drawn tiles may be too
+// large together.
+static bool has_no_room(const tl_diags *diags) {
+  int errors = 0;
+  for (size_t i = 0; i < diags->list.len; i++) {
+    const tl_diag *diag = diags->list.items[i];
+    if (diag->severity != TL_SEVERITY_ERROR) continue;
+    if (diag->code != TL_DIAG_SHARED_LIMIT && diag->code != TL_DIAG_REGISTER_LIMIT) return false;
+    errors++;
+  }
+  return errors > 0;
 }
 
 typedef struct work {
@@ -94,6 +110,7 @@ static void run_child(void *user) {
   tl_status status = check(own->text, own->options, &sources, &diags, &c);
   print_diagnostics(&diags, &c);
   if (!status) _exit(0);
+  if (has_no_room(&diags)) _exit(EXIT_REFUSED);
   if (c.kind.len == 0) {
     tl_strbuf_appendf(&c.kind, "%s ", tl_status_code_name(tl_status_code_of(status)));
     append_kind(&c.kind, tl_status_message(status));
@@ -118,8 +135,9 @@ static void set_kind(tl_rspec_outcome *out, const tl_child_outcome *ended) {
     snprintf(out->kind, sizeof(out->kind), "no process");
   } else if (ended->end == TL_CHILD_SIGNALLED) {
     snprintf(out->kind, sizeof(out->kind), "signal %d", ended->code);
-  } else if (ended->code == 0) {
+  } else if (ended->code == 0 || ended->code == EXIT_REFUSED) {
     out->failed = false;
+    out->refused = ended->code == EXIT_REFUSED;
   } else if (mark) {
     const char *kind = mark + sizeof(kind_mark) - 1;
     snprintf(out->kind, sizeof(out->kind), "%.*s", (int)strcspn(kind, "\n"), kind);

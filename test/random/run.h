@@ -21,6 +21,7 @@ typedef struct tl_rspec_job {
 
 typedef struct tl_rspec_outcome {
   bool failed;
+  bool refused;      // what it wants at once is more than a block has (TL0640, TL0641): no failure
   char kind[96];     // what sort of failure, without numbers and names: reductions keep it
   tl_strbuf report;  // Owned. The details.
 } tl_rspec_outcome;
