@@ -324,8 +324,45 @@ static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.rings);
 }
 
+// ---- turns
+
+typedef struct turn_ends {
+  tl_block *block;
+  tl_op *first, *last;  // statements of the block that hold turns
+} turn_ends;
+
+static void find_turns(tl_op *op, void *user) {
+  turn_ends *ends = user;
+  if (op->code != TL_OP_TURN) return;
+  while (op->parent != ends->block) op = op->parent->parent;
+  if (!ends->first) ends->first = op;
+  ends->last = op;
+}
+
+static void add_turn(tl_module *module, tl_op *at, tl_op *beside, int step) {
+  tl_builder builder;
+  tl_builder_before(&builder, module, beside);
+  builder.loc = at->loc;
+  tl_op_set_int(module, tl_build(&builder, TL_OP_TURN, NULL, NULL, 0), TL_ATTR_TURN, step);
+}
+
+// Turns go on from one loop or tile to the next. Were they opened in each, a warpgroup that is through with one could
+// open the next before the others have closed theirs: the barrier counts warps, whichever they are.
+static void open_turns(tl_module *module, tl_op *kernel) {
+  const tl_op *roles = tl_kernel_roles(kernel);
+  turn_ends ends = {.block = (roles ? roles->regions[0]->first : kernel)->regions[0]};
+  tl_walk(kernel, find_turns, &ends);
+  if (!ends.first) return;
+  add_turn(module, ends.first, ends.first, TL_TURN_OPEN);
+  tl_op *behind = ends.last->next ? ends.last->next : tl_region_yield(module, ends.last->parent, kernel->loc);
+  add_turn(module, ends.last, behind, TL_TURN_CLOSE);
+}
+
 tl_status tl_pass_assign_roles(tl_pass_context *context) {
-  for (tl_op *op = context->module->body->first; op; op = op->next)
-    if (op->code == TL_OP_KERNEL) assign_kernel(context, op);
+  for (tl_op *op = context->module->body->first; op; op = op->next) {
+    if (op->code != TL_OP_KERNEL) continue;
+    assign_kernel(context, op);
+    open_turns(context->module, op);
+  }
   return TL_OK;
 }

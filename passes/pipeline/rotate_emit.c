@@ -328,11 +328,9 @@ static tl_op *emit_rotated(emitter *self, tl_builder *builder) {
   tl_op *loop = self->loop;
   tl_op *guard = emit_guard(self, builder);
   if (guard) tl_builder_at_end(builder, self->module, guard->regions[0]);
-  if (self->rotation->turns) emit_turn(self, builder, TL_TURN_OPEN);
   tl_value **inits = emit_first(self, builder);
   tl_op *steps = emit_steps(self, builder, inits);
   tl_value **results = emit_last(self, builder, steps);
-  if (self->rotation->turns) emit_turn(self, builder, TL_TURN_CLOSE);
   builder->loc = loop->loc;
   if (guard) tl_build_yield(builder, results, loop->num_results);
   for (uint32_t i = 0; i < loop->num_results; i++) {
