@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ static double now(void) {
 
 void tl_child_start(tl_child_process *child, int stream, double timeout_s, void (*work)(void *user), void *user) {
   int ends[2];
-  *child = (tl_child_process){.process = -1, .pipe = -1, .deadline = now() + timeout_s};
+  *child = (tl_child_process){.process = -1, .pipe = -1, .deadline = now() + TL_CHILD_PATIENCE * timeout_s};
   tl_strbuf_init(&child->output);
   fflush(NULL);
   if (pipe(ends) != 0) return;
@@ -27,6 +28,8 @@ void tl_child_start(tl_child_process *child, int stream, double timeout_s, void 
     dup2(ends[1], stream);
     close(ends[0]);
     close(ends[1]);
+    rlim_t seconds = (rlim_t)timeout_s + 1;
+    setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds + 1});
     work(user);
     _exit(0);
   }
@@ -41,7 +44,7 @@ static void finish(tl_child_process *child, bool is_late, tl_child_outcome *out)
   if (child->process <= 0) return;
   if (is_late) kill(child->process, SIGKILL);
   waitpid(child->process, &status, 0);
-  if (is_late)
+  if (is_late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
     out->end = TL_CHILD_LATE;
   else if (WIFSIGNALED(status))
     *out = (tl_child_outcome){TL_CHILD_SIGNALLED, WTERMSIG(status)};

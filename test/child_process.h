@@ -22,8 +22,12 @@ typedef struct tl_child_outcome {
   int code;  // exit status, or the signal
 } tl_child_outcome;
 
+// What a child may take is its processor's time, so that it passes or fails in the same way on a busy machine; one that
+// does nothing is killed after so many times as long.
+enum { TL_CHILD_PATIENCE = 10 };
+
 // Starts `work(user)`, which never returns; what it writes to the file descriptor `stream` is collected. It is killed
-// after `timeout_s`.
+// (TL_CHILD_LATE) after `timeout_s` of the processor's time.
 void tl_child_start(tl_child_process *child, int stream, double timeout_s, void (*work)(void *user), void *user);
 // Reads what is there, for at most `seconds`; true when the child has ended, and then `out` is set.
 bool tl_child_poll(tl_child_process *child, double seconds, tl_child_outcome *out);

@@ -17,7 +17,7 @@ static const char usage[] =
     "  --site=N           only this site, from 0, with the report of its run\n"
     "  --target=NAME      compile for this target (default: the spec's)\n"
     "  --jobs=N           processes at a time (default 2)\n"
-    "  --timeout=SECONDS  of one mutant (default 60)\n"
+    "  --timeout=SECONDS  of the processor, for one mutant (default 60)\n"
     "  --part=K/N         only every N-th mutant, from the K-th (1 to N) on\n"
     "  --list --help\n"
     "Exit status 1: a mutant survived that is not known to be equivalent.\n";

@@ -92,7 +92,7 @@ static tl_status check(const tl_mutant_setup *setup, child *c, loaded *l, uint32
   tl_emu_options emu = {.threads = 1,
                         .seed = runs[run].seed,
                         .landing = runs[run].landing,
-                        .timeout_s = setup->timeout_s * 0.5,
+                        .timeout_s = setup->timeout_s * TL_CHILD_PATIENCE,
                         .checks = TL_EMU_SANITIZE_ALL};
   tl_check_options request = {.seed = 1, .directory = ".", .print = print_line, .scheduled = {mutate, c}};
   if (setup->target) request.target = tl_target_find(tl_str_from(setup->target));
