@@ -323,8 +323,10 @@ static pixel_origin find_origin(pixel_plan *plan, tl_builder *builder) {
     tl_value *position = tl_build_index(builder, 0);
     origin.taps[d - 1] = position;
     if (dim->is_free) continue;
-    if (dim->symbol)
-      position = tl_index_mul(builder, at_origin(plan, builder, &map, dim->symbol), tl_build_index(builder, dim->step));
+    if (dim->symbol) {
+      tl_value *origin_of_symbol = at_origin(plan, builder, &map, dim->symbol);
+      position = tl_index_mul(builder, origin_of_symbol, tl_build_index(builder, dim->step));
+    }
     origin.base[d] = tl_index_add(builder, position, tl_build_index(builder, dim->lower));
     origin.taps[d - 1] = tl_index_sub(builder, at, origin.base[d]);
   }

@@ -220,22 +220,21 @@ static void rewrite(tl_pass_context *context, element_box *box) {
 
 // ---- search
 
-typedef struct memory_uses {
-  const tl_op *memory;
-  int32_t accesses;
-} memory_uses;
-
-static void count_access(tl_op *op, void *user) {
-  memory_uses *uses = user;
-  bool accesses = op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC;
-  uses->accesses += accesses && tl_buffer_root(tl_element_buffer(op)) == uses->memory;
+// Accesses of the memory in the block, counted up to `limit`: of a memory with many, the first few are enough to know.
+static int32_t count_accesses(const tl_block *block, const tl_op *memory, int32_t limit) {
+  int32_t count = 0;
+  for (tl_op *op = block->first; op && count < limit; op = op->next) {
+    bool accesses = op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC;
+    count += accesses && tl_buffer_root(tl_element_buffer(op)) == memory;
+    for (uint32_t r = 0; r < op->num_regions; r++)
+      if (op->regions[r]) count += count_accesses(op->regions[r], memory, limit - count);
+  }
+  return count;
 }
 
 // Whether the parallel touches the memory by this store alone: it may come last then.
 static bool is_alone(const element_box *box) {
-  memory_uses uses = {.memory = tl_buffer_root(tl_element_buffer(box->store))};
-  tl_walk(box->parallel, count_access, &uses);
-  return uses.accesses == 1;
+  return count_accesses(box->parallel->regions[0], tl_buffer_root(tl_element_buffer(box->store)), 2) == 1;
 }
 
 // The next store of the body that makes up a box; true where `box` has it.

@@ -20,10 +20,11 @@ functions() {
   for module in $modules; do
     find "$module" -name '*.c' -o -name '*.S' | while read -r source; do
       for object in "$build/$module"/CMakeFiles/*/"${source#*/}.o"; do
-        [ ! -f "$object" ] || nm "$object" | awk -v file="$source" '{ print file, $(NF - 1), $NF }'
+        [ ! -f "$object" ] || echo "$object"
       done
     done
-  done | awk '$2 == "T" { home[$3] = $1 } $2 == "U" { used[$3] } END { for (s in home) if (!(s in used)) print "function", s }' |
+  done | xargs nm -A | sed -E 's,^[^:]*/([a-z_]+)/CMakeFiles/[^/]*/([^:]*)\.o:,\1/\2 ,' | awk '{ print $1, $(NF - 1), $NF }' |
+    awk '$2 == "T" { home[$3] = $1 } $2 == "U" { used[$3] } END { for (s in home) if (!(s in used)) print "function", s }' |
     awk 'NR == FNR { api[$1]; next } !($2 in api)' "$work/api" -
 }
 # The programs' entry and what libtl offers.
