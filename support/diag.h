@@ -81,6 +81,14 @@ void tl_diag_list_groups(tl_strbuf *out);
 void tl_diags_print_text(const tl_diags *diags, tl_strbuf *out, bool color);
 // One JSON array of objects {file,line,column,end_line,end_column,severity,code,group,message,notes,hints}.
 void tl_diags_print_json(const tl_diags *diags, tl_strbuf *out);
+// What is inside of that array: nothing, or objects with commas between them.
+void tl_diags_print_json_items(const tl_diags *diags, tl_strbuf *out);
+// A SARIF 2.1.0 log: its beginning, runs with commas between them, its end. `failure`: what is no diagnostic and ended
+// the run, with a code; NULL: nothing did.
+void tl_diags_begin_sarif(tl_strbuf *out);
+void tl_diags_print_sarif_run(const tl_diags *diags, const char *tool, const char *failure_code, const char *failure,
+                              tl_strbuf *out);
+void tl_diags_end_sarif(tl_strbuf *out);
 
 // "TL0101". Static.
 const char *tl_diag_code_text(tl_diag_code code);

@@ -153,8 +153,7 @@ static void print_json_notes(const tl_diags *diags, const tl_diag *diag, bool hi
   }
 }
 
-void tl_diags_print_json(const tl_diags *diags, tl_strbuf *out) {
-  tl_strbuf_append_c(out, "[");
+void tl_diags_print_json_items(const tl_diags *diags, tl_strbuf *out) {
   for (size_t i = 0; i < diags->list.len; i++) {
     const tl_diag *diag = diags->list.items[i];
     tl_strbuf_append_c(out, i ? ",\n {" : "\n {");
@@ -170,5 +169,10 @@ void tl_diags_print_json(const tl_diags *diags, tl_strbuf *out) {
     print_json_notes(diags, diag, true, out);
     tl_strbuf_append_c(out, "]}");
   }
+}
+
+void tl_diags_print_json(const tl_diags *diags, tl_strbuf *out) {
+  tl_strbuf_append_c(out, "[");
+  tl_diags_print_json_items(diags, out);
   tl_strbuf_append_c(out, diags->list.len ? "\n]\n" : "]\n");
 }

@@ -30,6 +30,7 @@ void tl_cli_fini(tl_cli *cli) {
   tl_vec_fini(&cli->defines);
   tl_vec_fini(&cli->bindings);
   tl_strbuf_fini(&cli->pass_log);
+  tl_strbuf_fini(&cli->told);
   tl_diags_fini(&cli->diags);
   tl_sources_fini(&cli->sources);
   tl_arena_fini(&cli->arena);
@@ -182,7 +183,8 @@ static bool pass_option(tl_cli *cli, int option, char *argument) {
 }
 
 bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
-  static const char *const formats[] = {"text", "json", NULL};
+  static const char *const formats[] = {[TL_CLI_TEXT] = "text", [TL_CLI_JSON] = "json", [TL_CLI_SARIF] = "sarif", NULL};
+  int format;
   static const char *const colors[] = {"auto", "always", "never", NULL};
   switch (option) {
     case 'o':
@@ -213,7 +215,8 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
       list_targets(cli);
       return true;
     case TL_OPT_DIAGNOSTICS:
-      cli->json_diagnostics = tl_cli_one_of(cli, "--diagnostics", argument, formats) == 1;
+      format = tl_cli_one_of(cli, "--diagnostics", argument, formats);
+      if (format >= 0) cli->diagnostics = (tl_cli_format)format;
       return true;
     case TL_OPT_EXPLAIN:
       if (argument) {
@@ -224,7 +227,8 @@ bool tl_cli_common_option(tl_cli *cli, int option, char *argument) {
       return true;
     case TL_OPT_REMARKS:
       cli->diags.keep_remarks = true;
-      if (argument && tl_cli_one_of(cli, "--remarks", argument, formats) == 1) cli->json_diagnostics = true;
+      format = argument ? tl_cli_one_of(cli, "--remarks", argument, formats) : 0;
+      if (format > 0) cli->diagnostics = (tl_cli_format)format;
       return true;
     case TL_OPT_COLOR:
       cli->color = tl_cli_one_of(cli, "--color", argument, colors);
@@ -397,15 +401,67 @@ static int after_flush(const tl_cli *cli, int exit_code) {
   return exit_code == TL_EXIT_OK ? TL_EXIT_FAILURE : exit_code;
 }
 
-// Puts a failure that is no diagnostic behind those of the array, in the same form.
-static void append_failure_json(tl_status status, tl_strbuf *array) {
-  bool is_empty = array->len < 4;  // "[]"
-  array->len -= is_empty ? 2 : 3;  // "]" and what stands around it
-  tl_strbuf_append_c(array, is_empty ? "\n {" : ",\n {");
-  tl_strbuf_appendf(array, "\"file\": null, \"severity\": \"error\", \"code\": \"%s\", \"group\": \"\", \"message\": ",
+// A failure that is no diagnostic, in the form of one.
+static void print_failure_json(tl_status status, tl_strbuf *out) {
+  tl_strbuf_appendf(out,
+                    "\n {\"file\": null, \"severity\": \"error\", \"code\": \"%s\", \"group\": \"\", \"message\": ",
                     tl_status_code_name(tl_status_code_of(status)));
-  tl_strbuf_append_json(array, tl_str_from(tl_status_message(status)));
-  tl_strbuf_append_c(array, ", \"notes\": [], \"hints\": []}\n]\n");
+  tl_strbuf_append_json(out, tl_str_from(tl_status_message(status)));
+  tl_strbuf_append_c(out, ", \"notes\": [], \"hints\": []}");
+}
+
+// Adds what one input gave to what is printed at the end: one array or log, however many inputs there are.
+static void tell(tl_cli *cli, tl_status failure) {
+  tl_strbuf item = {0};
+  if (cli->diagnostics == TL_CLI_SARIF) {
+    tl_diags_print_sarif_run(&cli->diags, cli->tool, failure ? tl_status_code_name(tl_status_code_of(failure)) : NULL,
+                             failure ? tl_status_message(failure) : NULL, &item);
+  } else {
+    tl_diags_print_json_items(&cli->diags, &item);
+    if (failure && item.len) tl_strbuf_append_char(&item, ',');
+    if (failure) print_failure_json(failure, &item);
+  }
+  if (item.len && cli->told.len) tl_strbuf_append_char(&cli->told, ',');
+  tl_strbuf_append(&cli->told, tl_strbuf_view(&item));
+  tl_strbuf_fini(&item);
+}
+
+static void print_told(const tl_cli *cli) {
+  tl_strbuf text = {0};
+  bool is_sarif = cli->diagnostics == TL_CLI_SARIF;
+  if (is_sarif)
+    tl_diags_begin_sarif(&text);
+  else
+    tl_strbuf_append_char(&text, '[');
+  tl_strbuf_append(&text, tl_strbuf_view(&cli->told));
+  if (is_sarif)
+    tl_diags_end_sarif(&text);
+  else
+    tl_strbuf_append_c(&text, cli->told.len ? "\n]\n" : "]\n");
+  fputs(tl_strbuf_c(&text), stderr);
+  tl_strbuf_fini(&text);
+}
+
+// Prints what was collected for one input, or in a form for machines keeps it. Returns the exit code; frees `status`.
+static int finish_input(tl_cli *cli, tl_status status) {
+  fflush(stdout);
+  fputs(tl_strbuf_c(&cli->pass_log), stderr);
+  tl_status_code code = tl_status_code_of(status);
+  bool is_told =
+      !status || code == TL_STATUS_DIAGNOSTICS || (code == TL_STATUS_CHECK_FAILED && !cli->tells_check_failed);
+  if (cli->diagnostics != TL_CLI_TEXT) {
+    tell(cli, is_told ? TL_OK : status);
+  } else {
+    tl_strbuf text = {0};
+    tl_diags_print_text(&cli->diags, &text, cli->color == 1 || (cli->color == 0 && isatty(STDERR_FILENO)));
+    fputs(tl_strbuf_c(&text), stderr);
+    tl_strbuf_fini(&text);
+    if (!is_told)
+      fprintf(stderr, "%s: %s%s\n", cli->tool, code == TL_STATUS_INTERNAL ? "internal error: " : "",
+              tl_status_message(status));
+  }
+  tl_status_free(status);
+  return exit_code_of(code);
 }
 
 int tl_cli_finish(tl_cli *cli, tl_status status) {
@@ -413,30 +469,13 @@ int tl_cli_finish(tl_cli *cli, tl_status status) {
     tl_status_free(status);
     return after_flush(cli, cli->exit_code);
   }
-  fflush(stdout);
-  fputs(tl_strbuf_c(&cli->pass_log), stderr);
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  tl_status_code code = tl_status_code_of(status);
-  bool is_told = !status || code == TL_STATUS_DIAGNOSTICS || code == TL_STATUS_CHECK_FAILED;
-  if (cli->json_diagnostics) {
-    tl_diags_print_json(&cli->diags, &text);
-    if (!is_told) append_failure_json(status, &text);
-  } else {
-    tl_diags_print_text(&cli->diags, &text, cli->color == 1 || (cli->color == 0 && isatty(STDERR_FILENO)));
-  }
-  fputs(tl_strbuf_c(&text), stderr);
-  tl_strbuf_fini(&text);
-  if (!is_told && !cli->json_diagnostics) {
-    fprintf(stderr, "%s: %s%s\n", cli->tool, code == TL_STATUS_INTERNAL ? "internal error: " : "",
-            tl_status_message(status));
-  }
-  tl_status_free(status);
-  return after_flush(cli, exit_code_of(code));
+  int code = finish_input(cli, status);
+  if (cli->diagnostics != TL_CLI_TEXT) print_told(cli);
+  return after_flush(cli, code);
 }
 
 int tl_cli_next_input(tl_cli *cli, tl_status status, const char *next) {
-  int code = tl_cli_finish(cli, status);
+  int code = finish_input(cli, status);
   tl_vec_clear(&cli->bindings);
   tl_strbuf_clear(&cli->pass_log);
   tl_diags_clear(&cli->diags);

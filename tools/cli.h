@@ -11,6 +11,8 @@
 
 enum { TL_EXIT_OK = 0, TL_EXIT_FAILURE = 1, TL_EXIT_USAGE = 2, TL_EXIT_INTERNAL = 70, TL_EXIT_NO_DEVICE = 77 };
 
+typedef enum tl_cli_format { TL_CLI_TEXT, TL_CLI_JSON, TL_CLI_SARIF } tl_cli_format;
+
 typedef struct tl_cli {
   const char *tool;   // "tl-llc"
   const char *usage;  // the text of --help
@@ -24,7 +26,9 @@ typedef struct tl_cli {
   const char *target_name;       // --target, or NULL
   const char *output;            // -o, or NULL
   const char *input;             // the operand
-  bool json_diagnostics;
+  tl_cli_format diagnostics;     // how they are printed
+  tl_strbuf told;                // JSON and SARIF: what inputs before the last one gave
+  bool tells_check_failed;       // CHECK_FAILED has not been told by a report of cases
   bool list_passes;
   bool explain;  // --explain without `=`: the code is the operand, or there is none
   int color;     // 0 auto, 1 always, 2 never

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "frontend/spec/schema.h"
 #include "harness/check/check.h"
 #include "harness/data/file.h"
 #include "harness/device/require.h"
@@ -14,7 +15,7 @@ static const char usage[] =
     "Usage: tl-llc [options] SPEC.yaml\n"
     "Compiles a tile kernel to PTX.\n\n"
     "  --emit=KIND            ast, tile, scheduled, llvm, llvm-opt, ptx (default), manifest, cubin, c, tvm-ffi,\n"
-    "                         report (a page of HTML)\n"
+    "                         report (a page of HTML), schema (of the language, without a SPEC)\n"
     "  -o FILE                write there (default: standard output)\n"
     "  -D NAME=VALUE          bind a param; repeatable\n"
     "  --kernel=NAME          the kernel of a file with several (default: the first)\n"
@@ -28,7 +29,7 @@ static const char usage[] =
     "  --require=LIST         tma, wgmma, roles, overlap, no-spill, vector, no-bank-conflict: an error for each\n"
     "                         statement without\n"
     "  --remarks[=json]       say what the compiler decided\n"
-    "  --diagnostics=FORMAT   text (default) or json\n"
+    "  --diagnostics=FORMAT   text (default), json or sarif\n"
     "  --color=WHEN           auto (default), always, never\n"
     "  --explain CODE         explain a diagnostic\n"
     "  -W…                    -Werror, -Werror=GROUP, -WGROUP, -Wno-GROUP, -Wnone\n"
@@ -38,8 +39,9 @@ static const char usage[] =
 
 enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_DEPFILE, OPT_REQUIRE };
 
-static const char *const emit_names[EMIT_COUNT + 1] = {"ast",      "tile",  "scheduled", "llvm",    "llvm-opt", "ptx",
-                                                       "manifest", "cubin", "c",         "tvm-ffi", "report",   NULL};
+static const char *const emit_names[EMIT_COUNT + 1] = {"ast",    "tile",     "scheduled", "llvm", "llvm-opt",
+                                                       "ptx",    "manifest", "cubin",     "c",    "tvm-ffi",
+                                                       "report", "schema",   NULL};
 
 static bool is_c(const tl_llc *l) {
   return l->emit == EMIT_C || l->emit == EMIT_TVM_FFI;
@@ -145,6 +147,10 @@ static void parse_options(tl_llc *l, int argc, char **argv) {
     }
   }
   validate_require(l);
+  if (l->emit == EMIT_SCHEMA && !l->cli.explain) {
+    if (optind < argc) tl_cli_usage_error(&l->cli, "--emit=schema is of the language: it takes no spec");
+    return;
+  }
   tl_cli_take_input(&l->cli, argc, argv, "the spec");
   if (!l->cli.is_done) validate_output(l);
 }
@@ -214,6 +220,7 @@ static tl_status emit_compiled(tl_llc *l, tl_compiled *compiled, tl_strbuf *out)
       return tl_llc_emit_report(l, compiled, out);
     case EMIT_C:
     case EMIT_TVM_FFI:
+    case EMIT_SCHEMA:
     case EMIT_COUNT:
       break;
   }
@@ -311,6 +318,10 @@ static tl_status write_depfile(const tl_llc *l) {
 }
 
 static tl_status run(tl_llc *l, tl_strbuf *out) {
+  if (l->emit == EMIT_SCHEMA) {
+    tl_schema_print_json(out);
+    return tl_file_write(l->cli.output ? l->cli.output : "-", tl_strbuf_view(out));
+  }
   tl_spec *spec = NULL;
   const tl_kernel_spec *kernel;
   tl_status status = tl_cli_load_spec(&l->cli, &spec);

@@ -18,6 +18,7 @@ typedef enum tl_llc_emit {
   EMIT_C,
   EMIT_TVM_FFI,
   EMIT_REPORT,
+  EMIT_SCHEMA,
   EMIT_COUNT
 } tl_llc_emit;
 

@@ -203,6 +203,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   tl_run_bench_validate_options(t);
   tl_run_tune_validate_options(t);
   t->emu.seed = (uint32_t)t->seed;
+  t->cli.tells_check_failed = !t->check && !t->bench.wanted && !t->tune.wanted;
   bool is_foreign = t->foreign.grid[0] || t->foreign.args.len;
   if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted || is_foreign ? TL_EMU_SANITIZE_ALL : 0;
   t->emu.findings = &t->findings;
@@ -261,13 +262,6 @@ static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
   return tl_status_make(TL_STATUS_CHECK_FAILED, "%u of %u cases failed", summary.num_failed, summary.num_cases);
 }
 
-// A check has printed what went wrong in its cases; a single launch has not.
-static tl_status told(const tl_run_tool *t, tl_status status) {
-  if (tl_status_code_of(status) == TL_STATUS_CHECK_FAILED)
-    fprintf(stderr, "%s: %s\n", t->cli.tool, tl_status_message(status));
-  return status;
-}
-
 // What a kernel has done to the context no later one can be run in.
 static bool is_lost(const tl_run_tool *t, tl_status status) {
   return tl_status_code_of(status) == TL_STATUS_CHECK_FAILED && t->device && tl_run_device_is_lost(t->device);
@@ -301,7 +295,7 @@ static tl_status run_spec(tl_run_tool *t) {
     status = run_checks(t, spec);
   } else if (!status) {
     status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
-    if (!status) status = t->check ? run_check(t, kernel) : told(t, tl_run_tool_spec(t, kernel));
+    if (!status) status = t->check ? run_check(t, kernel) : tl_run_tool_spec(t, kernel);
   }
   if (spec) tl_spec_destroy(spec);
   return status;
@@ -358,7 +352,7 @@ static tl_status run(tl_run_tool *t) {
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);
   if (t->tune.wanted) return tl_run_tune(t);
-  return is_ptx ? told(t, tl_run_tool_ptx(t)) : run_specs(t);
+  return is_ptx ? tl_run_tool_ptx(t) : run_specs(t);
 }
 
 // Everything that is printed goes to standard error, so that the findings are alone on standard output.

@@ -4,19 +4,19 @@
 #include "frontend/expr/suggest.h"
 
 static const tl_schema_key keys[] = {
-#define TL_SCHEMA_KEY(place, key, state) {TL_SCHEMA_##place, key, TL_SCHEMA_##state},
+#define TL_SCHEMA_KEY(place, key, state, value, section, doc) {TL_SCHEMA_##place, key, TL_SCHEMA_##state},
 #include "frontend/spec/schema.def"
 };
 
 static const tl_schema_stmt statements[] = {
-#define TL_SCHEMA_STMT(key, kind, state, form) {key, TL_STMT_##kind, TL_SCHEMA_##state, form},
+#define TL_SCHEMA_STMT(key, kind, state, value, form, doc) {key, TL_STMT_##kind, TL_SCHEMA_##state, form},
 #include "frontend/spec/schema.def"
 };
 
 enum { OPTIONAL, REQUIRED };
 
 static const tl_schema_option options[] = {
-#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices) \
+#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices, doc) \
   {statement, option, TL_SCHEMA_FORM_##form, need == REQUIRED, TL_SCHEMA_##state, choices},
 #include "frontend/spec/schema.def"
 };

@@ -72,6 +72,9 @@ const tl_schema_option *tl_schema_find_option(const tl_schema_stmt *statement, t
 // The required option with this index among the statement's required ones; NULL past the last.
 const tl_schema_option *tl_schema_required_option(const tl_schema_stmt *statement, size_t index);
 
+// The language as a JSON Schema, for editors (schema_json.c).
+void tl_schema_print_json(tl_strbuf *out);
+
 // The nearest key of the place, statement or option; NULL when none is near. Static.
 const char *tl_schema_suggest_key(tl_schema_place place, tl_str word);
 const char *tl_schema_suggest_stmt(tl_str word);

@@ -77,11 +77,11 @@ static void add_settings(tester *t, const char *place) {
 }
 
 static void add_entries(tester *t) {
-#define TL_SCHEMA_KEY(place, key, state) add(t, #place, ".", key);
+#define TL_SCHEMA_KEY(place, key, state, value, section, doc) add(t, #place, ".", key);
 #define TL_SCHEMA_CHOICE(place, key, choices) add_choices(t, #place, key, choices);
-#define TL_SCHEMA_STMT(key, kind, state, form) add(t, "statement", ".", key);
-#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices) \
-  add(t, statement, ".", option);                                       \
+#define TL_SCHEMA_STMT(key, kind, state, value, form, doc) add(t, "statement", ".", key);
+#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices, doc) \
+  add(t, statement, ".", option);                                            \
   add_choices(t, statement, option, choices);
 #include "frontend/spec/schema.def"
   add_settings(t, "case");

@@ -40,6 +40,7 @@ if command -v bash >/dev/null; then
     exit 1
   }
 fi
+grep -q '"title": "tl-llc tile kernels"' "$work/usr/share/tl-llc/tl-llc.schema.json" || exit 1
 # The .pc file finds its prefix by itself.
 flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs tl) || exit 1
 # shellcheck disable=SC2086

@@ -295,4 +295,20 @@ demand 'pipelined: ko' '    overlap: 1' sm_90 'where there is wgmma, which sm_90
 for target in sm_80 sm_90 sm_100a sm_120; do
   demand '- gemm:' '        mma: wgmma' $target "^hint: $target has no wgmma; sm_90a is the first target that has it"
 done
+# The language for editors; diagnostics for code hosts.
+expect 0 "$bin/tl-llc" --emit=schema
+says '"stmt_gemm": {"type": "object"'
+says '"description": "A matrix product of tiles'
+expect 2 "$bin/tl-llc" --emit=schema kernels/matmul.yaml
+says 'it takes no spec'
+printf 'kernel: k\nbody:\n  - copi: A -> B\n' >"$work/a b.yaml"
+expect 1 "$bin/tl-llc" --diagnostics=sarif "$work/a b.yaml"
+says '"ruleId": "TL0401", "level": "error", "message": {"text": "unknown statement `copi`\\nhint: did you mean `copy`?"}'
+says '/a%20b.yaml"}, "region": {"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 9}'
+says '"id": "TL0401", "shortDescription"'
+expect 1 "$bin/tl-llc" --diagnostics=sarif "$work/none.yaml"
+says '"executionSuccessful": false, "toolExecutionNotifications".*"id": "NOT_FOUND"'
+says '"results": \[\]'
+expect 0 "$bin/tl-llc" --diagnostics=sarif kernels/vector_add.yaml -o /dev/null
+says '"executionSuccessful": true'
 finish

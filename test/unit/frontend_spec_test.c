@@ -238,8 +238,8 @@ START_TEST(suggestions) {
 END_TEST
 
 START_TEST(every_option_belongs_to_a_statement) {
-#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices) \
-  ck_assert_ptr_nonnull(tl_schema_find_stmt(TL_STR(statement)));        \
+#define TL_SCHEMA_OPTION(statement, option, form, need, state, choices, doc) \
+  ck_assert_ptr_nonnull(tl_schema_find_stmt(TL_STR(statement)));             \
   ck_assert_ptr_nonnull(tl_schema_find_option(tl_schema_find_stmt(TL_STR(statement)), TL_STR(option)));
 #include "frontend/spec/schema.def"
 }

@@ -15,10 +15,14 @@ foreach(shell bash zsh fish)
     DEPENDS tl-llc ${CMAKE_CURRENT_SOURCE_DIR}/package/from_help.sh VERBATIM)
   list(APPEND completions ${file})
 endforeach()
+# The language for editors of YAML.
+add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/tl-llc.schema.json
+  COMMAND tl-llc --emit=schema -o ${CMAKE_CURRENT_BINARY_DIR}/tl-llc.schema.json DEPENDS tl-llc VERBATIM)
 if(NOT TL_SANITIZE)  # what they say is the same, and sanitized programs take long
-  add_custom_target(tl_help ALL DEPENDS ${pages} ${completions})
+  add_custom_target(tl_help ALL DEPENDS ${pages} ${completions} ${CMAKE_CURRENT_BINARY_DIR}/tl-llc.schema.json)
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
   set(share ${CMAKE_INSTALL_DATADIR})
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl-llc.schema.json DESTINATION ${share}/tl-llc COMPONENT tools)
   foreach(tool tl-llc tl-run tl-opt tl-golden)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/completions.bash DESTINATION ${share}/bash-completion/completions RENAME ${tool} COMPONENT tools)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/completions.fish DESTINATION ${share}/fish/vendor_completions.d RENAME ${tool}.fish COMPONENT tools)
