@@ -5,7 +5,14 @@
 
 #include "runtime/chain.h"
 #include "runtime/program.h"
+#include "runtime/versions.h"
 #include "support/status.h"
+
+// A step, and the kernel that it launches: the one of the manifest, or its aligned version.
+typedef struct step_plan {
+  tl_launch_plan plan;
+  uint32_t kernel;
+} step_plan;
 
 static tl_launch_facts facts_of(const tl_chain *chain) {
   return (tl_launch_facts){.num_sms = chain->program->device->num_sms, .user = chain->program->device};
@@ -17,30 +24,36 @@ static void place_buffers(const tl_chain_launch_plan *plan, void *workspace, voi
 }
 
 // Plans of all steps; those made are counted also on failure.
-static tl_status plan_steps(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, tl_launch_plan *steps,
+static tl_status plan_steps(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, step_plan *steps,
                             uint32_t *out_num) {
   const tl_manifest_chain *manifest = chain->manifest;
   *out_num = 0;
   void **buffers = calloc(manifest->num_buffers + 1, sizeof *buffers);
   if (!buffers) return tl_status_out_of_memory();
   place_buffers(plan, workspace, buffers);
-  tl_launch_facts facts = facts_of(chain);
+  tl_launch_facts facts = facts_of(chain), aligned_facts = facts;
   tl_status status = TL_OK;
   for (*out_num = 0; !status && *out_num < manifest->num_steps; *out_num += !status) {
     tl_kernel *kernel = &chain->program->kernels[manifest->steps[*out_num].kernel];
     const tl_argument *arguments;
     size_t num_arguments;
+    step_plan *step = &steps[*out_num];
     facts.resident_blocks = kernel->resident_blocks;
+    if (kernel->aligned) aligned_facts.resident_blocks = kernel->aligned->resident_blocks;
     status = tl_chain_launch_plan_step(plan, *out_num, buffers, &arguments, &num_arguments);
-    if (!status) status = tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, &steps[*out_num]);
+    if (!status)
+      status =
+          tl_launch_plan_version(&chain->program->manifest, manifest->steps[*out_num].kernel, arguments, num_arguments,
+                                 &facts, kernel->is_plain ? NULL : &aligned_facts, &step->plan, &step->kernel);
+    if (!status) kernel->took_version = step->kernel != manifest->steps[*out_num].kernel;
     status = tl_status_annotate(status, "step %u, '%s'", *out_num + 1, kernel->manifest->name);
   }
   free(buffers);
   return status;
 }
 
-static void fini_steps(tl_launch_plan *steps, uint32_t num) {
-  for (uint32_t i = 0; i < num; i++) tl_launch_plan_fini(&steps[i]);
+static void fini_steps(step_plan *steps, uint32_t num) {
+  for (uint32_t i = 0; i < num; i++) tl_launch_plan_fini(&steps[i].plan);
   free(steps);
 }
 
@@ -71,16 +84,16 @@ static tl_status make_plan(tl_chain *chain, const tl_argument *arguments, size_t
 static tl_status launch(tl_chain *chain, tl_chain_launch_plan *plan, void *workspace, size_t workspace_bytes,
                         void *stream) {
   uint32_t num = 0;
-  tl_launch_plan *steps = calloc(chain->manifest->num_steps + 1, sizeof *steps);
+  step_plan *steps = calloc(chain->manifest->num_steps + 1, sizeof *steps);
   if (!steps) return tl_status_out_of_memory();
   void *memory = NULL;
   tl_status status = take_workspace(chain, plan, workspace, workspace_bytes, stream, &memory);
   if (!status) status = plan_steps(chain, plan, memory, steps, &num);
   for (uint32_t i = 0; !status && i < num; i++) {
-    tl_kernel *kernel = &chain->program->kernels[chain->manifest->steps[i].kernel];
-    if (steps[i].is_empty) continue;
-    status =
-        tl_status_annotate(tl_launch_run(kernel, &steps[i], stream), "step %u, '%s'", i + 1, kernel->manifest->name);
+    tl_kernel *kernel = &chain->program->kernels[steps[i].kernel];
+    if (steps[i].plan.is_empty) continue;
+    status = tl_status_annotate(tl_launch_run(kernel, &steps[i].plan, stream), "step %u, '%s'", i + 1,
+                                kernel->manifest->name);
   }
   fini_steps(steps, num);
   return status;
@@ -112,7 +125,7 @@ tl_status tl_chain_check(tl_chain *chain, const tl_argument *arguments, size_t n
   tl_status status = make_plan(chain, arguments, num_arguments, true, &plan);
   if (!status) {
     uint32_t num = 0;
-    tl_launch_plan *steps = calloc(chain->manifest->num_steps + 1, sizeof *steps);
+    step_plan *steps = calloc(chain->manifest->num_steps + 1, sizeof *steps);
     // An address that nothing will use: aligned, and not NULL.
     status =
         !steps ? tl_status_out_of_memory() : plan_steps(chain, &plan, (void *)(uintptr_t)TL_CHAIN_ALIGN, steps, &num);

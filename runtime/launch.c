@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "runtime/program.h"
+#include "runtime/versions.h"
 #include "support/status.h"
 
 typedef struct pointer_facts {
@@ -74,6 +75,28 @@ static tl_status plan_next(tl_kernel *kernel, const tl_argument *arguments, size
   return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, &kernel->plan);
 }
 
+// Plans the kernel, and its aligned version where the plan allows it: `*out` is what is to be launched, and locked.
+static tl_status plan_version(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, tl_kernel **out) {
+  tl_kernel *aligned = kernel->aligned;
+  pthread_mutex_lock(&kernel->lock);
+  *out = kernel;
+  TL_TRY(plan_next(kernel, arguments, num_arguments));
+  kernel->took_version = false;
+  if (!aligned || kernel->is_plain) return TL_OK;
+  if (!tl_launch_plan_is_aligned(kernel->manifest, &kernel->plan, aligned->manifest)) return TL_OK;
+  pthread_mutex_lock(&aligned->lock);
+  tl_status status = plan_next(aligned, arguments, num_arguments);
+  if (status) {  // a tensor map that cannot be made
+    tl_status_free(status);
+    pthread_mutex_unlock(&aligned->lock);
+    return TL_OK;
+  }
+  kernel->took_version = true;
+  *out = aligned;
+  pthread_mutex_unlock(&kernel->lock);
+  return TL_OK;
+}
+
 tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes, void *stream,
                             void **out_memory, bool *out_is_new) {
   tl_workspace *found = NULL;
@@ -134,10 +157,10 @@ static tl_status plan_and_launch(tl_kernel *kernel, const tl_argument *arguments
   TL_TRY(tl_status_not_null(num_arguments ? (const void *)arguments : kernel, "arguments"));
   tl_device *device = kernel->program->device;
   TL_TRY(tl_device_enter(device));
-  pthread_mutex_lock(&kernel->lock);
-  tl_status status = plan_next(kernel, arguments, num_arguments);
-  if (!status && launches && !kernel->plan.is_empty) status = launch_plan(kernel, &kernel->plan, stream);
-  pthread_mutex_unlock(&kernel->lock);
+  tl_kernel *version;
+  tl_status status = plan_version(kernel, arguments, num_arguments, &version);
+  if (!status && launches && !version->plan.is_empty) status = launch_plan(version, &version->plan, stream);
+  pthread_mutex_unlock(&version->lock);
   return tl_device_leave(device, status);
 }
 

@@ -106,6 +106,8 @@ static tl_status load(tl_program *program, const void *image, tl_str manifest_te
     program->kernels[i].program = program;
     program->kernels[i].manifest = &program->manifest.kernels[i];
     pthread_mutex_init(&program->kernels[i].lock, NULL);
+    uint32_t aligned = program->manifest.kernels[i].aligned;
+    if (aligned) program->kernels[i].aligned = &program->kernels[aligned];
   }
   program->chains = calloc(program->manifest.num_chains + 1, sizeof *program->chains);
   if (!program->chains) return tl_status_out_of_memory();
@@ -201,7 +203,7 @@ void tl_program_destroy(tl_program *program) {
 }
 
 size_t tl_program_num_kernels(const tl_program *program) {
-  return program ? program->manifest.num_kernels : 0;
+  return program ? tl_manifest_num_kernels(&program->manifest) : 0;
 }
 
 tl_kernel *tl_program_kernel_at(tl_program *program, size_t index) {
@@ -212,7 +214,7 @@ tl_status tl_program_kernel(tl_program *program, const char *name, tl_kernel **o
   TL_TRY(tl_status_not_null(out_kernel, "out_kernel"));
   *out_kernel = NULL;
   TL_TRY(tl_status_not_null(program, "program"));
-  if (!name && program->manifest.num_kernels == 1) {
+  if (!name && tl_program_num_kernels(program) == 1) {
     *out_kernel = &program->kernels[0];
     return TL_OK;
   }
@@ -221,6 +223,7 @@ tl_status tl_program_kernel(tl_program *program, const char *name, tl_kernel **o
   for (uint32_t i = 0; i < program->manifest.num_kernels; i++) {
     const char *have = program->manifest.kernels[i].name;
     if (name && strcmp(have, name) == 0) *out_kernel = &program->kernels[i];
+    if (program->manifest.kernels[i].is_version) continue;
     tl_strbuf_appendf(&list, "%s%s", i ? ", " : "", have);
   }
   tl_status status = TL_OK;
@@ -240,4 +243,12 @@ int tl_kernel_registers(const tl_kernel *kernel) {
 }
 int tl_kernel_local_bytes(const tl_kernel *kernel) {
   return kernel ? kernel->local_bytes : 0;
+}
+
+void tl_kernel_set_plain(tl_kernel *kernel, bool is_plain) {
+  kernel->is_plain = is_plain;
+}
+
+bool tl_kernel_took_version(const tl_kernel *kernel) {
+  return kernel->took_version;
 }

@@ -30,6 +30,9 @@ typedef TL_VEC(tl_made_map) tl_made_maps;
 struct tl_kernel {
   tl_program *program;                 // Borrowed.
   const tl_manifest_kernel *manifest;  // Borrowed from the program.
+  tl_kernel *aligned;                  // Borrowed from the program: the version that may be launched instead, or NULL.
+  bool is_plain;                       // the version is not wanted
+  bool took_version;                   // the last launch did
   tl_cu_function function;
   int registers;
   int local_bytes;
@@ -67,6 +70,10 @@ TL_MUST_USE tl_status tl_workspace_take(tl_device *device, tl_workspaces *worksp
 TL_MUST_USE tl_status tl_launch_make_maps(tl_kernel *kernel, tl_launch_plan *plan, void *stream);
 // Memory that kernels of `user` (a tl_device) cannot use is refused before the launch, not found by a fault in it.
 tl_status tl_launch_validate_pointer(void *user, const char *name, const void *pointer);
+// Lets launches take the kernel itself also where its aligned version could run: for comparing the two.
+void tl_kernel_set_plain(tl_kernel *kernel, bool is_plain);
+// Whether the kernel's last launch took its aligned version.
+bool tl_kernel_took_version(const tl_kernel *kernel);
 // Launches a checked plan that is not empty. Takes the kernel's lock.
 TL_MUST_USE tl_status tl_launch_run(tl_kernel *kernel, tl_launch_plan *plan, void *stream);
 

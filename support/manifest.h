@@ -78,6 +78,11 @@ typedef struct tl_manifest_kernel {
   int64_t static_shared_bytes;
   int64_t dynamic_shared_bytes;
   int32_t cluster[3];  // 1 1 1 without clusters
+  // Of the manifest's kernels: the version that is launched instead where the arguments have its divisors and
+  // alignments, and its tensor maps can be made. 0: there is none. Versions stand behind all other kernels, and take
+  // the same arguments.
+  uint32_t aligned;
+  bool is_version;
 } tl_manifest_kernel;
 
 // What a step of a chain gives one parameter of its kernel.
@@ -157,6 +162,9 @@ typedef struct tl_mbinding {
 // Fails with INVALID_ARGUMENT on an unknown name, a division by zero or an overflow.
 TL_MUST_USE tl_status tl_mexpr_eval(const tl_mexpr *expr, const tl_mbinding *bindings, size_t num_bindings,
                                     int64_t *out);
+
+// Kernels without the versions of others, which stand behind them.
+uint32_t tl_manifest_num_kernels(const tl_manifest *manifest);
 
 // JSON (pretty, stable key order). With a non-NULL prefix every line starts with it ("// ").
 void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_strbuf *out);

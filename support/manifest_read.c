@@ -308,6 +308,7 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
                                    {"math_threads", true},
                                    {"cluster", true},
                                    {"persistent", false},
+                                   {"aligned", false},
                                    {"static_shared_bytes", true},
                                    {"dynamic_shared_bytes", true}};
   TL_TRY(validate_keys(object, "kernel", rules, sizeof rules / sizeof rules[0]));
@@ -333,6 +334,32 @@ static tl_status read_kernel(tl_arena *arena, json_t *object, tl_manifest_kernel
     }
     kernel->cluster[i] = (int32_t)json_integer_value(item);
   }
+  return TL_OK;
+}
+
+// The version that the kernel names.
+static tl_status read_version(tl_arena *arena, json_t *object, tl_manifest *out, uint32_t index) {
+  tl_manifest_kernel *kernel = &out->kernels[index];
+  const char *name = NULL;
+  if (!json_object_get(object, "aligned")) return TL_OK;
+  TL_TRY(read_text(arena, object, kernel->name, "aligned", &name));
+  uint32_t at = index + 1;
+  while (at < out->num_kernels && strcmp(out->kernels[at].name, name) != 0) at++;
+  if (kernel->is_version || at >= out->num_kernels || out->kernels[at].is_version)
+    return bad(kernel->name, "aligned must name a kernel behind it, which is no other's version");
+  kernel->aligned = at;
+  out->kernels[at].is_version = true;
+  return TL_OK;
+}
+
+static tl_status read_kernels(tl_arena *arena, json_t *list, tl_manifest *out) {
+  if (!json_is_array(list) || json_array_size(list) > MAX_KERNELS) return bad("kernels", "expected a list");
+  out->num_kernels = (uint32_t)json_array_size(list);
+  out->kernels = TL_NEW_ARRAY(arena, tl_manifest_kernel, out->num_kernels + 1);
+  for (uint32_t i = 0; i < out->num_kernels; i++) TL_TRY(read_kernel(arena, json_array_get(list, i), &out->kernels[i]));
+  for (uint32_t i = 0; i < out->num_kernels; i++) TL_TRY(read_version(arena, json_array_get(list, i), out, i));
+  for (uint32_t i = tl_manifest_num_kernels(out); i < out->num_kernels; i++)
+    if (!out->kernels[i].is_version) return bad(out->kernels[i].name, "it stands behind versions of other kernels");
   return TL_OK;
 }
 
@@ -490,13 +517,7 @@ static tl_status read_root(tl_arena *arena, json_t *root, tl_manifest *out) {
   const char *version = "";
   TL_TRY(read_text(arena, root, "manifest", "ptx_version", &version));
   TL_TRY(parse_ptx_version(version, &out->ptx_version));
-  json_t *kernels = json_object_get(root, "kernels");
-  if (!json_is_array(kernels) || json_array_size(kernels) > MAX_KERNELS) return bad("kernels", "expected a list");
-  out->num_kernels = (uint32_t)json_array_size(kernels);
-  out->kernels = TL_NEW_ARRAY(arena, tl_manifest_kernel, out->num_kernels + 1);
-  for (uint32_t i = 0; i < out->num_kernels; i++) {
-    TL_TRY(read_kernel(arena, json_array_get(kernels, i), &out->kernels[i]));
-  }
+  TL_TRY(read_kernels(arena, json_object_get(root, "kernels"), out));
   return read_chains(arena, json_object_get(root, "chains"), out);
 }
 

@@ -186,7 +186,7 @@ static void write_signature(writer *w, const tl_manifest_kernel *kernel) {
   tl_strbuf_append_c(out, "],");
 }
 
-static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
+static void write_kernel(writer *w, const tl_manifest *manifest, const tl_manifest_kernel *kernel) {
   tl_strbuf *out = w->out;
   write_signature(w, kernel);
   key(w, 3, "grid");
@@ -199,6 +199,11 @@ static void write_kernel(writer *w, const tl_manifest_kernel *kernel) {
   if (kernel->persistent) {
     key(w, 3, "persistent");
     tl_strbuf_append_c(out, "true,");
+  }
+  if (kernel->aligned) {
+    key(w, 3, "aligned");
+    write_text(w, manifest->kernels[kernel->aligned].name);
+    tl_strbuf_append_char(out, ',');
   }
   write_int(w, 3, "block_threads", kernel->block_threads);
   write_int(w, 3, "math_threads", kernel->math_threads);
@@ -277,6 +282,12 @@ static void write_chain(writer *w, const tl_manifest *manifest, const tl_manifes
   tl_strbuf_append_char(w->out, '}');
 }
 
+uint32_t tl_manifest_num_kernels(const tl_manifest *manifest) {
+  uint32_t num = 0;
+  while (num < manifest->num_kernels && !manifest->kernels[num].is_version) num++;
+  return num;
+}
+
 void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_strbuf *out) {
   writer w = {out, line_prefix ? line_prefix : ""};
   line(&w, 0);
@@ -293,7 +304,7 @@ void tl_manifest_write(const tl_manifest *manifest, const char *line_prefix, tl_
   key(&w, 1, "kernels");
   tl_strbuf_append_char(out, '[');
   for (uint32_t i = 0; i < manifest->num_kernels; i++) {
-    write_kernel(&w, &manifest->kernels[i]);
+    write_kernel(&w, manifest, &manifest->kernels[i]);
     if (i + 1 < manifest->num_kernels) tl_strbuf_append_char(out, ',');
   }
   if (manifest->num_kernels) line(&w, 1);

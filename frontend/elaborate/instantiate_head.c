@@ -18,7 +18,8 @@ static void emit_dyn_param(tl_sema *sema, const tl_param *param, tl_symbol *symb
   const tl_type *type = tl_type_index(sema->module);
   tl_op *op = tl_build(&sema->builder, TL_OP_DYN_PARAM, NULL, &type, 1);
   tl_op_set_str(sema->module, op, TL_ATTR_NAME, param->name);
-  if (divisor > 1) tl_op_set_int(sema->module, op, TL_ATTR_DIVISOR, divisor);
+  // A 1 says that there is no aligned version for its sake.
+  if (param->divisor) tl_op_set_int(sema->module, op, TL_ATTR_DIVISOR, divisor);
   if (param->is_wide) tl_op_set_unit(sema->module, op, TL_ATTR_WIDE);
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, param->name);

@@ -248,18 +248,30 @@ static tl_status prepare(checker *c, case_run *run) {
   return tl_reference_run(&run->reference, c->kernel->check.reference, c->kernel->check.num_reference);
 }
 
+// The versions of the kernel that its arguments allow: what is launched, and where that is the aligned one, the other.
+// `again` are arguments as they were before.
+static tl_status run_versions(checker *c, case_run *run, const tl_run_args *again, const char *label,
+                              bool *out_failed) {
+  TL_TRY(run_and_compare(c, run, label, out_failed));
+  if (!tl_run_kernel_took_version(c->loaded)) return TL_OK;
+  TL_TRY(copy_args(again, &run->args));
+  tl_run_device_set_plain(c->options->device, true);
+  tl_status status = run_and_compare(c, run, tl_arena_printf(&c->arena, "%sunaligned: ", label), out_failed);
+  tl_run_device_set_plain(c->options->device, false);
+  return status;
+}
+
 static tl_status run_case(checker *c, case_run *run, bool *out_failed) {
   TL_TRY(prepare(c, run));
   bool twice = c->options->both_landings && !tl_run_device_is_gpu(c->options->device);
-  if (!twice) return run_and_compare(c, run, "", out_failed);
   tl_run_args again;
   TL_TRY(tl_run_args_from_spec(c->kernel, &run->env, c->diags, &again));
   tl_status status = copy_args(&run->args, &again);
-  tl_run_device_set_landing(c->options->device, TL_LANDING_LATE);
-  if (!status) status = run_and_compare(c, run, "late: ", out_failed);
-  tl_run_device_set_landing(c->options->device, TL_LANDING_EARLY);
-  if (!status) status = copy_args(&again, &run->args);
-  if (!status) status = run_and_compare(c, run, "early: ", out_failed);
+  if (twice) tl_run_device_set_landing(c->options->device, TL_LANDING_LATE);
+  if (!status) status = run_versions(c, run, &again, twice ? "late: " : "", out_failed);
+  if (twice) tl_run_device_set_landing(c->options->device, TL_LANDING_EARLY);
+  if (!status && twice) status = copy_args(&again, &run->args);
+  if (!status && twice) status = run_versions(c, run, &again, "early: ", out_failed);
   tl_run_args_fini(&again);
   return status;
 }

@@ -7,6 +7,7 @@
 #include "harness/device/choose_params.h"
 #include "harness/device/require.h"
 #include "ir/text/text.h"
+#include "passes/tile/assume_aligned.h"
 #include "support/status.h"
 
 tl_compile_request tl_compile_request_default(const tl_kernel_spec *kernel) {
@@ -102,6 +103,91 @@ static tl_status run_passes(const tl_compile_request *request, tl_bindings bindi
   return tl_passes_run(out->tile, out->target, &passes, diags);
 }
 
+// ---- versions
+
+// The tile IR of the aligned version after all passes. NULL: the kernel promises everything, or a pass refuses it.
+static tl_module *make_aligned(const tl_compile_request *request, tl_bindings bindings, const tl_diags *settings,
+                               const tl_compiled *out) {
+  tl_diags diags;
+  tl_diags_init_like(&diags, settings);
+  tl_module *module = tl_instantiate(request->kernel, bindings, out->target, out->sources, &diags);
+  tl_pass_options passes = {.pass_limit = -1, .explore_limit = request->passes.explore_limit};
+  bool is_unproven = false;
+  passes.is_unproven = &is_unproven;
+  bool is_right = module && tl_assume_aligned(module);
+  tl_status status = is_right ? tl_passes_run(module, out->target, &passes, &diags) : TL_OK;
+  is_right = is_right && !status && !is_unproven && !tl_diags_has_errors(&diags);
+  if (module && (!is_right || tl_is_same_version(out->tile, module))) {
+    tl_module_destroy(module);
+    module = NULL;
+  }
+  tl_status_free(status);
+  tl_diags_fini(&diags);
+  return is_right ? module : NULL;
+}
+
+// What the arguments must be like for the aligned version.
+static void remark_version(const tl_compile_request *request, const tl_manifest_kernel *plain,
+                           const tl_manifest_kernel *aligned, tl_diags *diags) {
+  tl_strbuf text = {0};
+  for (uint32_t i = 0; i < aligned->num_params; i++) {
+    const tl_manifest_param *param = &aligned->params[i], *had = NULL;
+    for (uint32_t p = 0; p < plain->num_params; p++)
+      if (strcmp(plain->params[p].name, param->name) == 0) had = &plain->params[p];
+    bool is_dynamic = param->kind == TL_MPARAM_DYNAMIC && (!had || param->divisor != had->divisor);
+    bool is_tensor = param->kind == TL_MPARAM_TENSOR && had && param->align != had->align;
+    if (is_dynamic || is_tensor) tl_strbuf_append_c(&text, text.len ? ", " : "");
+    if (is_dynamic) tl_strbuf_appendf(&text, "%s %% %lld == 0", param->name, (long long)param->divisor);
+    if (is_tensor) tl_strbuf_appendf(&text, "%s is aligned to %lld bytes", param->name, (long long)param->align);
+  }
+  tl_diag_report(diags, TL_DIAG_REMARK_VERSION, request->kernel->loc,
+                 "a second version, '%s', is launched where %s; remarks are about the other one", aligned->name,
+                 tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
+}
+
+// Makes the version and one backend of both.
+static tl_status add_version(const tl_compile_request *request, const tl_backend_options *options, tl_bindings bindings,
+                             tl_diags *diags, tl_compiled *out) {
+  tl_module *module = make_aligned(request, bindings, diags, out);
+  if (!module) return TL_OK;
+  out->parts = tl_xcalloc(1, sizeof *out->parts);
+  out->num_parts = 1;
+  out->parts[0] = (tl_compiled){.tile = module, .target = out->target, .sources = out->sources};
+  tl_diags own;
+  tl_diags_init_like(&own, diags);
+  tl_status status = tl_backend_create(module, out->target, options, &own, &out->parts[0].backend);
+  bool is_right = !tl_diags_has_errors(&own);
+  tl_diags_fini(&own);
+  TL_TRY(status);
+  if (!is_right) {
+    tl_compiled_fini(&out->parts[0]);
+    out->num_parts = 0;
+    return TL_OK;
+  }
+  const tl_manifest *plain, *aligned;
+  TL_TRY(tl_backend_manifest(out->backend, &plain));
+  TL_TRY(tl_backend_manifest(out->parts[0].backend, &aligned));
+  remark_version(request, &plain->kernels[0], &aligned->kernels[0], diags);
+  out->alone = out->backend;
+  tl_backend *both[] = {out->alone, out->parts[0].backend};
+  return tl_backend_link_versions(both, out->target, options, &out->backend);
+}
+
+// The backend, or backends, of what the passes left.
+static tl_status finish_kernel(const tl_compile_request *request, tl_bindings bindings, tl_diags *diags,
+                               tl_compiled *out) {
+  if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");
+  if (stops_early(&request->passes)) return TL_OK;
+  if (request->scheduled.run) request->scheduled.run(out->tile, request->scheduled.user);
+  tl_backend_options backend = request->backend;
+  if (backend.doc.len == 0) backend.doc = request->kernel->doc;
+  TL_TRY(tl_backend_create(out->tile, out->target, &backend, diags, &out->backend));
+  if (tl_diags_has_errors(diags)) return failed(diags, "the backend");
+  // What looks at a scheduled module has one.
+  return request->scheduled.run ? TL_OK : add_version(request, &backend, bindings, diags, out);
+}
+
 // A kernel, for `out->target`.
 static tl_status compile_kernel(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
                                 tl_compiled *out) {
@@ -112,15 +198,9 @@ static tl_status compile_kernel(const tl_compile_request *request, const tl_sour
   out->tile = tl_instantiate(request->kernel, bindings, out->target, sources, diags);
   bool is_made = out->tile && !tl_diags_has_errors(diags);
   tl_status status = is_made ? run_passes(request, bindings, diags, out) : failed(diags, "instantiation");
+  if (!status) status = finish_kernel(request, bindings, diags, out);
   tl_arena_fini(&arena);
-  TL_TRY(status);
-  if (tl_diags_has_errors(diags)) return failed(diags, "the pass pipeline");
-  if (stops_early(&request->passes)) return TL_OK;
-  if (request->scheduled.run) request->scheduled.run(out->tile, request->scheduled.user);
-  tl_backend_options backend = request->backend;
-  if (backend.doc.len == 0) backend.doc = request->kernel->doc;
-  TL_TRY(tl_backend_create(out->tile, out->target, &backend, diags, &out->backend));
-  return tl_diags_has_errors(diags) ? failed(diags, "the backend") : TL_OK;
+  return status;
 }
 
 // What a step gives dynamic params that its kernel turned out not to need is left out.
@@ -193,13 +273,14 @@ tl_status tl_compile(const tl_compile_request *request, const tl_sources *source
 void tl_compiled_print_tile(const tl_compiled *compiled, tl_strbuf *out) {
   if (compiled->tile) tl_module_print(compiled->tile, out);
   for (uint32_t i = 0; i < compiled->num_parts; i++) {
-    if (i > 0) tl_strbuf_append_char(out, '\n');
+    if (i > 0 || compiled->tile) tl_strbuf_append_char(out, '\n');
     tl_compiled_print_tile(&compiled->parts[i], out);
   }
 }
 
 void tl_compiled_fini(tl_compiled *compiled) {
   if (compiled->backend) tl_backend_destroy(compiled->backend);
+  if (compiled->alone) tl_backend_destroy(compiled->alone);
   if (compiled->tile) tl_module_destroy(compiled->tile);
   for (uint32_t i = 0; i < compiled->num_parts; i++) tl_compiled_fini(&compiled->parts[i]);
   free(compiled->parts);

@@ -34,8 +34,11 @@ struct tl_compiled {
   tl_backend *backend;  // Owned. NULL when stopped before. Of a chain: of all its kernels
   const tl_target *target;
   const tl_sources *sources;  // Borrowed. What it was made from
-  tl_compiled *parts;         // Owned. A chain's kernels, each compiled once for all steps with the same params
+  // Owned. A chain's kernels, each compiled once for all steps with the same params; of a kernel its aligned version,
+  // if it has one (docs/decisions/0030-two-versions.md).
+  tl_compiled *parts;
   uint32_t num_parts;
+  tl_backend *alone;  // Owned. Of a kernel with a version: what `backend` is of both. NULL: `backend`
 };
 
 // DIAGNOSTICS when `diags` got errors. With stop_after, passes or pass_limit the backend is not made. After a failure

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/device/device_internal.h"
+#include "runtime/program.h"
 
 enum { GUARD_BYTES = 256, GUARD_VALUE = 0xa5 };
 
@@ -62,6 +63,10 @@ void tl_run_device_set_landing(tl_run_device *device, tl_landing landing) {
 
 void tl_run_device_set_via(tl_run_device *device, tl_run_via via) {
   device->via = via;
+}
+
+void tl_run_device_set_plain(tl_run_device *device, bool is_plain) {
+  device->is_plain = is_plain;
 }
 
 const char *tl_run_device_describe(tl_run_device *device) {
@@ -178,7 +183,7 @@ static void find_info(tl_run_kernel *kernel, const char *name) {
       set_chain(kernel, &manifest->chains[i]);
   }
   for (uint32_t i = 0; !kernel->info && i < manifest->num_kernels; i++) {
-    bool is_only = !name && manifest->num_kernels == 1;
+    bool is_only = !name && tl_manifest_num_kernels(manifest) == 1;
     if (is_only || (name && strcmp(manifest->kernels[i].name, name) == 0)) kernel->info = &manifest->kernels[i];
   }
 }
@@ -204,8 +209,23 @@ void tl_run_kernel_resources(const tl_run_kernel *kernel, int *out_registers, in
   }
 }
 
+bool tl_run_kernel_took_version(const tl_run_kernel *kernel) {
+  size_t count = kernel->program ? tl_program_num_kernels(kernel->program) : 0;
+  bool took = kernel->took_version;
+  for (size_t i = 0; i < count; i++) took |= tl_kernel_took_version(tl_program_kernel_at(kernel->program, i));
+  return took;
+}
+
+// The kernels of a program as the device wants them launched.
+static void set_plain(const tl_run_kernel *kernel) {
+  size_t count = kernel->program ? tl_program_num_kernels(kernel->program) : 0;
+  for (size_t i = 0; i < count; i++)
+    tl_kernel_set_plain(tl_program_kernel_at(kernel->program, i), kernel->device->is_plain);
+}
+
 tl_status tl_run_kernel_enqueue(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
                                 void *stream) {
+  set_plain(kernel);
   if (kernel->gpu_chain) return tl_chain_launch(kernel->gpu_chain, arguments, num_arguments, NULL, 0, stream);
   return tl_kernel_launch(kernel->gpu_kernel, arguments, num_arguments, stream);
 }
@@ -222,5 +242,6 @@ const tl_manifest_kernel *tl_run_kernel_manifest(const tl_run_kernel *kernel) {
 }
 
 tl_status tl_run_kernel_launch(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+  set_plain(kernel);
   return kernel->device->ops->launch(kernel, arguments, num_arguments);
 }

@@ -40,6 +40,8 @@ typedef enum tl_run_via {
   TL_VIA_BOTH  // both, on the same memory; bits that differ fail the launch
 } tl_run_via;
 void tl_run_device_set_via(tl_run_device *device, tl_run_via via);
+// Kernels run themselves also where their aligned versions could.
+void tl_run_device_set_plain(tl_run_device *device, bool is_plain);
 // "NVIDIA H200 (sm_90, 132 SMs)" or "the emulator (late landing)". Borrowed until the next call.
 const char *tl_run_device_describe(tl_run_device *device);
 // The target to compile for: the GPU's own, NULL in the emulator (any).
@@ -73,6 +75,8 @@ void tl_run_kernel_destroy(tl_run_kernel *kernel);
 const tl_manifest_kernel *tl_run_kernel_manifest(const tl_run_kernel *kernel);
 // The largest registers a thread and local memory of its kernels, as the driver says; 0 in the emulator.
 void tl_run_kernel_resources(const tl_run_kernel *kernel, int *out_registers, int *out_local_bytes);
+// Whether the last launch took the aligned version of a kernel.
+bool tl_run_kernel_took_version(const tl_run_kernel *kernel);
 // On a GPU: launches on `stream` without waiting.
 TL_MUST_USE tl_status tl_run_kernel_enqueue(tl_run_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
                                             void *stream);

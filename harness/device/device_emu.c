@@ -9,6 +9,7 @@
 #include "harness/device/ptx_kernel.h"
 #include "ir/index/elements.h"
 #include "runtime/chain.h"
+#include "runtime/versions.h"
 #include "support/vec.h"
 
 // What grids and workspaces that depend on the device see, unless the options say how many blocks are resident: few
@@ -82,10 +83,17 @@ static tl_status load_marked(tl_run_kernel *kernel, uint32_t index, const tl_com
 
 static tl_status load_one(tl_run_kernel *kernel, uint32_t index, const tl_compiled *compiled) {
   uint32_t checks = kernel->device->emu.checks;
-  TL_TRY(create(kernel, index, compiled->backend, checks, &kernel->emu_kernels[index]));
+  tl_backend *backend = compiled->alone ? compiled->alone : compiled->backend;
+  TL_TRY(create(kernel, index, backend, checks, &kernel->emu_kernels[index]));
   if (kernel->device->via == TL_VIA_BOTH)
-    TL_TRY(create_via_ptx(&kernel->manifest.kernels[index], compiled->backend, checks, &kernel->emu_ptx[index]));
+    TL_TRY(create_via_ptx(&kernel->manifest.kernels[index], backend, checks, &kernel->emu_ptx[index]));
   return load_marked(kernel, index, compiled);
+}
+
+static tl_status load_versions(tl_run_kernel *kernel, uint32_t index, const tl_compiled *compiled) {
+  TL_TRY(load_one(kernel, index, compiled));
+  uint32_t aligned = kernel->manifest.kernels[index].aligned;
+  return aligned ? load_one(kernel, aligned, &compiled->parts[0]) : TL_OK;
 }
 
 // The kernels of a chain come from their own backends: those know the sources for messages.
@@ -93,8 +101,8 @@ static tl_status emu_load(tl_run_kernel *kernel, const tl_compiled *compiled) {
   kernel->emu_kernels = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_kernels);
   kernel->emu_ptx = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_ptx);
   kernel->emu_elements = tl_xcalloc(kernel->manifest.num_kernels, sizeof *kernel->emu_elements);
-  if (!kernel->chain) return load_one(kernel, 0, compiled);
-  for (uint32_t i = 0; i < compiled->num_parts; i++) TL_TRY(load_one(kernel, i, &compiled->parts[i]));
+  if (!kernel->chain) return load_versions(kernel, 0, compiled);
+  for (uint32_t i = 0; i < compiled->num_parts; i++) TL_TRY(load_versions(kernel, i, &compiled->parts[i]));
   return TL_OK;
 }
 
@@ -109,7 +117,8 @@ static tl_status emu_load_ptx(tl_run_kernel *kernel, const tl_run_ptx *ptx, cons
   kernel->emu_elements = tl_xcalloc(manifest->num_kernels, sizeof *kernel->emu_elements);
   for (uint32_t i = 0; i < manifest->num_kernels; i++) {
     const tl_manifest_kernel *info = &manifest->kernels[i];
-    if (!kernel->chain && info != kernel->info) continue;
+    bool is_wanted = kernel->chain || info == kernel->info || (kernel->info->aligned && i == kernel->info->aligned);
+    if (!is_wanted) continue;
     tl_emu_ptx_options options = {.block = {(uint32_t)info->block_threads, 1, 1},
                                   .contracts = ptx->contracts,
                                   .fields = ptx->fields,
@@ -298,11 +307,14 @@ static tl_status run_plan(tl_run_kernel *kernel, uint32_t index, tl_launch_plan 
 static tl_status run_step(tl_run_kernel *kernel, tl_chain_launch_plan *plan, uint32_t step, void *const *buffers,
                           const tl_launch_facts *facts) {
   uint32_t index = plan->chain->steps[step].kernel;
+  const tl_launch_facts *aligned_facts = kernel->device->is_plain ? NULL : facts;
   const tl_argument *arguments;
   size_t num_arguments;
   tl_launch_plan one;
   TL_TRY(tl_chain_launch_plan_step(plan, step, buffers, &arguments, &num_arguments));
-  TL_TRY(tl_launch_plan_create(&kernel->manifest.kernels[index], arguments, num_arguments, facts, &one));
+  TL_TRY(
+      tl_launch_plan_version(&kernel->manifest, index, arguments, num_arguments, facts, aligned_facts, &one, &index));
+  kernel->took_version |= kernel->manifest.kernels[index].is_version;
   tl_status status = run_plan(kernel, index, &one);
   tl_launch_plan_fini(&one);
   return status;
@@ -338,11 +350,14 @@ static tl_status emu_launch(tl_run_kernel *kernel, const tl_argument *arguments,
   int resident = kernel->device->emu.resident;
   const tl_launch_facts facts = {.num_sms = EMU_NUM_SMS,
                                  .resident_blocks = resident > 0 ? resident : EMU_RESIDENT_BLOCKS};
+  kernel->took_version = false;
   if (kernel->chain) return launch_chain(kernel, arguments, num_arguments, &facts);
   tl_launch_plan plan;
-  TL_TRY(tl_launch_plan_create(kernel->info, arguments, num_arguments, &facts, &plan));
-  if (kernel->device->emu.checks & TL_EMU_SANITIZE_INIT) mark_outputs(kernel->info, &plan);
   uint32_t index = (uint32_t)(kernel->info - kernel->manifest.kernels);
+  TL_TRY(tl_launch_plan_version(&kernel->manifest, index, arguments, num_arguments, &facts,
+                                kernel->device->is_plain ? NULL : &facts, &plan, &index));
+  kernel->took_version = kernel->manifest.kernels[index].is_version && !kernel->info->is_version;
+  if (kernel->device->emu.checks & TL_EMU_SANITIZE_INIT) mark_outputs(&kernel->manifest.kernels[index], &plan);
   tl_status status = run_plan(kernel, index, &plan);
   tl_launch_plan_fini(&plan);
   return status;

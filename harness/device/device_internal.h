@@ -25,6 +25,7 @@ struct tl_run_device {
   tl_device *gpu;  // Owned. NULL in the emulator.
   tl_emu_options emu;
   tl_run_via via;
+  bool is_plain;  // no kernel's aligned version is launched
 };
 
 struct tl_run_kernel {
@@ -36,6 +37,7 @@ struct tl_run_kernel {
   tl_program *program;             // GPU. Owned.
   tl_kernel *gpu_kernel;           // GPU. Borrowed from the program. NULL: a chain
   tl_chain *gpu_chain;             // GPU. Borrowed from the program. NULL: a kernel
+  bool took_version;               // Emulator: the last launch did
   tl_emu_kernel **emu_kernels;     // Emulator. Owned, as each of them: one for each kernel of the manifest
   tl_emu_kernel **emu_ptx;         // The same of PTX text, to be compared; NULL where that is not asked for
   tl_emu_kernel **emu_elements;    // The same with marks; NULL where elements of a parallel cannot meet

@@ -36,8 +36,9 @@ void c_bad(const char *what, const char *kernel, tl_strbuf *out);
 
 // c_kernel.c: checks of the arguments of a kernel or chain signature, each a statement that may return.
 void c_checks(const tl_manifest_kernel *kernel, const c_scope *scope, tl_strbuf *out);
-// The function tlk_run_VARIANT_KERNEL.
-void c_kernel(const tl_manifest_kernel *kernel, uint32_t variant, uint32_t index, tl_strbuf *out);
+// The function tlk_run_VARIANT_KERNEL, and before it that of the kernel's aligned version, which it calls where the
+// arguments are such.
+void c_kernel(const tl_manifest *manifest, uint32_t variant, uint32_t index, tl_strbuf *out);
 // c_chain.c: the function tlk_chain_VARIANT, and what it needs.
 TL_MUST_USE tl_status c_chain(const tl_manifest *manifest, uint32_t variant, const c_signature *signature,
                               tl_strbuf *out);

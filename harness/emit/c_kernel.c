@@ -145,7 +145,53 @@ static void make_param(const tl_manifest_kernel *kernel, uint32_t index, const c
   tl_strbuf_append_c(out, ");\n");
 }
 
-void c_kernel(const tl_manifest_kernel *kernel, uint32_t variant, uint32_t index, tl_strbuf *out) {
+static bool takes_name(const tl_manifest_kernel *kernel, const char *name) {
+  for (uint32_t i = 0; i < kernel->num_params; i++)
+    if (c_is_name(&kernel->params[i]) && strcmp(kernel->params[i].name, name) == 0) return true;
+  return false;
+}
+
+// The kernel's aligned version, unless it takes a size that the kernel does not. NULL: there is none.
+static const tl_manifest_kernel *version_of(const tl_manifest *manifest, const tl_manifest_kernel *kernel) {
+  const tl_manifest_kernel *aligned = kernel->aligned ? &manifest->kernels[kernel->aligned] : NULL;
+  for (uint32_t i = 0; aligned && i < aligned->num_params; i++)
+    if (c_is_name(&aligned->params[i]) && !takes_name(kernel, aligned->params[i].name)) return NULL;
+  return aligned;
+}
+
+// Whether the kernel asks for as much already.
+static bool is_promised(const tl_manifest_kernel *kernel, const tl_manifest_param *param) {
+  for (uint32_t i = 0; i < kernel->num_params; i++)
+    if (strcmp(kernel->params[i].name, param->name) == 0)
+      return kernel->params[i].align == param->align && kernel->params[i].divisor == param->divisor;
+  return false;
+}
+
+// A launch of the aligned version where the arguments are such. What it refuses then is a tensor map.
+static void call_version(const tl_manifest_kernel *kernel, const tl_manifest_kernel *aligned, uint32_t variant,
+                         tl_strbuf *out) {
+  const char *before = "  if (";
+  for (uint32_t i = 0; i < aligned->num_params; i++) {
+    const tl_manifest_param *param = &aligned->params[i];
+    bool is_tensor = param->kind == TL_MPARAM_TENSOR;
+    if ((!is_tensor && param->kind != TL_MPARAM_DYNAMIC) || is_promised(kernel, param)) continue;
+    tl_strbuf_appendf(out, "%s%s", before, is_tensor ? "(uintptr_t)" : "");
+    c_identifier(param->name, out);
+    tl_strbuf_appendf(out, " %% %lld == 0", (long long)(is_tensor ? param->align : param->divisor));
+    before = " && ";
+  }
+  tl_strbuf_appendf(out, ") {\n    tlk_code = tlk_run_%u_%u(tlk_m, tlk_stream", variant, kernel->aligned);
+  for (uint32_t i = 0; i < aligned->num_params; i++) {
+    if (!c_is_argument(&aligned->params[i]) && !c_is_name(&aligned->params[i])) continue;
+    tl_strbuf_append_c(out, ", ");
+    c_identifier(aligned->params[i].name, out);
+  }
+  tl_strbuf_append_c(out,
+                     ", tlk_only_checks);\n    if (tlk_code != TL_KERNEL_INVALID_ARGUMENT) return tlk_code;\n  }\n");
+}
+
+static void write_kernel(const tl_manifest_kernel *kernel, const tl_manifest_kernel *aligned, uint32_t variant,
+                         uint32_t index, tl_strbuf *out) {
   const c_scope scope = {.prefix = "", .kernel = index};
   tl_strbuf_appendf(out, "// '%s'\nstatic int tlk_run_%u_%u(tlk_module *tlk_m, tl_stream tlk_stream", kernel->name,
                     variant, index);
@@ -156,6 +202,7 @@ void c_kernel(const tl_manifest_kernel *kernel, uint32_t variant, uint32_t index
   }
   tl_strbuf_append_c(out, ", int tlk_only_checks) {\n  int tlk_code = 0, tlk_bad = 0;\n");
   c_checks(kernel, &scope, out);
+  if (aligned) call_version(kernel, aligned, variant, out);
   make_grid(kernel, &scope, out);
   for (uint32_t i = 0; i < kernel->num_params; i++) make_param(kernel, i, &scope, out);
   tl_strbuf_append_c(out, "  if (tlk_only_checks) return 0;\n  void *tlk_params[] = {");
@@ -165,4 +212,10 @@ void c_kernel(const tl_manifest_kernel *kernel, uint32_t variant, uint32_t index
   }
   tl_strbuf_appendf(out, "%s};\n  return tlk_launch(tlk_m, %u, tlk_blocks, tlk_params, tlk_stream);\n}\n\n",
                     kernel->num_params ? "" : "NULL", index);
+}
+
+void c_kernel(const tl_manifest *manifest, uint32_t variant, uint32_t index, tl_strbuf *out) {
+  const tl_manifest_kernel *kernel = &manifest->kernels[index], *aligned = version_of(manifest, kernel);
+  if (aligned) write_kernel(aligned, NULL, variant, kernel->aligned, out);
+  write_kernel(kernel, aligned, variant, index, out);
 }

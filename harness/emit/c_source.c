@@ -329,10 +329,8 @@ static tl_status write_source(const tl_c_request *request, const c_signature *si
   write_tables(request, out);
   for (uint32_t v = 0; v < request->num_images; v++) {
     const tl_manifest *manifest = request->images[v].manifest;
-    for (uint32_t k = 0; k < manifest->num_kernels; k++) {
-      bool is_needed = manifest->num_chains > 0 || k == 0;
-      if (is_needed) c_kernel(&manifest->kernels[k], v, k, out);
-    }
+    uint32_t num_kernels = manifest->num_chains > 0 ? tl_manifest_num_kernels(manifest) : 1;
+    for (uint32_t k = 0; k < num_kernels; k++) c_kernel(manifest, v, k, out);
     if (manifest->num_chains) TL_TRY(c_chain(manifest, v, signature, out));
   }
   write_functions(request, signature, out);

@@ -41,7 +41,8 @@ const char *tl_kernel_entry_name(tl_arena *arena, const tl_op *kernel) {
   const char *name = tl_op_str(kernel, TL_ATTR_NAME);
   bool digit = name[0] >= '0' && name[0] <= '9';
   // No kernel's name holds a '$': what it makes different is different from all.
-  char *entry = tl_arena_printf(arena, "%s%s%s", digit ? "_" : "", name, is_reserved(name) ? "$kernel" : "");
+  char *entry = tl_arena_printf(arena, "%s%s%s%s", digit ? "_" : "", name, is_reserved(name) ? "$kernel" : "",
+                                tl_op_has(kernel, TL_ATTR_ALIGNED) ? "$aligned" : "");
   for (char *c = entry; *c; c++) {
     bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_';
     if (!plain && *c != '$') *c = '_';

@@ -34,6 +34,10 @@ TL_MUST_USE tl_status tl_backend_link(tl_backend *const *parts, uint32_t num_par
                                       const tl_backend_options *options, const tl_manifest_chain *chain,
                                       tl_backend **out_backend);
 
+// The same of a kernel and its aligned version.
+TL_MUST_USE tl_status tl_backend_link_versions(tl_backend *const versions[2], const tl_target *target,
+                                               const tl_backend_options *options, tl_backend **out_backend);
+
 // LLVM IR as lowered (before optimisation) …
 TL_MUST_USE tl_status tl_backend_print_llvm(tl_backend *backend, tl_strbuf *out);
 // … and after it (runs it when needed). This is what PTX and the emulator are made from.

@@ -48,14 +48,30 @@ static tl_status link_parts(tl_backend *backend, tl_backend *const *parts, uint3
   return tl_session_machine(session, backend->ptx_version);
 }
 
+// Kernels of the parts, then the versions of those that have one.
+static void collect_kernels(tl_backend *const *parts, uint32_t num_parts, bool is_versions, tl_manifest *whole) {
+  for (uint32_t i = 0; i < num_parts; i++) whole->num_kernels += parts[i]->manifest.num_kernels;
+  whole->kernels = tl_xcalloc(whole->num_kernels, sizeof *whole->kernels);
+  uint32_t next = num_parts;
+  for (uint32_t i = 0; i < num_parts; i++) {
+    const tl_manifest_kernel *kernels = parts[i]->manifest.kernels;
+    whole->kernels[i] = kernels[0];
+    if (!kernels[0].aligned) continue;
+    whole->kernels[next] = kernels[kernels[0].aligned];
+    whole->kernels[i].aligned = next++;
+  }
+  if (!is_versions) return;
+  whole->kernels[0].aligned = 1;
+  whole->kernels[1].is_version = true;
+}
+
 // The parts' manifests as one. Copied as text, so that it does not depend on them.
-static tl_status link_manifests(tl_backend *backend, tl_backend *const *parts, uint32_t num_parts,
+static tl_status link_manifests(tl_backend *backend, tl_backend *const *parts, uint32_t num_parts, bool is_versions,
                                 const tl_manifest_chain *chain) {
   tl_manifest whole = parts[0]->manifest;
   whole.ptx_version = backend->ptx_version;
-  whole.num_kernels = num_parts;
-  whole.kernels = tl_xcalloc(num_parts, sizeof *whole.kernels);
-  for (uint32_t i = 0; i < num_parts; i++) whole.kernels[i] = parts[i]->manifest.kernels[0];
+  whole.num_kernels = 0;
+  collect_kernels(parts, num_parts, is_versions, &whole);
   tl_manifest_chain copy;
   if (chain) {
     copy = *chain;
@@ -71,14 +87,25 @@ static tl_status link_manifests(tl_backend *backend, tl_backend *const *parts, u
   return status;
 }
 
-tl_status tl_backend_link(tl_backend *const *parts, uint32_t num_parts, const tl_target *target,
-                          const tl_backend_options *options, const tl_manifest_chain *chain, tl_backend **out_backend) {
+static tl_status link_all(tl_backend *const *parts, uint32_t num_parts, const tl_target *target,
+                          const tl_backend_options *options, bool is_versions, const tl_manifest_chain *chain,
+                          tl_backend **out_backend) {
   tl_backend *backend = tl_xcalloc(1, sizeof *backend);
   tl_arena_init(&backend->arena);
   tl_status status = tl_session_init(&backend->session, target, options->opt_level);
   if (!status) status = link_parts(backend, parts, num_parts);
-  if (!status) status = link_manifests(backend, parts, num_parts, chain);
+  if (!status) status = link_manifests(backend, parts, num_parts, is_versions, chain);
   if (status) tl_backend_destroy(backend);
   *out_backend = status ? NULL : backend;
   return status;
+}
+
+tl_status tl_backend_link(tl_backend *const *parts, uint32_t num_parts, const tl_target *target,
+                          const tl_backend_options *options, const tl_manifest_chain *chain, tl_backend **out_backend) {
+  return link_all(parts, num_parts, target, options, false, chain, out_backend);
+}
+
+tl_status tl_backend_link_versions(tl_backend *const versions[2], const tl_target *target,
+                                   const tl_backend_options *options, tl_backend **out_backend) {
+  return link_all(versions, 2, target, options, true, NULL, out_backend);
 }

@@ -14,6 +14,7 @@
 #include "names.h"
 #include "tl/status.h"
 #include "va.h"
+#include "versions.h"
 
 _Static_assert((int)TL_KERNEL_INVALID_ARGUMENT == (int)TL_STATUS_INVALID_ARGUMENT, "codes are those of libtl");
 _Static_assert((int)TL_KERNEL_UNSUPPORTED == (int)TL_STATUS_UNSUPPORTED, "");
@@ -74,33 +75,48 @@ static void test_checks(void) {
               "of sm_90");
 }
 
-// Ones of bf16 by tensor maps, and tensors without elements.
-static void multiply(int m, int n, int k) {
+typedef int product(tl_stream stream, const void *A, const void *B, void *C, int64_t M, int64_t N, int64_t K);
+
+// Ones of bf16 by tensor maps, and tensors without elements. C begins `offset` elements into its memory.
+static void multiply(product *launch, const char *(*error)(void), int m, int n, int k, int offset) {
   size_t most = 300 * 300;
   uint16_t *ones = malloc(most * 2);
   for (size_t i = 0; i < most; i++) ones[i] = 0x3f80;
-  void *A = gpu_put(&gpu, ones, most * 2), *C = gpu_put(&gpu, ones, most * 2);
-  expect_code(md_launch(NULL, A, A, C, m, n, k), 0, md_error(), "");
+  char *A = gpu_put(&gpu, ones, most * 2), *C = gpu_put(&gpu, ones, most * 2);
+  expect_code(launch(NULL, A, A, C + 2 * offset, m, n, k), 0, error(), "");
   gpu_take(&gpu, C, ones, most * 2);
   gpu_take(&gpu, A, NULL, 0);
   uint32_t bits = 0;
   float sum = (float)k;
   memcpy(&bits, &sum, sizeof bits);
   int right = 1;
-  for (int i = 0; i < m * n; i++) right = right && ones[i] == bits >> 16;
+  for (int i = 0; i < m * n; i++) right = right && ones[offset + i] == bits >> 16;
   expect(right, "the product");
-  expect(ones[m * n] == 0x3f80, "what lies behind it");
+  expect(ones[offset + m * n] == 0x3f80, "what lies behind it");
   free(ones);
 }
 
 static void test_products(void) {
-  multiply(130, 136, 40);
-  multiply(8, 16, 128);
-  multiply(20, 24, 0);
-  for (int i = 1; i < 7; i++) multiply(i, 8, 8 * i);  // more maps than a thread keeps
+  multiply(md_launch, md_error, 130, 136, 40, 0);
+  multiply(md_launch, md_error, 8, 16, 128, 0);
+  multiply(md_launch, md_error, 20, 24, 0, 0);
+  for (int i = 1; i < 7; i++) multiply(md_launch, md_error, i, 8, 8 * i, 0);  // more maps than a thread keeps
   expect_code(md_launch(NULL, NULL, NULL, NULL, 0, 0, 8), 0, md_error(), "");
   expect_code(md_launch(NULL, NULL, NULL, NULL, 4, 12, 8), TL_KERNEL_INVALID_ARGUMENT, md_error(),
               "'N' is 12, expected a multiple of 8");
+}
+
+// The emulator finds accesses that are not aligned: a version that does not fit the arguments fails.
+static void test_versions(void) {
+  multiply(versions_launch, versions_error, 70, 72, 40, 0);
+  multiply(versions_launch, versions_error, 70, 71, 40, 0);
+  multiply(versions_launch, versions_error, 70, 72, 39, 0);
+  multiply(versions_launch, versions_error, 70, 72, 40, 1);
+  multiply(versions_launch, versions_error, 70, 72, 40, 8);
+  multiply(versions_launch, versions_error, 3, 8, 0, 0);
+  expect_code(versions_launch(NULL, NULL, NULL, NULL, 0, 0, 8), 0, versions_error(), "");
+  expect_code(versions_launch(NULL, NULL, NULL, NULL, 4, 8, 8), TL_KERNEL_INVALID_ARGUMENT, versions_error(),
+              "argument 'A': expected a device pointer");
 }
 
 static void test_names(void) {
@@ -222,12 +238,14 @@ int main(void) {
   test_recording();
   test_checks();
   test_products();
+  test_versions();
   test_names();
   test_cluster();
   test_chain();
   test_threads();
   va_unload();
   md_unload();
+  versions_unload();
   names_unload();
   cluster_unload();
   forms_unload();
