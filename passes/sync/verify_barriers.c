@@ -10,16 +10,11 @@
 // The work is bounded. A kernel that spends the budget of statements was not explored, and nothing follows from what
 // was: it is proven from the order of its statements alone (verify_barriers_order.c), after a change that makes it so
 // where need be (verify_barriers_serial.c), or refused.
-#include "ir/index/affine.h"
 #include "passes/manager/passes.h"
 #include "passes/sync/verify_barriers_internal.h"
 #include "support/status.h"
 
-enum {
-  STATEMENT_BUDGET = 1600000,
-  MAX_DEPTH = 16,  // stages of a ring
-  NUM_SEEDS = 6
-};
+enum { STATEMENT_BUDGET = 1600000 };
 
 // ---- reporting
 
@@ -272,7 +267,7 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
     tl_run_scalar(&self->env, op);
 }
 
-static void run_once(tl_barrier_verifier *self, uint64_t seed) {
+void tl_run_once(tl_barrier_verifier *self, uint64_t seed) {
   for (int32_t b = 0; b < self->num_blocks; b++) {
     tl_run_enter_block(self, b);
     tl_run_env_clear(&self->env);
@@ -292,62 +287,6 @@ static void run_once(tl_barrier_verifier *self, uint64_t seed) {
   if (!self->status && self->budget > 0) tl_run_end(self);
 }
 
-// ---- exploration
-
-// Whether the value's computation uses `what`.
-static bool depends_on(const tl_value *value, const tl_value *what, int depth) {
-  if (value == what) return true;
-  if (value->def == NULL || depth == 0) return false;
-  for (uint32_t i = 0; i < value->def->num_operands; i++) {
-    if (depends_on(tl_op_operand(value->def, i), what, depth - 1)) return true;
-  }
-  return false;
-}
-
-static bool depends_on_fixed(const tl_run_env *env, const tl_value *value) {
-  for (size_t i = 0; i < env->fixed_keys.len; i++) {
-    if (depends_on(value, env->fixed_keys.items[i], 32)) return true;
-  }
-  return false;
-}
-
-// Whether two roles compute a value in the same way, each from the same values of the kernel.
-static bool is_same_computation(const tl_value *a, const tl_value *b, int depth) {
-  if (a == b) return true;
-  if (depth == 0 || !a->def != !b->def || a->index != b->index) return false;
-  const tl_op *from = a->def ? a->def : a->block->parent, *to = b->def ? b->def : b->block->parent;
-  if (from->code != to->code || !tl_op_same_attrs(from, to)) return false;
-  // Loops have the same bounds; what they carry is not looked into.
-  uint32_t count = from->code == TL_OP_FOR ? 3 : from->num_operands;
-  if (from->code != TL_OP_FOR && (from->num_operands != to->num_operands || from->num_regions > 0)) return false;
-  if (from->code == TL_OP_FOR && (a->def || a->index > 0)) return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (!is_same_computation(tl_op_operand(from, i), tl_op_operand(to, i), depth - 1)) return false;
-  return true;
-}
-
-// Where the trips of a loop with this bound stand among the fixed values; those of a new one start there.
-static size_t find_fixed(const tl_barrier_verifier *self, const tl_value *upper) {
-  enum { MAX_STEPS = 16 };
-  for (size_t i = 0; self->num_roles > 0 && i < self->env.fixed_keys.len; i++)
-    if (is_same_computation(self->env.fixed_keys.items[i], upper, MAX_STEPS)) return self->env.fixed_at.items[i];
-  return self->env.fixed_values.len;
-}
-
-// Upper bounds that a loop may have: pipeline starts copies of trips that it certainly makes without asking, and none
-// of those that it cannot make.
-static tl_range bounds_of(const tl_op *loop) {
-  tl_value *lower = tl_op_operand(loop, 0), *upper = tl_op_operand(loop, 1);
-  tl_range range = tl_value_range(upper);
-  int64_t step, first = 0, trips = 0;
-  bool counts = tl_value_const_int(tl_op_operand(loop, 2), &step) && step == 1 && !tl_op_has(loop, TL_ATTR_WHILE);
-  if (!counts) return (tl_range){0, INT64_MAX};
-  while (trips < MAX_DEPTH && tl_prove_lt_offset(lower, trips, upper)) trips++;
-  if (trips > 0 && tl_value_const_int(lower, &first)) trips += first;
-  if (trips < range.lo) trips = range.lo < MAX_DEPTH ? range.lo : MAX_DEPTH;
-  return (tl_range){trips, range.hi > trips ? range.hi : trips};
-}
-
 static void look_at(tl_op *op, void *user) {
   tl_barrier_verifier *self = user;
   int64_t depth = tl_op_int(op, TL_ATTR_DEPTH, 1);
@@ -357,11 +296,11 @@ static void look_at(tl_op *op, void *user) {
   }
   self->by_hand |= op->code == TL_OP_NAMED_BARRIER;
   self->by_hand |= (op->code == TL_OP_MBARRIER || op->code == TL_OP_ROLES) && tl_op_has(op, TL_ATTR_BY_HAND);
-  if (depth > 1 && depth <= MAX_DEPTH && self->period % depth != 0) self->period *= depth;
+  if (depth > 1 && depth <= TL_RUN_MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   // Phases repeat after two rounds.
   if (op->code == TL_OP_MBARRIER) {
     depth *= 2;
-    if (depth <= 2 * MAX_DEPTH && self->period % depth != 0) self->period *= depth;
+    if (depth <= 2 * TL_RUN_MAX_DEPTH && self->period % depth != 0) self->period *= depth;
   }
   bool by_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
   self->uses_proxy |= by_engine || tl_run_is_matrix(op);
@@ -371,147 +310,6 @@ static void look_at(tl_op *op, void *user) {
   const tl_value *upper = tl_op_operand(op, 1);
   int64_t constant;
   if (!tl_value_const_int(upper, &constant)) tl_vec_push(&self->loops, op);
-}
-
-// Whether the value follows from one place of the grid alone, which `out` gets.
-static bool follows_from_grid(tl_value *value, tl_value **out, int depth) {
-  if (value->def == NULL || depth == 0) return false;
-  if (value->def->code == TL_OP_GRID || value->def->code == TL_OP_TILE_INDEX) {
-    if (*out && *out != value) return false;
-    *out = value;
-    return true;
-  }
-  if (!(tl_op_info_of(value->def->code)->flags & TL_OPFLAG_PURE)) return false;
-  for (uint32_t i = 0; i < value->def->num_operands; i++) {
-    if (!follows_from_grid(tl_op_operand(value->def, i), out, depth - 1)) return false;
-  }
-  return true;
-}
-
-// Whether the value is less the larger `place` is, as far as sums, quotients, minima and maxima tell: -1; 1: it is
-// more; 0: neither.
-static int direction_of(const tl_value *value, const tl_value *place, int depth) {
-  const tl_op *op = value->def;
-  if (value == place) return 1;
-  if (!op || depth == 0 || op->num_operands != 2) return 0;
-  int a = direction_of(tl_op_operand(op, 0), place, depth - 1),
-      b = direction_of(tl_op_operand(op, 1), place, depth - 1);
-  bool adds = op->code == TL_OP_ADD || op->code == TL_OP_MIN || op->code == TL_OP_MAX;
-  bool scales = op->code == TL_OP_MUL || op->code == TL_OP_FLOORDIV;
-  if (op->code == TL_OP_SUB) b = -b;
-  if (!adds && !scales && op->code != TL_OP_SUB) return 0;
-  return a + b > 0 ? 1 : a + b < 0 ? -1 : 0;
-}
-
-// What the exploration sets for a loop's upper bound: the place in the grid that it follows from, what it adds a
-// constant to, or the bound itself. Other bounds may follow from the same.
-static const tl_value *key_of(const tl_op *loop, tl_run_bound *out) {
-  tl_value *upper = tl_op_operand(loop, 1), *place = NULL;
-  tl_affine sum = tl_affine_of(upper);
-  *out = (tl_run_bound){.range = {0, INT64_MAX}};
-  if (follows_from_grid(upper, &place, 32) && place) {
-    out->range = tl_value_range(place);
-    // Short loops come first.
-    out->is_turned = out->range.hi < INT64_MAX && direction_of(upper, place, 32) < 0;
-    if (out->is_turned) *out = (tl_run_bound){{0, out->range.hi - out->range.lo}, out->range.hi, true};
-    return place;
-  }
-  if (!tl_op_has(loop, TL_ATTR_TILES)) out->range = bounds_of(loop);
-  if (!sum.valid || sum.num_terms != 1 || sum.terms[0].coefficient != 1) return upper;
-  out->added = sum.constant;
-  return sum.terms[0].symbol;
-}
-
-// First the keys from which others follow, as where a part of a loop ends does from where all of it does.
-static void fix_bounds(tl_barrier_verifier *self) {
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < self->loops.len; i++) {
-      const tl_op *loop = self->loops.items[i];
-      tl_run_bound bound, none;
-      const tl_value *key = key_of(loop, &bound);
-      bool follows = depends_on_fixed(&self->env, key);
-      for (size_t j = 0; j < self->loops.len && pass == 0; j++) {
-        const tl_value *other = key_of(self->loops.items[j], &none);
-        follows |= other != key && depends_on(key, other, 32);
-      }
-      if (follows) continue;
-      size_t at = find_fixed(self, key);
-      tl_vec_push(&self->env.fixed_keys, key);
-      tl_vec_push(&self->env.fixed_at, at);
-      if (at < self->env.fixed_values.len) continue;
-      tl_vec_push(&self->env.fixed_values, 0);
-      tl_vec_push(&self->bounds, bound);
-    }
-  }
-}
-
-static void fix_value(tl_barrier_verifier *self, const tl_value *value) {
-  const tl_run_env *env = &self->env;
-  for (size_t i = 0; i < env->fixed_keys.len; i++)
-    if (env->fixed_keys.items[i] == value) return;
-  size_t at = find_fixed(self, value);
-  if (at == env->fixed_values.len) return;
-  tl_vec_push(&self->env.fixed_keys, value);
-  tl_vec_push(&self->env.fixed_at, at);
-}
-
-// Roles compute alike what the exploration sets, also those in which no loop needs it: their copies may all stand in
-// front of the loop, or under conditions.
-static void fix_alike(tl_op *op, void *user) {
-  tl_barrier_verifier *self = user;
-  if (self->num_roles == 0 || !tl_op_enclosing(op, TL_OP_ROLE)) return;
-  if (op->code == TL_OP_FOR) fix_value(self, op->regions[0]->args[0]);
-  for (uint32_t i = 0; i < op->num_results; i++)
-    if (op->results[i].type->kind != TL_TYPE_TILE) fix_value(self, &op->results[i]);
-}
-
-// Other seeds take other branches, where the first one came to some that it decides.
-static void run_seeds(tl_barrier_verifier *self) {
-  self->has_drawn = false;
-  for (uint64_t seed = 0; seed < NUM_SEEDS && !self->status && self->budget > 0; seed++) {
-    run_once(self, seed);
-    if (!self->has_drawn) return;
-  }
-}
-
-static void set_bound(tl_barrier_verifier *self, size_t loop, int64_t bound) {
-  const tl_run_bound *of = &self->bounds.items[loop];
-  self->env.fixed_values.items[loop] = of->is_turned ? of->added - bound : bound - of->added;
-}
-
-// Upper bounds 0 … S + 2 of every dynamic loop, or from what it certainly has on, up to what it can have: all
-// combinations for up to two loops, else one loop at a time.
-static void explore(tl_barrier_verifier *self) {
-  size_t loops = self->env.fixed_values.len;
-  int64_t most = self->max_depth + 2;
-  tl_run_bound *bounds = self->bounds.items;
-  for (size_t i = 0; i < loops; i++) {
-    if (bounds[i].range.lo + 2 > most) most = bounds[i].range.lo + 2;
-  }
-  for (size_t i = 0; i < loops; i++) {
-    if (bounds[i].range.hi > most) bounds[i].range.hi = most;
-  }
-  if (loops == 0) {
-    run_seeds(self);
-    return;
-  }
-  for (size_t focus = 0; focus < loops; focus++) {
-    for (size_t i = 0; i < loops; i++) {
-      int64_t usual = bounds[i].range.lo > self->max_depth ? bounds[i].range.lo : self->max_depth;
-      set_bound(self, i, usual > bounds[i].range.hi ? bounds[i].range.hi : usual);
-    }
-    for (int64_t own = bounds[focus].range.lo; own <= bounds[focus].range.hi; own++) {
-      set_bound(self, focus, own);
-      run_seeds(self);
-    }
-  }
-  for (int64_t a = bounds[0].range.lo; loops == 2 && a <= bounds[0].range.hi; a++) {
-    for (int64_t b = bounds[1].range.lo; b <= bounds[1].range.hi; b++) {
-      set_bound(self, 0, a);
-      set_bound(self, 1, b);
-      run_seeds(self);
-    }
-  }
 }
 
 // A kernel whose budget was spent.
@@ -543,10 +341,9 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   if (self.num_roles > 0) self.budget *= self.num_roles;
   tl_walk(kernel, look_at, &self);
   tl_run_find_written(&self);
-  fix_bounds(&self);
-  tl_walk(kernel, fix_alike, &self);
+  tl_run_fix_bounds(&self);
   if (can_run)
-    explore(&self);
+    tl_run_explore(&self);
   else
     self.budget = 0;
   if (!self.status && self.budget <= 0 && !self.has_reported) prove_unexplored(&self);
@@ -558,6 +355,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.records);
   tl_vec_fini(&self.stages);
   tl_vec_fini(&self.roots);
+  for (size_t i = 0; i < self.bounds.len; i++) tl_vec_fini(&self.bounds.items[i].numbers);
   tl_vec_fini(&self.bounds);
   tl_vec_fini(&self.extents);
   tl_vec_fini(&self.loops);

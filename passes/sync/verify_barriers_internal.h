@@ -132,12 +132,16 @@ typedef struct tl_run_role {
 } tl_run_role;
 
 // Of a loop: the upper bounds that it may have, and how much the fixed value is less. Turned: numbers that the fixed
-// value is less than `added`, which make the loop longer.
+// value is less than `added`, which make the loop longer. With `numbers`, the fixed values themselves, the range is one
+// of places among them.
 typedef struct tl_run_bound {
   tl_range range;
   int64_t added;
   bool is_turned;
+  TL_VEC(int64_t) numbers;
 } tl_run_bound;
+
+enum { TL_RUN_MAX_DEPTH = 16 };  // stages of a ring
 
 typedef struct tl_barrier_verifier {
   tl_pass_context *context;
@@ -184,6 +188,16 @@ tl_diag *tl_run_fail(tl_barrier_verifier *self, const tl_op *op, const tl_op *ot
 void tl_run_statement(tl_barrier_verifier *self, const tl_op *op);
 // All threads of the role that runs meet.
 void tl_run_barrier(tl_barrier_verifier *self);
+
+// Runs the kernel once, with what the seed decides.
+void tl_run_once(tl_barrier_verifier *self, uint64_t seed);
+
+// ---- verify_barriers_explore.c
+
+// Finds what the bounds of `loops` follow from.
+void tl_run_fix_bounds(tl_barrier_verifier *self);
+// Runs the kernel with every number of trips that matters.
+void tl_run_explore(tl_barrier_verifier *self);
 
 // ---- verify_barriers_cluster.c
 
