@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which trip counts verify-barriers runs: it fixes what the bounds of loops follow from, and tries the numbers that make
-// each loop as short and as long as a ring can notice. What two loops follow from together has one number for both.
+// Which trip counts verify-barriers runs: it fixes what the bounds of loops follow from, and tries the numbers that
+// make each loop as short and as long as a ring can notice. What two loops follow from together has one number for
+// both.
 #include "ir/index/affine.h"
 #include "passes/sync/verify_barriers_internal.h"
 
@@ -55,7 +56,8 @@ static bool are_carried_same(tl_run_same *self, const tl_op *a, uint32_t at, con
 
 static bool is_same_result(tl_run_same *self, const tl_value *a, const tl_value *b) {
   const tl_op *from = a->def, *to = b->def;
-  if (from->code == TL_OP_FOR) return are_same(self, from, to, 3) && are_carried_same(self, from, a->index, to, b->index);
+  if (from->code == TL_OP_FOR)
+    return are_same(self, from, to, 3) && are_carried_same(self, from, a->index, to, b->index);
   if (from->code == TL_OP_IF) {
     if (!are_same(self, from, to, 1)) return false;
     for (uint32_t r = 0; r < 2; r++) {
@@ -105,7 +107,6 @@ static tl_range bounds_of(const tl_op *loop) {
   if (trips < range.lo) trips = range.lo < TL_RUN_MAX_DEPTH ? range.lo : TL_RUN_MAX_DEPTH;
   return (tl_range){trips, range.hi > trips ? range.hi : trips};
 }
-
 
 // Whether the value follows from one place of the grid alone, which `out` gets.
 static bool follows_from_grid(tl_value *value, tl_value **out, int depth) {
@@ -180,8 +181,8 @@ static tl_value *root_of(const tl_op *loop) {
   return find_root(tl_op_operand(loop, 1), &root, 32) ? root : NULL;
 }
 
-// Whether the loop's bound has one root with that of another loop, though neither follows from the other: as where a part
-// of a loop ends does from a length, and where all of it ends.
+// Whether the loop's bound has one root with that of another loop, though neither follows from the other: as where a
+// part of a loop ends does from a length, and where all of it ends.
 static tl_value *shared_root(const tl_barrier_verifier *self, const tl_op *loop) {
   tl_value *root = root_of(loop);
   tl_run_bound none;
@@ -265,8 +266,8 @@ static void fix_alike(tl_barrier_verifier *self, const tl_value *value) {
   tl_vec_push(&self->env.fixed_at, at);
 }
 
-// What another role computes as a fixed value is, it has that number, too, whether or not a loop of its own follows from
-// it: a role may have no more than the iterations that were taken out of a loop.
+// What another role computes as a fixed value is, it has that number, too, whether or not a loop of its own follows
+// from it: a role may have no more than the iterations that were taken out of a loop.
 static void fix_in_other_roles(tl_op *op, void *user) {
   tl_barrier_verifier *self = user;
   for (uint32_t i = 0; i < op->num_results; i++) fix_alike(self, &op->results[i]);
