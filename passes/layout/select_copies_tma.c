@@ -86,6 +86,12 @@ static tma_sides sides_of(tl_op *copy) {
   return (tma_sides){tl_box_source(copy), tl_box_destination(copy)};
 }
 
+// Coordinates are of 32 bits.
+static bool fits_coordinate(const tl_box *source, int32_t d) {
+  tl_range range = tl_value_range(tl_box_offset(source, d));
+  return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+}
+
 static const char *source_obstacle(const tl_box *source) {
   const tl_value *buffer = source->buffer;
   int64_t bytes = element_bytes(buffer);
@@ -102,8 +108,8 @@ static const char *source_obstacle(const tl_box *source) {
                 (tl_value_const_int(limit, &a) &&
                  (size ? tl_value_const_int(size, &b) : (b = buffer->type->dims[d], true)) && a == b);
     if (!same) return "it ends at another limit than the tensor";
-    tl_range range = tl_value_range(tl_box_offset(source, d));
-    if (range.lo < INT32_MIN || range.hi > INT32_MAX) return "an offset may not fit 32 bits";
+    if (!fits_coordinate(source, d) && (size ? tl_value_range(size).hi : buffer->type->dims[d]) > INT32_MAX)
+      return "an offset may not fit 32 bits";
     int32_t t = source->tile_dim[d];
     if (t >= 0 && source->steps[t] != 1) return "it takes every so many elements";
     bool is_last = t >= 0 && t == tl_box_contiguous_dim(source);
@@ -310,6 +316,28 @@ static void wait_for_store(tl_pass_context *context, tl_op *copy) {
   if (!again) tl_op_set_unit(context->module, wait, TL_ATTR_READ);
 }
 
+// Offsets that data decides (the number of a block of keys, times its rows) may be larger than a coordinate: those with
+// which all of the tile lies outside of the tensor become the nearest such ones.
+static void clamp_offsets(tl_pass_context *context, tl_op *copy, const tl_box *source) {
+  tl_value *offsets[TL_MAX_RANK];
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, copy);
+  builder.loc = copy->loc;
+  bool changes = false;
+  for (int32_t d = 0; d < source->buffer_rank; d++) {
+    offsets[d] = tl_box_offset(source, d);
+    if (fits_coordinate(source, d)) continue;
+    int32_t t = source->tile_dim[d];
+    tl_value *size = tl_buffer_dim_value(source->buffer, d);
+    if (!size) size = tl_build_index(&builder, source->buffer->type->dims[d]);
+    offsets[d] = tl_build_binary(&builder, TL_OP_MIN, offsets[d], size);
+    tl_value *before = tl_build_index(&builder, t < 0 ? -1 : -source->extents[t]);
+    offsets[d] = tl_build_binary(&builder, TL_OP_MAX, offsets[d], before);
+    changes = true;
+  }
+  if (changes) tl_op_set_group(context->module, copy, source->group_offsets, offsets, (uint32_t)source->buffer_rank);
+}
+
 const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   const char *obstacle = tma_obstacle(context, copy);
   if (obstacle) return obstacle;
@@ -333,6 +361,7 @@ const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   tl_value *map = map_for(context, sides.source.buffer, &plan, stores);
   tl_op_set_group(context->module, copy, TL_GROUP_COPY_map, &map, 1);
   tl_op_set_int(context->module, copy, TL_ATTR_VIA, TL_VIA_TMA);
+  clamp_offsets(context, copy, &sides.source);
   remark(context, copy, tile, &plan);
   if (stores) wait_for_store(context, copy);
   return NULL;
