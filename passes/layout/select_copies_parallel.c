@@ -54,6 +54,7 @@ static void choose_element(tl_op *op, void *user) {
 
 typedef struct gather {
   tl_op *load, *store;
+  tl_op *choice;  // a SELECT of what is loaded, or zero; NULL: it is stored in any case
   bool fits;
 } gather;
 
@@ -62,23 +63,93 @@ static bool is_zero(const tl_value *value) {
   return attr && (attr->is_float ? attr->v.f == 0.0 : attr->v.i == 0);
 }
 
-// The body may hold index arithmetic, one load from global memory and one store of just that value to a shared tile.
+static tl_op *global_load(const tl_value *value, const tl_op *parallel) {
+  tl_op *op = value->def;
+  bool fits =
+      op && op->code == TL_OP_LOAD && op->parent == parallel->regions[0] && tl_buffer_is_global(tl_element_buffer(op));
+  return fits ? op : NULL;
+}
+
+// The value that is stored: a loaded one, or one that a condition chooses beside zero.
+static void find_source(gather *found, const tl_op *parallel) {
+  const tl_value *value = tl_op_arg(found->store, TL_GROUP_STORE_value);
+  found->load = global_load(value, parallel);
+  tl_op *choice = value->def;
+  if (found->load || !choice || choice->code != TL_OP_SELECT || choice->parent != parallel->regions[0]) return;
+  for (uint32_t side = 1; side <= 2 && !found->load; side++)
+    if (is_zero(tl_op_operand(choice, 3 - side))) found->load = global_load(tl_op_operand(choice, side), parallel);
+  found->choice = choice;
+}
+
+// The body may hold index arithmetic, also of numbers that are loaded (a list of rows), one load from global memory
+// and one store of just that value to a shared tile.
 static gather find_gather(const tl_op *parallel) {
   gather found = {.fits = parallel->num_results == 0};
   for (tl_op *op = parallel->regions[0]->first; op && found.fits; op = op->next) {
     int flags = tl_op_info_of(op->code)->flags;
-    if (op->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(op)) && !found.load) {
-      found.load = op;
-    } else if (op->code == TL_OP_STORE && !found.store) {
+    if (op->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(op))) continue;
+    if (op->code == TL_OP_STORE && !found.store)
       found.store = op;
-    } else if (!(flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR)) || op->num_regions > 0) {
+    else if (!(flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR)) || op->num_regions > 0)
       found.fits = false;
-    }
   }
-  found.fits = found.fits && found.load && found.store &&
-               tl_op_arg(found.store, TL_GROUP_STORE_value) == tl_op_result(found.load, 0) &&
-               tl_buffer_is_shared(tl_element_buffer(found.store));
+  found.fits = found.fits && found.store && tl_buffer_is_shared(tl_element_buffer(found.store));
+  if (found.fits) find_source(&found, parallel);
+  found.fits = found.fits && found.load;
   return found;
+}
+
+static bool stands_before(const tl_op *op, const tl_op *other) {
+  while (op && op != other) op = op->next;
+  return op != NULL;
+}
+
+// Sets the first subscript of a load, and its checks.
+static void set_first(tl_module *module, tl_op *load, tl_value *index, int64_t check) {
+  tl_value *indices[TL_MAX_RANK];
+  int64_t checks[TL_MAX_RANK];
+  uint32_t rank = tl_element_rank(load);
+  for (uint32_t d = 0; d < rank; d++) {
+    indices[d] = d == 0 ? index : tl_element_index(load, d);
+    checks[d] = d == 0 ? check : tl_element_check(load, (int32_t)d);
+  }
+  tl_op_set_group(module, load, TL_GROUP_LOAD_index, indices, rank);
+  tl_op_set_ints(module, load, TL_ATTR_CHECK, checks, (int32_t)rank);
+}
+
+static bool is_foldable(tl_pass_context *context, const tl_op *parallel, const gather *found) {
+  if (!found->fits || !found->choice || !(context->target->features & TL_FEATURE_CP_ASYNC)) return false;
+  const tl_value *pad = tl_op_arg(found->load, TL_GROUP_LOAD_pad), *condition = tl_op_operand(found->choice, 0);
+  bool is_known =
+      !condition->def || condition->def->parent != found->load->parent || stands_before(condition->def, found->load);
+  return is_known && tl_is_in_pipeline(parallel) && !found->load->results[0].uses->next &&
+         tl_element_rank(found->load) >= 2 && (!pad || is_zero(pad));
+}
+
+// `X[i, j] if c else 0` is `X[i if c else -1, j]`: what lies outside of a tensor is zero, and cp.async brings that.
+// A condition that cuts through vectors stays.
+static void fold_choice(tl_pass_context *context, tl_op *parallel) {
+  gather found = find_gather(parallel);
+  if (!is_foldable(context, parallel, &found)) return;
+  int32_t most = largest_power_of_two_divisor(tl_parallel_vector(parallel));
+  int32_t before = tl_element_vector(found.load, parallel, most, false);
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, found.load);
+  builder.loc = found.load->loc;
+  tl_value *index = tl_element_index(found.load, 0), *outside = tl_build_index(&builder, -1);
+  int64_t check = tl_element_check(found.load, 0);
+  bool is_first = tl_op_operand(found.choice, 1) == &found.load->results[0];
+  tl_value *chosen =
+      tl_build_select(&builder, tl_op_operand(found.choice, 0), is_first ? index : outside, is_first ? outside : index);
+  set_first(context->module, found.load, chosen, check | TL_CHECK_LOWER);
+  if (tl_element_vector(found.load, parallel, most, false) < before) {
+    set_first(context->module, found.load, index, check);
+    tl_op_erase(chosen->def);
+    tl_op_erase(outside->def);
+    return;
+  }
+  tl_value_replace_uses(&found.choice->results[0], &found.load->results[0]);
+  tl_op_erase(found.choice);
 }
 
 static bool checks_nothing(const tl_op *op) {
@@ -90,7 +161,8 @@ static bool checks_nothing(const tl_op *op) {
 
 static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t widest) {
   gather found = find_gather(parallel);
-  if (!found.fits || !(context->target->features & TL_FEATURE_CP_ASYNC) || !tl_is_in_pipeline(parallel)) return;
+  if (!found.fits || found.choice || !(context->target->features & TL_FEATURE_CP_ASYNC) || !tl_is_in_pipeline(parallel))
+    return;
   const tl_value *pad = tl_op_arg(found.load, TL_GROUP_LOAD_pad);
   int64_t vec = tl_op_int(found.load, TL_ATTR_VEC, 1);
   int64_t bytes = vec * tl_dtype_bits(tl_element_buffer(found.load)->type->dtype) / 8;
@@ -159,6 +231,7 @@ static void report_access(tl_op *op, void *user) {
 }
 
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
+  fold_choice(context, parallel);
   choose_gather(context, parallel, tl_select_vectors(context, parallel));
   vector_state state = {.context = context, .parallel = parallel, .limit = tl_parallel_vector(parallel)};
   for (tl_op *op = parallel->regions[0]->first; op; op = op->next) tl_walk(op, report_access, &state);
