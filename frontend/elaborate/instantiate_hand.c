@@ -387,6 +387,7 @@ static void emit_role(tl_sema *sema, tl_op *roles, const tl_stmt *stmt, int64_t 
 void tl_instantiate_roles(tl_sema *sema, const tl_stmt *stmt) {
   int64_t warps[MAX_ROLES], registers[MAX_ROLES], first = 0;
   bool ok = validate_place(sema, stmt);
+  sema->lost_roles = true;
   if (stmt->body.len > MAX_ROLES) {
     tl_diag_report(sema->diags, TL_DIAG_ROLES, stmt->loc, "%u roles: a block has at most %d", stmt->body.len,
                    MAX_ROLES);
@@ -416,6 +417,7 @@ void tl_instantiate_roles(tl_sema *sema, const tl_stmt *stmt) {
     first += warps[i];
   }
   sema->roles = roles;
+  sema->lost_roles = false;
 }
 
 bool tl_instantiate_behind_roles(tl_sema *sema, const tl_stmt *stmt) {
@@ -454,7 +456,7 @@ static void validate_barrier_uses(tl_sema *sema, const tl_op *made) {
     is_waited |= syncs || use->owner->code == TL_OP_MBARRIER_WAIT;
     is_arrived |= syncs || use->owner->code == TL_OP_MBARRIER_ARRIVE || use->owner->code == TL_OP_NAMED_ARRIVE;
   }
-  if (is_waited && is_arrived) return;
+  if ((is_waited && is_arrived) || sema->lost_roles) return;
   tl_diag_report(sema->diags, TL_DIAG_BARRIER_UNUSED, made->loc, "nobody %s '%s'",
                  is_waited    ? "arrives at"
                  : is_arrived ? "waits for"

@@ -105,6 +105,7 @@ typedef struct tl_sema {
   int64_t cluster[TL_MAX_CLUSTER_DIMS];  // blocks of one along each grid dim; 0 without
   bool in_role;                          // inside of a role of the author
   const tl_op *roles;                    // his roles, behind which nothing may stand; NULL: none so far
+  bool lost_roles;                       // they were refused, and what stands in them was not looked at
   bool launch_only;                      // translating something that the launcher evaluates
   bool index_position;                   // translating a subscript, extent or bound
   tl_exactness exact;                    // which data becomes an index beside that

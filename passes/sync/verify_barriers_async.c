@@ -295,6 +295,15 @@ static void run_sync(tl_barrier_verifier *self, const tl_op *op) {
   role->syncs_at = NULL;
 }
 
+// What a phase that does not end has not got.
+static void describe_lack(const tl_run_stage *stage, tl_strbuf *out) {
+  long long arrivals = stage->pending, bytes = stage->bytes;
+  if (arrivals > 0) tl_strbuf_appendf(out, ", which lacks %lld arrival%s", arrivals, arrivals == 1 ? "" : "s");
+  if (bytes != 0) tl_strbuf_append_c(out, arrivals > 0 ? " and" : ", which");
+  if (bytes > 0) tl_strbuf_appendf(out, " expects %lld bytes more than copies bring", bytes);
+  if (bytes < 0) tl_strbuf_appendf(out, " gets %lld bytes more than it expects", -bytes);
+}
+
 void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
   if (op->code == TL_OP_NAMED_SYNC) {
     tl_strbuf_appendf(out, "waits for %lld warps at '%s' (",
@@ -310,6 +319,7 @@ void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf 
                     mbarrier_name(stage->made), (long long)stage->phase);
   tl_run_describe(self, op, out);
   tl_strbuf_append_c(out, ")");
+  describe_lack(stage, out);
 }
 
 // ---- proxies

@@ -177,7 +177,7 @@ static void report_deadlock(tl_barrier_verifier *self) {
   for (int32_t r = 1; r <= self->num_roles; r++) {
     const tl_run_role *role = &self->roles[r];
     tl_run_enter_block(self, role->block);
-    tl_strbuf_appendf(&text, "%s'%s' ", r > 1 ? ", " : "", tl_op_str(role->op, TL_ATTR_NAME));
+    tl_strbuf_appendf(&text, "%s'%s' ", r > 1 ? "; " : "", tl_op_str(role->op, TL_ATTR_NAME));
     if (self->num_blocks > 1) tl_strbuf_appendf(&text, "of block %d ", (int)role->block);
     if (role->waits_at && !at) at = role->waits_at;
     if (role->waits_at)
