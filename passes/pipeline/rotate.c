@@ -240,7 +240,7 @@ static int find_best(tl_rotation *self, tl_pass_context *context, bool demanded,
       best = n;
       best_clocks = clocks;
     } else if (n >= 0 && best < 0) {
-      *why = obstacle;
+      *why = obstacle ? obstacle : "that would gain less than 5 %";
     }
   }
   return best;

@@ -71,6 +71,40 @@ why 'the gemm is waited for at once: copies would start 1024 clocks of the tenso
 END
 says "'A' to 'A_s' by cp.async, 16 bytes at a time: not by TMA, threads read its tile, not only wgmma"
 says 'no warps of their own bring tiles by TMA: some copies do not come by TMA'
+# Nothing but a maximum stands between the two products.
+cat >"$work/chain.yaml" <<END
+kernel: chain
+target: sm_90a
+args:
+  X: in f16[4096, 128]
+  W: in f16[128, 1024]
+  V: in f16[1024, 128]
+  Y: out f16[4096, 128]
+grid: {bx: 32}
+threads: 256
+shared:
+  X_s: f16[128, 128]
+  W_s: f16[128, 64]
+  V_s: f16[64, 128]
+fragment:
+  h: f32[128, 64]
+  p: f16[128, 64]
+  y: f32[128, 128]
+body:
+  - copy: X[bx * 128, 0] -> X_s
+  - y = 0
+  - pipelined: k in 16
+    stages: 2
+    do:
+      - copy: W[0, k * 64] -> W_s
+      - copy: V[k * 64, 0] -> V_s
+      - gemm: h = X_s @ W_s
+      - p = relu(h)
+      - gemm: y += p @ V_s
+  - copy: y -> Y[bx * 128, 0]
+END
+expect 0 "$llc" "$work/chain.yaml" --remarks -o /dev/null
+says 'iterations do not overlap: that would gain less than 5 %'
 # Roles.
 why 'no warps of their own bring tiles by TMA: one warpgroup computes, or several blocks share a multiprocessor' -D bn=128 -D threads=128 <<END
 - gemm: acc += A_s @ B_s
