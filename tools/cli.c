@@ -474,6 +474,21 @@ int tl_cli_finish(tl_cli *cli, tl_status status) {
   return after_flush(cli, code);
 }
 
+void tl_cli_end_early(tl_cli *cli, tl_status status) {
+  tl_cli alone = {.tool = cli->tool, .diagnostics = cli->diagnostics, .told = cli->told};
+  tl_sources none;
+  fflush(stdout);
+  tl_sources_init(&none);
+  tl_diags_init(&alone.diags, &none);
+  if (cli->diagnostics == TL_CLI_TEXT) {
+    fprintf(stderr, "%s: %s\n", cli->tool, tl_status_message(status));
+  } else {
+    tell(&alone, status);
+    print_told(&alone);
+  }
+  tl_status_free(status);
+}
+
 int tl_cli_next_input(tl_cli *cli, tl_status status, const char *next) {
   int code = finish_input(cli, status);
   tl_vec_clear(&cli->bindings);

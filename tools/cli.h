@@ -121,6 +121,8 @@ TL_MUST_USE tl_status tl_cli_target(tl_cli *cli, const tl_target **out_target);
 
 // Prints what was collected (pass log, diagnostics, the failure) and returns the exit code. Frees `status`.
 int tl_cli_finish(tl_cli *cli, tl_status status);
+// Prints the failure as tl_cli_finish would, when something else still works at cli->diags: without them.
+void tl_cli_end_early(tl_cli *cli, tl_status status);
 // For an internal error: writes the module to a file and prints the tl-opt line that reproduces it.
 void tl_cli_report_internal(tl_cli *cli, const tl_compiled *compiled);
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "harness/data/memory.h"
-#include "tools/watchdog.h"
 
 static const char usage[] =
     "Usage: tl-run [options] SPEC.yaml | KERNEL.ptx\n"
@@ -41,10 +40,12 @@ static const char usage[] =
     "                         of its launch\n"
     "  --launch=FILE.yaml     which says all that (default: the file beside the PTX, when there is one)\n"
     "  --contract=off|on|both whether the emulator fuses products and sums that leave it open\n"
+    "  --json[=FILE]          with --check, --bench, --tune: the results as JSON; without FILE on standard output\n"
+    "  --junit=FILE           with --check: the results as XML of JUnit; - is standard output\n"
     "  --bench                time every case of the bench section on the GPU\n"
     "  --tune                 try the configurations of the tune section: compile, check, and time them on a GPU\n"
     "  --budget=N             with --tune: try at most N (default: the spec's budget, else all)\n"
-    "  --json[=FILE] --compare=OLD.json --fail-below=RATIO --peer=cublaslt --cublaslt=PATH\n"
+    "  --compare=OLD.json --fail-below=RATIO --peer=cublaslt --cublaslt=PATH\n"
     "  --rounds=N --no-check  with --bench, some also with --tune: see docs/cli.md\n"
     "  --dump-dir=DIR         with --check: write the arrays of failing cases there\n"
     "  --remarks[=json] --diagnostics=FORMAT --color=WHEN --explain CODE -W…\n"
@@ -65,6 +66,7 @@ enum {
   OPT_MAX_MEMORY,
   OPT_SANITIZE,
   OPT_FINDINGS,
+  OPT_JUNIT,
   OPT_DUMP_DIR
 };
 
@@ -148,6 +150,9 @@ static void parse_option(tl_run_tool *t, int option) {
     case OPT_FINDINGS:
       t->findings_path = optarg;
       break;
+    case OPT_JUNIT:
+      t->junit_path = optarg;
+      break;
     case OPT_DUMP_DIR:
       t->dump_dir = optarg;
       break;
@@ -157,6 +162,16 @@ static void parse_option(tl_run_tool *t, int option) {
         tl_cli_common_option(&t->cli, option, optarg);
       break;
   }
+}
+
+static bool is_standard_output(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
+// What is to be alone on standard output.
+static int num_apart(const tl_run_tool *t) {
+  bool json = t->check && t->bench.json && (!t->bench.json_path || is_standard_output(t->bench.json_path));
+  return json + is_standard_output(t->findings_path) + is_standard_output(t->junit_path);
 }
 
 static void parse_options(tl_run_tool *t, int argc, char **argv) {
@@ -178,6 +193,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           {"max-memory", required_argument, NULL, OPT_MAX_MEMORY},
                                           {"sanitize", required_argument, NULL, OPT_SANITIZE},
                                           {"findings", required_argument, NULL, OPT_FINDINGS},
+                                          {"junit", required_argument, NULL, OPT_JUNIT},
                                           {"dump-dir", required_argument, NULL, OPT_DUMP_DIR},
                                           {0}};
   int option;
@@ -200,6 +216,9 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   if (!t->cli.is_done && !t->check && !t->bench.wanted && !t->tune.wanted && t->cases.len > 0) {
     tl_cli_usage_error(&t->cli, "--case goes with --check, --bench or --tune");
   }
+  if (!t->cli.is_done && t->junit_path && !t->check) tl_cli_usage_error(&t->cli, "--junit goes with --check");
+  if (!t->cli.is_done && num_apart(t) > 1)
+    tl_cli_usage_error(&t->cli, "only one of --findings, --json and --junit can go to standard output");
   tl_run_bench_validate_options(t);
   tl_run_tune_validate_options(t);
   t->emu.seed = (uint32_t)t->seed;
@@ -209,80 +228,15 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   t->emu.findings = &t->findings;
 }
 
-void tl_run_tool_step(void *tool, const char *what) {
-  const tl_run_tool *t = tool;
-  if (what) {
-    tl_watchdog_start(t->cli.tool, what, t->emu.timeout_s);
-  } else {
-    tl_watchdog_stop();
-  }
-}
-
-static void print_line(void *user, const char *line) {
-  (void)user;
-  printf("%s\n", line);
-  fflush(stdout);
-}
-
-static const char *describe_device(const tl_run_tool *t) {
+const char *tl_run_describe_device(const tl_run_tool *t) {
   bool both = t->both_landings && !tl_run_device_is_gpu(t->device);
   return both ? "the emulator (late and early landing)" : tl_run_device_describe(t->device);
 }
 
-static tl_status run_check(tl_run_tool *t, const tl_kernel_spec *kernel) {
-  tl_check_options options = {.device = t->device,
-                              .target = t->target,
-                              .bindings = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len},
-                              .seed = t->seed,
-                              .both_landings = t->both_landings,
-                              .cases = t->cases.items,
-                              .num_cases = (uint32_t)t->cases.len,
-                              .directory = t->directory,
-                              .dump_dir = t->dump_dir,
-                              .inputs = t->inputs.items,
-                              .num_inputs = (uint32_t)t->inputs.len,
-                              .max_memory = t->max_memory,
-                              .step = tl_run_tool_step,
-                              .print = print_line,
-                              .user = t};
-  tl_check_summary summary;
-  tl_compiled compiled;
-  tl_status status = tl_check_run(kernel, &options, &t->cli.sources, &t->cli.diags, &summary, &compiled);
-  tl_status_code code = tl_status_code_of(status);
-  if (summary.num_cases > 0) {
-    printf("%.*s: %u of %u cases passed on %s\n", TL_STR_ARG(kernel->name), summary.num_cases - summary.num_failed,
-           summary.num_cases, describe_device(t));
-  }
-  if (code == TL_STATUS_INTERNAL) tl_cli_report_internal(&t->cli, &compiled);
-  tl_compiled_fini(&compiled);
-  if (summary.num_cases == 0 || code == TL_STATUS_OK || code == TL_STATUS_DIAGNOSTICS || code == TL_STATUS_INTERNAL)
-    return status;
-  // The report has said it.
-  tl_status_free(status);
-  return tl_status_make(TL_STATUS_CHECK_FAILED, "%u of %u cases failed", summary.num_failed, summary.num_cases);
-}
-
-// What a kernel has done to the context no later one can be run in.
-static bool is_lost(const tl_run_tool *t, tl_status status) {
-  return tl_status_code_of(status) == TL_STATUS_CHECK_FAILED && t->device && tl_run_device_is_lost(t->device);
-}
-
-// Every kernel of the file that has a check section, until a bug or a lost device ends it.
-static tl_status run_checks(tl_run_tool *t, const tl_spec *spec) {
-  uint32_t checked = 0;
-  tl_status status = TL_OK;
-  for (uint32_t i = 0; i < spec->num_kernels && tl_status_code_of(status) != TL_STATUS_INTERNAL && !is_lost(t, status);
-       i++) {
-    if (!spec->kernels[i].check.present) continue;
-    tl_status failed = run_check(t, &spec->kernels[i]);
-    if (failed) {
-      tl_status_free(status);
-      status = failed;
-    }
-    checked++;
-  }
-  if (!checked) return tl_status_make(TL_STATUS_NOT_FOUND, "%s has no check section", t->cli.input);
-  return status;
+void tl_run_set_directory(tl_run_tool *t) {
+  const char *slash = strrchr(t->cli.input, '/');
+  free(t->directory);
+  t->directory = slash ? strndup(t->cli.input, (size_t)(slash - t->cli.input) + 1) : NULL;
 }
 
 static tl_status run_spec(tl_run_tool *t) {
@@ -291,37 +245,9 @@ static tl_status run_spec(tl_run_tool *t) {
   tl_status status = tl_cli_load_spec(&t->cli, &spec);
   if (!status) status = tl_cli_bindings(&t->cli);
   if (!status) status = tl_run_tool_inputs(t);
-  if (!status && t->check && !t->cli.kernel_name) {
-    status = run_checks(t, spec);
-  } else if (!status) {
-    status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
-    if (!status) status = t->check ? run_check(t, kernel) : tl_run_tool_spec(t, kernel);
-  }
+  if (!status) status = tl_cli_pick_kernel(&t->cli, spec, false, &kernel);
+  if (!status) status = tl_run_tool_spec(t, kernel);
   if (spec) tl_spec_destroy(spec);
-  return status;
-}
-
-static void set_directory(tl_run_tool *t) {
-  const char *slash = strrchr(t->cli.input, '/');
-  free(t->directory);
-  t->directory = slash ? strndup(t->cli.input, (size_t)(slash - t->cli.input) + 1) : NULL;
-}
-
-// Checks each spec of the command line on one device. The status is the last spec's; codes of the others are kept.
-static tl_status run_specs(tl_run_tool *t) {
-  tl_status status = run_spec(t);
-  for (int i = 0; i < t->num_more_inputs; i++) {
-    if (is_lost(t, status)) {
-      fprintf(stderr, "%s: the GPU is lost to this process: %d specs from '%s' on were not run\n", t->cli.tool,
-              t->num_more_inputs - i, t->more_inputs[i]);
-      return status;
-    }
-    int code = tl_cli_next_input(&t->cli, status, t->more_inputs[i]);
-    if (code > t->exit_code) t->exit_code = code;
-    tl_vec_clear(&t->inputs);
-    set_directory(t);
-    status = run_spec(t);
-  }
   return status;
 }
 
@@ -348,24 +274,25 @@ static tl_status run(tl_run_tool *t) {
   bool needs_gpu = t->bench.wanted && t->device_kind == TL_RUN_AUTO;
   TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));
   tl_run_device_set_via(t->device, t->via);
-  if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", describe_device(t));
+  if (!tl_run_bench_is_json_only(t)) printf("device: %s\n", tl_run_describe_device(t));
   fflush(stdout);
   if (t->bench.wanted) return tl_run_bench(t);
   if (t->tune.wanted) return tl_run_tune(t);
-  return is_ptx ? tl_run_tool_ptx(t) : run_specs(t);
+  if (is_ptx) return tl_run_tool_ptx(t);
+  return t->check ? tl_run_all_specs(t) : run_spec(t);
 }
 
-// Everything that is printed goes to standard error, so that the findings are alone on standard output.
-static tl_status set_findings_apart(tl_run_tool *t) {
+// Standard output is for what is written there alone: everything else goes to standard error.
+static tl_status set_apart(tl_run_tool *t) {
   fflush(stdout);
-  t->findings_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (t->findings_fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+  t->apart_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (t->apart_fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     return tl_status_make(TL_STATUS_IO, "cannot write to standard output: %s", strerror(errno));
   return TL_OK;
 }
 
 static tl_status write_findings(const tl_run_tool *t) {
-  FILE *file = t->findings_fd >= 0 ? fdopen(t->findings_fd, "w") : fopen(t->findings_path, "w");
+  FILE *file = t->apart_fd >= 0 ? fdopen(t->apart_fd, "w") : fopen(t->findings_path, "w");
   if (!file) return tl_status_make(TL_STATUS_IO, "cannot write '%s': %s", t->findings_path, strerror(errno));
   tl_strbuf text;
   tl_strbuf_init(&text);
@@ -378,12 +305,12 @@ static tl_status write_findings(const tl_run_tool *t) {
 }
 
 int tl_run_main(int argc, char **argv) {
-  tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}, .max_memory = tl_memory_default_limit(), .findings_fd = -1};
+  tl_run_tool t = {.seed = 1, .emu = {.timeout_s = 60}, .max_memory = tl_memory_default_limit(), .apart_fd = -1};
   tl_cli_init(&t.cli, "tl-run", usage);
   parse_options(&t, argc, argv);
-  if (!t.cli.is_done) set_directory(&t);
+  if (!t.cli.is_done) tl_run_set_directory(&t);
   tl_status status = TL_OK;
-  if (!t.cli.is_done && t.findings_path && !strcmp(t.findings_path, "-")) status = set_findings_apart(&t);
+  if (!t.cli.is_done && num_apart(&t) > 0) status = set_apart(&t);
   if (!t.cli.is_done && !status) status = run(&t);
   if (!t.cli.is_done && t.findings_path) status = tl_status_join(status, write_findings(&t));
   status = tl_status_join(status, tl_run_device_close(t.device));
@@ -397,6 +324,7 @@ int tl_run_main(int argc, char **argv) {
   tl_vec_fini(&t.foreign.fields);
   tl_vec_fini(&t.inputs);
   tl_emu_findings_fini(&t.findings);
+  tl_run_report_fini(&t);
   free(t.directory);
   tl_cli_fini(&t.cli);
   return code;

@@ -54,6 +54,32 @@ typedef struct tl_run_foreign_options {
   TL_VEC(tl_emu_ptx_field) fields;  // where each argument stands, when one of the parameters is a struct
 } tl_run_foreign_options;
 
+// One case of --check, or a spec that could not be checked.
+typedef struct tl_run_case {
+  char *spec, *kernel;     // Owned, as all texts. `kernel` of a spec is ""
+  uint32_t number, total;  // 0: it is a spec
+  tl_check_outcome outcome;
+  double seconds;
+  char *bindings, *message, *outputs, *log;  // as of tl_check_record; may be NULL
+} tl_run_case;
+
+// What became of the cases, and where the run is.
+typedef struct tl_run_report {
+  TL_VEC(tl_run_case) cases;
+  uint32_t num_specs_failed;
+  // Of the spec that is checked:
+  uint32_t spec_number, spec_cases, spec_done;
+  double spec_start;  // s
+  // Of the kernel, and the case that runs; number 0: none.
+  tl_check_record running;
+  uint32_t kernel_cases, kernel_passed;
+  double case_start;
+} tl_run_report;
+
+typedef struct tl_run_counts {
+  uint32_t cases, passed, errors, kernels, specs_failed;
+} tl_run_counts;
+
 typedef struct tl_run_tool {
   tl_cli cli;
   bool check, both_landings;
@@ -63,7 +89,10 @@ typedef struct tl_run_tool {
   bool has_checks;            // --sanitize was given
   uint64_t max_memory;        // bytes
   const char *findings_path;  // of --findings
-  int findings_fd;            // with --findings=-: standard output, whose place standard error has taken; else -1
+  const char *junit_path;     // of --junit; NULL: none
+  int apart_fd;               // standard output that is kept for findings or a report, whose place standard error has
+                              // taken; else -1
+  tl_run_report report;       // of --check
   tl_emu_findings findings;   // of all launches
   uint64_t seed;
   TL_VEC(uint32_t) cases;
@@ -142,6 +171,21 @@ TL_MUST_USE tl_status tl_run_tune(tl_run_tool *t);
 bool tl_run_foreign_option(tl_run_tool *t, int option, const char *argument);
 // The manifest of a launch of PTX that has none, as the options say; values of scalars become --in. JSON.
 TL_MUST_USE tl_status tl_run_foreign_manifest(tl_run_tool *t, tl_str ptx, tl_strbuf *out);
+
+// Checks the specs of the command line (tl_run_check.c).
+TL_MUST_USE tl_status tl_run_all_specs(tl_run_tool *t);
+// Takes the directory of the spec from cli.input.
+void tl_run_set_directory(tl_run_tool *t);
+// "the emulator (late landing)", with both landings where both are run.
+const char *tl_run_describe_device(const tl_run_tool *t);
+
+// What became of a case (record->number 0: of a spec); `log` is what was said.
+void tl_run_report_add(tl_run_tool *t, const tl_check_record *record, const char *log);
+void tl_run_report_count(const tl_run_tool *t, tl_run_counts *out);
+void tl_run_report_print_total(const tl_run_tool *t, tl_strbuf *out);
+// Writes what --json and --junit ask for.
+TL_MUST_USE tl_status tl_run_report_write(tl_run_tool *t);
+void tl_run_report_fini(tl_run_tool *t);
 
 // Forgets what a launch said: before the next one.
 void tl_run_foreign_reset(tl_run_tool *t);

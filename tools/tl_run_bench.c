@@ -56,8 +56,12 @@ void tl_run_bench_validate_options(tl_run_tool *t) {
       b->json || b->compare_path || b->fail_below > 0 || b->cublaslt || b->cublaslt_path || b->rounds || b->no_check;
   if (t->tune.wanted) return;
   if (!b->wanted) {
-    if (has_others)
-      tl_cli_usage_error(&t->cli, "--json, --compare, --peer, --rounds and their like go with --bench (or --tune)");
+    bool only_json = t->check && b->json && !b->compare_path && !(b->fail_below > 0) && !b->cublaslt &&
+                     !b->cublaslt_path && !b->rounds && !b->no_check;
+    if (has_others && !only_json)
+      tl_cli_usage_error(
+          &t->cli,
+          "--json, --compare, --peer, --rounds and their like go with --bench (or --tune, --json with --check)");
     return;
   }
   if (t->check) tl_cli_usage_error(&t->cli, "--bench and --check are two runs");
@@ -69,7 +73,7 @@ void tl_run_bench_validate_options(tl_run_tool *t) {
 // ---- output
 
 bool tl_run_bench_is_json_only(const tl_run_tool *t) {
-  return t->bench.json && (!t->bench.json_path || strcmp(t->bench.json_path, "-") == 0);
+  return !t->check && t->bench.json && (!t->bench.json_path || strcmp(t->bench.json_path, "-") == 0);
 }
 
 static void clear_progress(void) {

@@ -259,6 +259,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
   tl_status status = run_jobs(&launch, jobs, launch.num_workers);
   tl_emu_faults_end();
   status = tl_status_join(status, gather(&launch, jobs, launch.num_workers, &stats));
+  if (options->ended) options->ended(options->user, &launch);
   tl_emu_global_destroy(launch.global);
   tl_emu_released_fini(&launch.released);
   status = tell_findings(&launch, status, options->findings);
@@ -271,4 +272,8 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
                             tl_strbuf_c(&damage));
   tl_strbuf_fini(&damage);
   return status;
+}
+
+void tl_emu_launch_grid(const tl_emu_launch_state *launch, uint32_t out_grid[3]) {
+  memcpy(out_grid, launch->grid, sizeof launch->grid);
 }

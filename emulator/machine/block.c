@@ -56,7 +56,7 @@ static void order_warps(tl_emu_worker *worker) {
 }
 
 static void start_fiber(const tl_emu_worker *worker, tl_emu_fiber *fiber) {
-  fiber->site = NULL;
+  fiber->site = fiber->loop = NULL;
   tl_emu_set_wait(fiber, NULL, NULL);
   fiber->may_give_up = fiber->gave_up = false;
   uint8_t *stack = tl_emu_memory_stack(worker->memory, fiber->stack);

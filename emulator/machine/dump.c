@@ -67,6 +67,15 @@ static int dump_parked(const tl_emu_block *block, const tl_emu_warp *warp, tl_st
   return lines;
 }
 
+// ", in the loop at spec.yaml:15 (while: n < 1)"
+static void describe_loop(const tl_emu_launch_state *launch, const tl_emu_site *loop, tl_strbuf *out) {
+  if (!loop->line || !loop->file) return;
+  tl_strbuf_appendf(out, ", in the loop at %s:%u", loop->file, loop->line);
+  tl_str text = launch->debug ? tl_str_trim(tl_debug_line(launch->debug, loop->file, loop->line)) : (tl_str){0};
+  if (text.len > 2 && tl_str_is(tl_str_sub(text, 0, 2), "- ")) text = tl_str_trim(tl_str_sub(text, 2, text.len));
+  if (text.len) tl_strbuf_appendf(out, " (%.*s)", TL_STR_ARG(text));
+}
+
 // Lines that say where the lanes of one warp are; returns how many.
 static int dump_warp(const tl_emu_block *block, const tl_emu_warp *warp, tl_strbuf *out) {
   int lines = 0;
@@ -95,7 +104,9 @@ static int dump_warp(const tl_emu_block *block, const tl_emu_warp *warp, tl_strb
   if (warp->runnable) {
     begin_line(warp, warp->runnable, out);
     tl_strbuf_append_c(out, " run");
-    const tl_emu_site *site = block->fibers[warp->index * TL_EMU_WARP + (uint32_t)__builtin_ctz(warp->runnable)].site;
+    const tl_emu_fiber *fiber = &block->fibers[warp->index * TL_EMU_WARP + (uint32_t)__builtin_ctz(warp->runnable)];
+    const tl_emu_site *site = fiber->site;
+    if (fiber->loop) describe_loop(block->worker->launch, fiber->loop, out);
     if (site) {
       tl_strbuf_append_c(out, ", last at ");
       tl_emu_describe_site(site, out);

@@ -33,6 +33,8 @@ typedef enum tl_landing {
   TL_LANDING_EARLY  // they land at issue
 } tl_landing;
 
+typedef struct tl_emu_launch_state tl_emu_launch_state;
+
 typedef struct tl_emu_options {
   tl_landing landing;
   int threads;                // OS threads; 0: one per core
@@ -41,7 +43,26 @@ typedef struct tl_emu_options {
   double timeout_s;           // watchdog for one launch; 0: 60
   uint32_t checks;            // TL_EMU_SANITIZE_… bits, of those that the kernel was created with
   tl_emu_findings *findings;  // where to add what the checks found; NULL: only the status tells. Borrowed.
+  // Called when all threads have ended, while the launch still knows who wrote what (tl_emu_find_writer). Or NULL.
+  void (*ended)(void *user, const tl_emu_launch_state *launch);
+  void *user;
 } tl_emu_options;
+
+// Who wrote a byte of global memory last.
+typedef struct tl_emu_writer {
+  bool is_tile;       // of a persistent kernel: `owner` is the number of a tile
+  uint64_t owner;     // else the index of the block, x fastest
+  uint32_t block[3];  // position of the block; nothing for a tile
+  int32_t thread;     // of the block; -1: an asynchronous operation, such as a store by TMA
+  const char *file;   // NULL: not known. Borrowed from the launch's kernel
+  uint32_t line;      // 0: not known
+} tl_emu_writer;
+
+// Blocks of the launch.
+void tl_emu_launch_grid(const tl_emu_launch_state *launch, uint32_t out_grid[3]);
+// False: nobody wrote the byte, or the launch remembers no writers (neither the check `race` nor `blocks` is on). To be
+// called from `ended`.
+bool tl_emu_find_writer(const tl_emu_launch_state *launch, const void *address, tl_emu_writer *out);
 
 typedef struct tl_emu_stats {
   uint64_t switches, collectives, barriers;

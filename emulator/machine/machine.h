@@ -126,6 +126,7 @@ struct tl_emu_fiber {
   uint32_t cluster_phase;                  // … for this phase
   uint32_t votes, voters;                  // of the last barrier with a reduction
   const tl_emu_site *site;                 // last collective or barrier it came to
+  const tl_emu_site *loop;                 // the loop in which it was last asked to let others run; NULL: none yet
 };
 
 // What an asynchronous operation still has to do, put off until it lands: when no thread of the worker can run, or when
@@ -269,8 +270,9 @@ typedef bool tl_emu_collective_fn(tl_emu_warp *warp, tl_emu_meeting *meeting);
 void tl_emu_meet(uint32_t mask, void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
 // The same for ops that every lane of the warp must execute together.
 void tl_emu_meet_warp(void *result, const void *args, const tl_emu_site *site, tl_emu_collective_fn *work);
-// Lets other threads of the worker run; called by loops now and then. Gives the launch up when its time is over.
-void tl_emu_poll(void);
+// Lets other threads of the worker run; called by loops now and then, with the loop (NULL: none). Gives the launch up
+// when its time is over.
+void tl_emu_poll(const tl_emu_site *loop);
 // Lets some other thread of the worker run, mostly one of the same warp; called now and then before atomics, ordered
 // and volatile accesses. With seed 0 nobody else runs.
 void tl_emu_interleave(void);

@@ -254,8 +254,9 @@ static tl_emu_fiber *pick_other(tl_emu_worker *worker, const tl_emu_fiber *me) {
   return next ? next : &block->fibers[me->thread];
 }
 
-void tl_emu_poll(void) {
+void tl_emu_poll(const tl_emu_site *loop) {
   tl_emu_worker *worker = tl_emu_self;
+  if (loop) worker->current->loop = loop;
   worker->context.budget = TL_EMU_POLL_INTERVAL;
   tl_emu_launch_state *launch = worker->launch;
   if (__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) tl_emu_give_up();  // another one failed: nothing to add

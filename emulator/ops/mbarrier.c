@@ -181,7 +181,7 @@ bool tl_emu_mbarrier_test(void *address, const tl_emu_mbarrier_question *questio
   me->site = site;
   if (question->waits) barrier = wait_for_phase(block, address, phase, site);
   if (barrier->phase == phase) {
-    if (!question->waits) tl_emu_poll();  // it will ask again
+    if (!question->waits) tl_emu_poll(NULL);  // it will ask again
     return false;
   }
   if (question->by_parity && barrier->phase != phase + 1)

@@ -83,7 +83,7 @@ void tl_emu_op_nanosleep(void *result, const void *args, const tl_emu_site *site
   (void)result;
   (void)args;
   (void)site;
-  tl_emu_poll();
+  tl_emu_poll(NULL);
 }
 
 void tl_emu_op_nothing(void *result, const void *args, const tl_emu_site *site) {

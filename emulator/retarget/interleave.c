@@ -13,9 +13,11 @@ static LLVMValueRef counter_place(retarget *r, LLVMValueRef machine, size_t memb
   return LLVMBuildGEP2(r->builder, r->i8, machine, &offset, 1, "");
 }
 
-// A function that is inlined where it is called: counts `member` of the machine down, and calls `slow` at zero.
-static LLVMValueRef define_countdown(retarget *r, const char *name, size_t member, const char *slow_name) {
-  LLVMValueRef function = LLVMAddFunction(r->module, name, r->poll_type);
+// A function that is inlined where it is called: counts `member` of the machine down, and calls `slow` at zero, with
+// what it was called with behind the machine.
+static LLVMValueRef define_countdown(retarget *r, const char *name, LLVMTypeRef type, size_t member,
+                                     const char *slow_name) {
+  LLVMValueRef function = LLVMAddFunction(r->module, name, type);
   LLVMSetLinkage(function, LLVMInternalLinkage);
   unsigned inlined = LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"));
   LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(r->context, inlined, 0));
@@ -29,8 +31,10 @@ static LLVMValueRef define_countdown(retarget *r, const char *name, size_t membe
   LLVMBuildStore(b, left, place);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, left, LLVMConstNull(r->i32), ""), slow, done);
   LLVMPositionBuilderAtEnd(b, slow);
-  LLVMTypeRef plain = LLVMFunctionType(r->void_type, NULL, 0, 0);
-  LLVMBuildCall2(b, plain, LLVMAddFunction(r->module, slow_name, plain), NULL, 0, "");
+  unsigned rest = LLVMCountParams(function) - 1;
+  LLVMValueRef site = rest ? LLVMGetParam(function, 1) : NULL;
+  LLVMTypeRef slow_type = LLVMFunctionType(r->void_type, &r->ptr, rest, 0);
+  LLVMBuildCall2(b, slow_type, LLVMAddFunction(r->module, slow_name, slow_type), &site, rest, "");
   LLVMBuildBr(b, done);
   LLVMPositionBuilderAtEnd(b, done);
   LLVMBuildRetVoid(b);
@@ -38,9 +42,23 @@ static LLVMValueRef define_countdown(retarget *r, const char *name, size_t membe
 }
 
 void tl_emu_define_turns(retarget *r) {
-  r->poll_type = LLVMFunctionType(r->void_type, &r->ptr, 1, 0);
-  r->poll_function = define_countdown(r, "emu.poll", offsetof(tl_emu_context, budget), "emu:poll");
-  r->meet_function = define_countdown(r, "emu.meet", offsetof(tl_emu_context, meetings), "emu:interleave");
+  LLVMTypeRef pointers[] = {r->ptr, r->ptr};
+  r->poll_type = LLVMFunctionType(r->void_type, pointers, 2, 0);
+  r->meet_type = LLVMFunctionType(r->void_type, pointers, 1, 0);
+  r->poll_function = define_countdown(r, "emu.poll", r->poll_type, offsetof(tl_emu_context, budget), "emu:poll");
+  r->meet_function =
+      define_countdown(r, "emu.meet", r->meet_type, offsetof(tl_emu_context, meetings), "emu:interleave");
+}
+
+// The line of a loop: the first that its header, or what is behind it, has.
+static LLVMValueRef find_located(LLVMBasicBlockRef header) {
+  for (LLVMValueRef i = LLVMGetFirstInstruction(header); i; i = LLVMGetNextInstruction(i))
+    if (LLVMGetDebugLocLine(i)) return i;
+  LLVMValueRef end = LLVMGetBasicBlockTerminator(header);
+  for (unsigned s = 0; s < LLVMGetNumSuccessors(end); s++)
+    for (LLVMValueRef i = LLVMGetFirstInstruction(LLVMGetSuccessor(end, s)); i; i = LLVMGetNextInstruction(i))
+      if (LLVMGetDebugLocLine(i)) return i;
+  return LLVMGetFirstInstruction(header);
 }
 
 void tl_emu_poll_in_loops(retarget *r, LLVMValueRef function) {
@@ -49,8 +67,17 @@ void tl_emu_poll_in_loops(retarget *r, LLVMValueRef function) {
   for (size_t i = 0; i < num_headers; i++) {
     LLVMValueRef first = LLVMGetFirstInstruction(headers[i]);
     while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
+    LLVMValueRef located = find_located(headers[i]);
+    tl_strbuf name = {0};
+    tl_strbuf_append_c(&name, "loop");
+    tl_emu_site site = {.op = tl_strbuf_take(&name),
+                        .line = LLVMGetDebugLocLine(located),
+                        .file = tl_emu_file_of(located),
+                        .uses = tl_emu_uses_of(located)};
     LLVMPositionBuilderBefore(r->builder, first);
-    LLVMBuildCall2(r->builder, r->poll_type, r->poll_function, &r->machine, 1, "");
+    LLVMValueRef operands[] = {r->machine, LLVMConstNull(r->ptr)};
+    tl_vec_push(&r->sites, site);
+    tl_vec_push(&r->site_calls, LLVMBuildCall2(r->builder, r->poll_type, r->poll_function, operands, 2, ""));
   }
   free(headers);
 }
@@ -99,5 +126,5 @@ void tl_emu_let_threads_meet(retarget *r, LLVMValueRef instruction) {
   if (!meets) return;
   LLVMPositionBuilderBefore(r->builder, instruction);
   if (waits) spend_budget(r);
-  LLVMBuildCall2(r->builder, r->poll_type, r->meet_function, &r->machine, 1, "");
+  LLVMBuildCall2(r->builder, r->meet_type, r->meet_function, &r->machine, 1, "");
 }

@@ -27,7 +27,8 @@ typedef struct retarget {
   LLVMTypeRef i8, i32, i64, ptr, shared_ptr, void_type;
   LLVMTypeRef op_type;        // void(ptr result, ptr args, ptr site)
   LLVMTypeRef context_type;   // ptr()
-  LLVMTypeRef poll_type;      // void(ptr), of meet_function too
+  LLVMTypeRef poll_type;      // void(ptr machine, ptr site)
+  LLVMTypeRef meet_type;      // void(ptr machine)
   LLVMTypeRef touch_type;     // ptr(ptr pointer, ptr site)
   LLVMTypeRef acquired_type;  // void(ptr)
   LLVMValueRef context_function, poll_function, meet_function;

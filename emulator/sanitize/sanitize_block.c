@@ -105,6 +105,7 @@ void tl_emu_op_tile(void *result, const void *operands, const tl_emu_site *site)
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(tl_emu_self->current->thread)];
   checker->has_tiles = true;
+  tl_emu_global_owned_by_tiles(checker->launch->global);
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
   agent->tile = (uint32_t)tile + 1;
   agent->tiles++;
@@ -130,7 +131,7 @@ tl_emu_async *tl_emu_async_begin(tl_emu_proxy proxy, const tl_emu_site *site) {
                           .clock = checker->slots[slot].clock,
                           .issuer = index,
                           .issuer_now = agent->now,
-                          .issuer_fenced = {agent->fenced[0], agent->fenced[1]},
+                          .issuer_fenced = agent->fenced,
                           .issuer_copies_done = agent->copies_done,
                           .proxy = proxy,
                           .site = site,

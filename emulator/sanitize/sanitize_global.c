@@ -19,6 +19,7 @@ struct tl_emu_global {
   global_cell **cells;  // of each buffer; NULL: not mapped
   uint32_t granule;
   bool has_cells;
+  bool has_tiles;   // owners are tiles of a persistent kernel
   char locks[256];  // of stretches of memory
 };
 
@@ -97,8 +98,7 @@ typedef struct global_access {
   tl_emu_epoch found;  // what is not ordered with the access; 0: nothing
   uint32_t found_owner;
   bool proxies;           // the access goes through the async proxy: writes of the generic one before it need a fence
-  tl_emu_epoch unfenced;  // one that has none; 0: all have
-  uint32_t unfenced_owner;
+  tl_emu_epoch unfenced;  // one of this cluster that has none; 0: all have
 } global_access;
 
 static bool is_ordered(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {
@@ -116,18 +116,10 @@ static void conflict(global_access *a, tl_emu_epoch epoch, uint32_t owner) {
   a->found_owner = owner;
 }
 
-// Of another cluster's thread: it fenced before it released, or who acquired that did.
-static bool is_fenced(const global_access *a, tl_emu_epoch write, uint32_t writer) {
-  if (writer == a->owner) return tl_emu_is_fenced(a->checker, write, a->actor, true);
-  uint32_t agent = tl_emu_epoch_agent(write), num_threads = a->checker->num_threads;
-  if (agent >= num_threads) return true;
-  return tl_emu_epoch_clock(write) <= tl_emu_foreign_clock(a->actor->known->foreign, writer - 1, num_threads + agent);
-}
-
+// What other clusters have fenced is not known here.
 static void look_for_fence(global_access *a, tl_emu_epoch write, uint32_t writer) {
-  if (!a->proxies || a->unfenced || !write || (write & TL_EMU_EPOCH_ASYNC_PROXY) || is_fenced(a, write, writer)) return;
-  a->unfenced = write;
-  a->unfenced_owner = writer;
+  if (!a->proxies || a->unfenced || !write || writer != a->owner || (write & TL_EMU_EPOCH_ASYNC_PROXY)) return;
+  if (!tl_emu_is_fenced(a->checker, write, a->actor)) a->unfenced = write;
 }
 
 static void sanitize_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
@@ -178,11 +170,8 @@ static void sanitize_order(tl_emu_sanitizer *checker, const tl_emu_actor *actor,
     if (shared) unlock(flag);
     done += part;
   }
-  if (a.unfenced && !a.found) {
-    tl_emu_seen seen = {TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0};
-    seen.before_owner = a.unfenced_owner == a.owner ? 0 : a.unfenced_owner;
-    tl_emu_found(checker, &seen);
-  }
+  if (a.unfenced && !a.found)
+    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0});
   if (!a.found) return;
   bool same = a.found_owner == a.owner;
   if (!(checker->checks & (same ? TL_EMU_SANITIZE_RACE : TL_EMU_SANITIZE_BLOCKS))) return;
@@ -209,5 +198,36 @@ bool tl_emu_sanitize_global(tl_emu_sanitizer *checker, const tl_emu_actor *actor
   if ((checker->checks & TL_EMU_SANITIZE_INIT) && !tl_emu_note_written(&global->buffers[index], address, bytes, kind))
     tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_UNINITIALISED, kind, actor, 0, address, bytes, 0});
   if (global->cells[index]) sanitize_order(checker, actor, index, address, bytes, kind);
+  return true;
+}
+
+void tl_emu_global_owned_by_tiles(tl_emu_global *global) {
+  __atomic_store_n(&global->has_tiles, true, __ATOMIC_RELAXED);
+}
+
+bool tl_emu_find_writer(const tl_emu_launch_state *launch, const void *address, tl_emu_writer *out) {
+  const tl_emu_global *global = launch->global;
+  size_t index = global ? find_buffer(global, address, 1) : 0;
+  if (!global || index == global->num_buffers || !global->cells[index]) return false;
+  const tl_emu_buffer *buffer = &global->buffers[index];
+  size_t offset = (size_t)((const uint8_t *)address - buffer->start) + bytes_before(buffer);
+  const global_cell *cell = &global->cells[index][offset / global->granule];
+  if (!cell->write) return false;
+  uint32_t agent = tl_emu_epoch_agent(cell->write), owner = cell->writer - 1, threads = launch->num_threads;
+  bool is_thread = agent < threads * launch->cluster_size;
+  uint64_t block = tl_emu_block_of(launch, owner, is_thread ? agent / threads : 0);
+  *out = (tl_emu_writer){.is_tile = global->has_tiles,
+                         .owner = global->has_tiles ? owner : block,
+                         .thread = is_thread ? (int32_t)(agent % threads) : -1};
+  if (!global->has_tiles) {
+    out->block[0] = (uint32_t)(block % launch->grid[0]);
+    out->block[1] = (uint32_t)(block / launch->grid[0] % launch->grid[1]);
+    out->block[2] = (uint32_t)(block / launch->grid[0] / launch->grid[1]);
+  }
+  const tl_emu_site *site = tl_emu_site_of(launch, cell->write);
+  if (site) {
+    out->file = site->file;
+    out->line = site->line;
+  }
   return true;
 }

@@ -69,8 +69,7 @@ static void place_of(const tl_emu_seen *seen, tl_emu_raw_finding *made) {
   }
 }
 
-// Index of the block of rank `rank` in cluster number `owner` of the grid.
-static uint64_t block_of(const tl_emu_launch_state *launch, uint32_t owner, uint32_t rank) {
+uint64_t tl_emu_block_of(const tl_emu_launch_state *launch, uint32_t owner, uint32_t rank) {
   const uint32_t *grid = launch->grid, *size = launch->cluster;
   uint32_t across = grid[0] / size[0], down = grid[1] / size[1];
   uint64_t x = (uint64_t)(owner % across) * size[0] + rank % size[0];
@@ -107,7 +106,8 @@ void tl_emu_found(tl_emu_sanitizer *checker, const tl_emu_seen *seen) {
     uint32_t owner = seen->before_owner - 1;
     // The blocks of a persistent kernel, all in x, take turns at its tiles.
     made.before_tile = made.tile ? owner + 1 : 0;
-    made.before_block = made.tile ? owner % launch->grid[0] : block_of(launch, owner, (uint32_t)before / block_threads);
+    made.before_block =
+        made.tile ? owner % launch->grid[0] : tl_emu_block_of(launch, owner, (uint32_t)before / block_threads);
   }
   // Texts are made for what is told only: some mistakes are made at every access.
   for (size_t i = 0; i < checker->found.len; i++) {
@@ -198,7 +198,7 @@ static char *format_text(const char *format, ...) {
   return tl_strbuf_take(&out);
 }
 
-static const tl_emu_site *site_of(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
+const tl_emu_site *tl_emu_site_of(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
   uint32_t index = (uint32_t)(epoch >> TL_EMU_EPOCH_SITE_SHIFT) & TL_EMU_EPOCH_MAX_SITE;
   return index ? &launch->sites[index - 1] : NULL;
 }
@@ -232,7 +232,7 @@ static const char *op_name(const tl_emu_site *site, tl_emu_epoch epoch) {
 
 static void fill_side(const tl_emu_launch_state *launch, tl_emu_epoch epoch, int64_t thread, uint64_t block,
                       uint32_t tile, tl_emu_finding_side *side) {
-  const tl_emu_site *site = site_of(launch, epoch);
+  const tl_emu_site *site = tl_emu_site_of(launch, epoch);
   side->op = format_text("%s", op_name(site, epoch));
   side->call = site && strcmp(site->op, side->op) == 0 ? site->ordinal : 0;
   side->line = site ? site->line : 0;
@@ -260,7 +260,7 @@ static bool same_line(const tl_emu_site *a, const tl_emu_site *b) {
 
 // Whether both accesses are made by elements of one parallel of the spec, which nothing orders.
 static bool in_one_parallel(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
-  const tl_emu_site *now = site_of(launch, raw->now), *before = site_of(launch, raw->before);
+  const tl_emu_site *now = tl_emu_site_of(launch, raw->now), *before = tl_emu_site_of(launch, raw->before);
   if (!now || !before || !now->line || !same_words(now->file, before->file) || !same_words(now->uses, before->uses))
     return false;
   if (!tl_debug_has_source(launch->debug, now->file)) return false;
@@ -286,7 +286,7 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
 }
 
 static char *inside_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
-  const tl_emu_site *site = site_of(launch, raw->now);
+  const tl_emu_site *site = tl_emu_site_of(launch, raw->now);
   if (raw->shared_offset < 0) return format_text("an access inside a buffer");
   if (!site || !site->num_tiles) return format_text("an access inside shared memory");
   tl_strbuf text = {0};
@@ -305,9 +305,6 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
     case TL_EMU_FINDING_RACE:
       return order_text(launch, raw);
     case TL_EMU_FINDING_PROXY:
-      if (raw->block != raw->before_block)
-        return format_text(
-            "fence.proxy.async between the acquire and the operation, or between the write and the release");
       return format_text("fence.proxy.async of thread %d after its %s, before what orders the two",
                          (int)raw->before_thread, raw->before & TL_EMU_EPOCH_READ ? "read" : "write");
     case TL_EMU_FINDING_UNINITIALISED:
@@ -346,7 +343,7 @@ static char *place_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
   bool first = true;
   for (uint32_t i = 0; i < launch->debug->num_tiles; i++) {
     const tl_debug_tile *tile = &launch->debug->tiles[i];
-    if (raw->kind != TL_EMU_FINDING_BOUNDS && !is_of_line(launch, site_of(launch, raw->now), i)) continue;
+    if (raw->kind != TL_EMU_FINDING_BOUNDS && !is_of_line(launch, tl_emu_site_of(launch, raw->now), i)) continue;
     tl_strbuf one = {0};
     if (tl_debug_tile_describe(tile, raw->shared_offset - (int64_t)launch->dynamic_offset, &one))
       tl_strbuf_appendf(&place, "%s%s", first ? "" : " or ", tl_strbuf_c(&one));
@@ -411,13 +408,13 @@ static int by_block(const void *left, const void *right) {
 // instructions and touches many elements.
 static bool is_told(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw, const tl_emu_raw_finding *told) {
   if (told->kind != raw->kind || told->what != raw->what || raw->kind == TL_EMU_FINDING_MISUSE) return false;
-  const tl_emu_site *now = site_of(launch, raw->now), *other = site_of(launch, told->now);
+  const tl_emu_site *now = tl_emu_site_of(launch, raw->now), *other = tl_emu_site_of(launch, told->now);
   if (!now || !other || !now->line || !same_line(now, other)) return false;
   if (raw->kind == TL_EMU_FINDING_UNINITIALISED && strcmp(now->op, other->op) != 0) return false;
   if (is_async(launch, raw->now) != is_async(launch, told->now)) return false;
   if (!raw->before || !told->before) return !raw->before == !told->before;
   if (is_async(launch, raw->before) != is_async(launch, told->before)) return false;
-  now = site_of(launch, raw->before), other = site_of(launch, told->before);
+  now = tl_emu_site_of(launch, raw->before), other = tl_emu_site_of(launch, told->before);
   return now && other && same_line(now, other);
 }
 

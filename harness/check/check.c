@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/data/compare.h"
+#include "harness/check/check_report.h"
 #include "harness/data/file.h"
 #include "harness/data/npy.h"
 #include "harness/reference/reference.h"
@@ -20,8 +20,9 @@ typedef struct checker {
   tl_compiled *compiled;
   tl_arena arena;
   // The kernel of the previous case is used again when only run-time values differ.
-  char *compiled_key;     // Owned.
-  tl_run_kernel *loaded;  // Owned.
+  char *compiled_key;      // Owned.
+  tl_run_kernel *loaded;   // Owned.
+  tl_strbuf log, outputs;  // of the case
 } checker;
 
 static double now(void) {
@@ -30,8 +31,9 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void say(const checker *c, tl_strbuf *line) {
+static void say(checker *c, tl_strbuf *line) {
   if (c->options->print) c->options->print(c->options->user, tl_strbuf_c(line));
+  tl_strbuf_appendf(&c->log, "%s\n", tl_strbuf_c(line));
   tl_strbuf_clear(line);
 }
 
@@ -109,7 +111,7 @@ tl_status tl_check_derive_inputs(tl_reference *reference, tl_run_args *args) {
   return TL_OK;
 }
 
-static void dump(const checker *c, uint32_t number, const char *what, const char *name, const tl_array *array) {
+static void dump(checker *c, uint32_t number, const char *what, const char *name, const tl_array *array) {
   tl_strbuf path;
   tl_strbuf_init(&path);
   tl_strbuf_appendf(&path, "%s/%.*s.case%u.%s.%s.npy", c->options->dump_dir, TL_STR_ARG(c->kernel->name), number, name,
@@ -124,7 +126,7 @@ static void dump(const checker *c, uint32_t number, const char *what, const char
   tl_strbuf_fini(&path);
 }
 
-static void dump_case(const checker *c, uint32_t number, const tl_run_args *args, const tl_reference *reference) {
+static void dump_case(checker *c, uint32_t number, const tl_run_args *args, const tl_reference *reference) {
   tl_status made = tl_file_make_directory(c->options->dump_dir);
   if (made) {
     tl_strbuf line;
@@ -152,35 +154,6 @@ static void dump_case(const checker *c, uint32_t number, const tl_run_args *args
   }
 }
 
-// `label` stands before each output: which of several runs of the case it is of.
-static tl_status compare_outputs(const checker *c, const tl_case *one_case, const tl_env *env, const tl_run_args *args,
-                                 const tl_reference *reference, const char *label, bool *out_failed) {
-  tl_strbuf line;
-  tl_strbuf_init(&line);
-  tl_status status = TL_OK;
-  for (uint32_t i = 0; !status && i < args->len; i++) {
-    const tl_run_arg *arg = &args->items[i];
-    tl_str name = tl_str_from(arg->name);
-    if (arg->access == 0 || tl_check_is_unchecked(&c->kernel->check, name)) continue;
-    const tl_reference_buffer *buffer = tl_reference_find(reference, name);
-    double rtol, atol;
-    status = tl_check_tolerance(c->kernel, one_case, env, name, c->diags, &rtol, &atol);
-    if (status || !buffer) break;
-    tl_compare_result result;
-    if (buffer->is_float) {
-      tl_compare_float(&arg->array, buffer->values, rtol, atol, &result);
-    } else {
-      tl_compare_int(&arg->array, buffer->values, rtol, atol, &result);
-    }
-    if (result.num_failed) *out_failed = true;
-    tl_strbuf_appendf(&line, "  %s%s", label, result.num_failed ? "FAILED " : "");
-    tl_compare_print(&result, arg->name, &arg->array, &line);
-    say(c, &line);
-  }
-  tl_strbuf_fini(&line);
-  return status;
-}
-
 typedef struct case_run {
   uint32_t number;
   const tl_case *one_case;
@@ -190,15 +163,58 @@ typedef struct case_run {
   tl_reference reference;
 } case_run;
 
+// Says what was compared, line by line.
+static void report_output(checker *c, const tl_compared_output *output) {
+  tl_strbuf lines = {0}, line = {0};
+  if (c->outputs.len) tl_strbuf_append_c(&c->outputs, ", ");
+  tl_check_report_output(output, &lines, &c->outputs);
+  for (tl_str rest = tl_strbuf_view(&lines); rest.len;) {
+    size_t end = tl_str_find(rest, '\n');
+    tl_strbuf_append(&line, tl_str_sub(rest, 0, end));
+    say(c, &line);
+    rest = tl_str_sub(rest, end + 1, rest.len);
+  }
+  tl_strbuf_fini(&line);
+  tl_strbuf_fini(&lines);
+}
+
+// `label` stands before each output: which of several runs of the case it is of.
+static tl_status compare_outputs(checker *c, const case_run *run, const tl_writers *writers, const char *label,
+                                 bool *out_failed) {
+  for (uint32_t i = 0; i < run->args.len; i++) {
+    const tl_run_arg *arg = &run->args.items[i];
+    tl_str name = tl_str_from(arg->name);
+    if (arg->access == 0 || tl_check_is_unchecked(&c->kernel->check, name)) continue;
+    const tl_reference_buffer *buffer = tl_reference_find(&run->reference, name);
+    tl_compared_output output = {
+        .arg = arg, .index = i, .label = label, .reference = buffer ? buffer->values : NULL, .writers = writers};
+    TL_TRY(tl_check_tolerance(c->kernel, run->one_case, &run->env, name, c->diags, &output.rtol, &output.atol));
+    if (!buffer) break;
+    if (buffer->is_float) {
+      tl_compare_float(&arg->array, buffer->values, output.rtol, output.atol, &output.result);
+    } else {
+      tl_compare_int(&arg->array, buffer->values, output.rtol, output.atol, &output.result);
+    }
+    *out_failed |= output.result.num_failed != 0;
+    report_output(c, &output);
+  }
+  return TL_OK;
+}
+
 // Outputs hold zeros and inout arguments their inputs again, for another run of the same case.
 static tl_status run_and_compare(checker *c, case_run *run, const char *label, bool *out_failed) {
   tl_mbinding *dynamics;
   size_t num_dynamics;
   tl_check_dynamics(&c->arena, &run->env, &dynamics, &num_dynamics);
   step(c, NULL, 0);
-  TL_TRY(tl_run_launch(c->options->device, c->loaded, &run->args, dynamics, num_dynamics));
+  tl_writers writers;
+  tl_writers_begin(c->options->device, &run->args, &writers);
+  tl_status status = tl_run_launch(c->options->device, c->loaded, &run->args, dynamics, num_dynamics);
+  tl_writers_end(c->options->device);
   step(c, "the comparison", run->number);
-  TL_TRY(compare_outputs(c, run->one_case, &run->env, &run->args, &run->reference, label, out_failed));
+  if (!status) status = compare_outputs(c, run, &writers, label, out_failed);
+  tl_writers_fini(&writers);
+  if (status) return status;
   if (*out_failed && c->options->dump_dir) dump_case(c, run->number, &run->args, &run->reference);
   return TL_OK;
 }
@@ -287,10 +303,12 @@ static bool is_case_obstacle(tl_status_code code) {
          code == TL_STATUS_NOT_FOUND || code == TL_STATUS_IO || code == TL_STATUS_OUT_OF_MEMORY;
 }
 
-static void print_outcome(const checker *c, tl_status status, bool failed, double seconds) {
+static void print_outcome(checker *c, tl_status status, tl_check_record *record) {
   tl_status_code code = tl_status_code_of(status);
   tl_strbuf line;
   tl_strbuf_init(&line);
+  if (status) record->outcome = is_case_failure(code) ? TL_CHECK_WRONG : TL_CHECK_ERROR;
+  record->message = status ? tl_status_message(status) : NULL;
   if (code == TL_STATUS_DIAGNOSTICS) {
     tl_strbuf_append_c(&line, "  FAILED: it has errors");
   } else if (is_case_failure(code) || is_case_obstacle(code)) {
@@ -298,8 +316,21 @@ static void print_outcome(const checker *c, tl_status status, bool failed, doubl
   } else if (status) {
     tl_strbuf_append_c(&line, "  stopped");
   } else {
-    tl_strbuf_appendf(&line, "  %s (%.2f s)", failed ? "FAILED" : "passed", seconds);
+    tl_strbuf_appendf(&line, "  %s (%.2f s)", record->outcome == TL_CHECK_PASSED ? "passed" : "FAILED",
+                      record->seconds);
   }
+  say(c, &line);
+  tl_strbuf_fini(&line);
+}
+
+static void begin_case(checker *c, tl_bindings bindings, tl_strbuf *shown, tl_check_record *record) {
+  tl_strbuf_clear(&c->log);
+  tl_strbuf_clear(&c->outputs);
+  print_bindings(bindings, shown);
+  record->bindings = tl_strbuf_c(shown);
+  if (c->options->begin) c->options->begin(c->options->user, record);
+  tl_strbuf line = {0};
+  tl_strbuf_appendf(&line, "case %u of %u %s", record->number, record->total, record->bindings);
   say(c, &line);
   tl_strbuf_fini(&line);
 }
@@ -307,25 +338,29 @@ static void print_outcome(const checker *c, tl_status status, bool failed, doubl
 // The status is that of a case that could not be run.
 static tl_status check_case(checker *c, uint32_t number, const tl_case *one_case, uint32_t total) {
   case_run run = {.number = number, .one_case = one_case};
+  tl_check_record record = {.kernel = c->kernel->name, .number = number, .total = total};
+  tl_strbuf bindings = {0};
   double start = now();
   bool failed = false;
-  tl_strbuf line;
-  tl_strbuf_init(&line);
   tl_check_case_bindings(&c->arena, c->kernel, c->options->bindings, one_case, &run.compile_bindings,
                          &run.all_bindings);
-  tl_strbuf_appendf(&line, "case %u of %u ", number, total);
-  print_bindings(run.all_bindings, &line);
-  say(c, &line);
-  tl_strbuf_fini(&line);
+  begin_case(c, run.all_bindings, &bindings, &record);
   tl_status status = run_case(c, &run, &failed);
   step(c, NULL, 0);
-  print_outcome(c, status, failed, now() - start);
+  record.seconds = now() - start;
+  if (failed) record.outcome = TL_CHECK_WRONG;
+  print_outcome(c, status, &record);
+  record.log = tl_strbuf_c(&c->log);
+  record.outputs = tl_strbuf_c(&c->outputs);
+  record.diags = c->diags;
+  if (c->options->end) c->options->end(c->options->user, &record);
   c->summary->num_cases++;
   c->summary->num_failed += failed || status;
   if (is_case_failure(tl_status_code_of(status))) {
     tl_status_free(status);
     status = TL_OK;
   }
+  tl_strbuf_fini(&bindings);
   tl_reference_fini(&run.reference);
   tl_run_args_fini(&run.args);
   return status;
@@ -371,6 +406,8 @@ tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *opt
     status = tl_status_make(TL_STATUS_NOT_FOUND, "there is no such case: the spec has %u", total);
   tl_run_kernel_destroy(c.loaded);
   free(c.compiled_key);
+  tl_strbuf_fini(&c.log);
+  tl_strbuf_fini(&c.outputs);
   tl_arena_fini(&c.arena);
   if (!status && out->num_failed) {
     status = tl_status_make(TL_STATUS_CHECK_FAILED, "%u of %u cases failed", out->num_failed, out->num_cases);

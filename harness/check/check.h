@@ -8,6 +8,21 @@
 #include "harness/device/run.h"
 #include "harness/reference/reference.h"
 
+typedef enum tl_check_outcome { TL_CHECK_PASSED, TL_CHECK_WRONG, TL_CHECK_ERROR } tl_check_outcome;
+
+// What became of a case. Texts are borrowed for the call.
+typedef struct tl_check_record {
+  tl_str kernel;
+  uint32_t number, total;  // 1-based; of the kernel's cases
+  const char *bindings;    // "{M: 256}"
+  tl_check_outcome outcome;
+  const char *message;    // why it was not compared; NULL: it was
+  const char *outputs;    // what was compared, as elements of a JSON array
+  const char *log;        // the lines of the report
+  const tl_diags *diags;  // of the case
+  double seconds;
+} tl_check_record;
+
 typedef struct tl_check_options {
   tl_run_device *device;    // Borrowed.
   const tl_target *target;  // NULL: the device's, else the spec's
@@ -28,6 +43,9 @@ typedef struct tl_check_options {
   void (*step)(void *user, const char *what);
   // Called with each line of the report as it is known.
   void (*print)(void *user, const char *line);
+  // Called when a case begins and when it has ended. NULL: nobody asks.
+  void (*begin)(void *user, const tl_check_record *record);
+  void (*end)(void *user, const tl_check_record *record);
   void *user;
 } tl_check_options;
 

@@ -113,3 +113,7 @@ tl_status tl_file_make_directory(const char *path) {
   if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))) return TL_OK;
   return io_error("make the directory", path);
 }
+
+tl_status tl_file_write_to(int fd, const char *name, tl_str content) {
+  return write_all(fd, name, content);
+}

@@ -21,4 +21,7 @@ TL_MUST_USE tl_status tl_file_write(const char *path, tl_str content);
 // Makes the directory (not those above it) unless it exists.
 TL_MUST_USE tl_status tl_file_make_directory(const char *path);
 
+// Writes all of it to an open file; `name` is for messages.
+TL_MUST_USE tl_status tl_file_write_to(int fd, const char *name, tl_str content);
+
 #endif

@@ -61,6 +61,12 @@ void tl_run_device_set_landing(tl_run_device *device, tl_landing landing) {
   device->emu.landing = landing;
 }
 
+void tl_run_device_set_ended(tl_run_device *device, void (*ended)(void *user, const tl_emu_launch_state *launch),
+                             void *user) {
+  device->emu.ended = ended;
+  device->emu.user = user;
+}
+
 void tl_run_device_set_via(tl_run_device *device, tl_run_via via) {
   device->via = via;
 }

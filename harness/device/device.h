@@ -33,6 +33,9 @@ bool tl_run_device_is_gpu(const tl_run_device *device);
 bool tl_run_device_is_lost(const tl_run_device *device);
 // Changes how the emulator lands asynchronous copies; nothing on a GPU.
 void tl_run_device_set_landing(tl_run_device *device, tl_landing landing);
+// Calls `ended` at the end of each emulated launch (tl_emu_options); NULL: nobody. Nothing on a GPU.
+void tl_run_device_set_ended(tl_run_device *device, void (*ended)(void *user, const tl_emu_launch_state *launch),
+                             void *user);
 // What the emulator runs of compiled kernels; nothing on a GPU.
 typedef enum tl_run_via {
   TL_VIA_IR,   // the module before PTX

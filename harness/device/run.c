@@ -56,7 +56,10 @@ static tl_status memory_of(const tl_arg *arg, const tl_env *env, bool in_emulato
   TL_TRY(tl_run_arg_image_bytes(out, &image));
   // The array and its image; in the emulator its memory, and which bytes of an output were written.
   uint64_t images = !in_emulator ? 1 : arg->access == TL_ARG_OUT ? 3 : 2;
-  *out_bytes = out->array.bytes + images * image + (with_reference ? out->array.count * sizeof(double) : 0);
+  // Of a check the reference, and who wrote each element (harness/check/writers.h).
+  uint64_t each =
+      (with_reference ? sizeof(double) : 0) + (with_reference && in_emulator && arg->access != TL_ARG_IN ? 8 : 0);
+  *out_bytes = out->array.bytes + images * image + each * out->array.count;
   return TL_OK;
 }
 
@@ -278,6 +281,7 @@ tl_status tl_run_launch(tl_run_device *device, tl_run_kernel *kernel, tl_run_arg
   tl_status status = TL_OK;
   for (uint32_t i = 0; !status && i < args->len; i++) {
     if (args->items[i].is_tensor) status = upload(device, &args->items[i], &buffers[i]);
+    args->items[i].memory = buffers[i].pointer;
     tl_vec_push(&arguments, tl_run_arg_argument(&args->items[i], buffers[i].pointer));
   }
   for (size_t i = 0; !status && i < num_dynamics; i++) {
@@ -288,6 +292,7 @@ tl_status tl_run_launch(tl_run_device *device, tl_run_kernel *kernel, tl_run_arg
   bool ran = !status;
   for (uint32_t i = 0; i < args->len; i++) {
     if (!args->items[i].is_tensor) continue;
+    args->items[i].memory = NULL;
     if (!status) status = download(device, &args->items[i], &buffers[i]);
     status = tl_status_join(status, tl_run_device_release(device, &buffers[i], ran ? args->items[i].name : NULL));
   }

@@ -15,6 +15,7 @@ typedef struct tl_run_arg {
   int64_t strides[TL_ARRAY_MAX_RANK];  // elements
   int64_t align;                       // bytes
   tl_array array;                      // Owned. Dense values: inputs before the launch, results after it.
+  const void *memory;                  // of a tensor, while a launch runs; else NULL. Borrowed from the device
 } tl_run_arg;
 
 typedef struct tl_run_args {
