@@ -79,7 +79,7 @@ tl_status tl_cuda_status_of(const tl_cuda_driver *driver, tl_cu_result result, c
   describe(driver, result, &name, &text);
   if (result > TL_CU_ERROR_STATUS) return tl_status_make((tl_status_code)(result - TL_CU_ERROR_STATUS), "%s", text);
   tl_status_code code = TL_STATUS_DRIVER;
-  if (result == TL_CU_ERROR_OUT_OF_MEMORY) code = TL_STATUS_LIMIT;
+  if (result == TL_CU_ERROR_OUT_OF_MEMORY) code = TL_STATUS_OUT_OF_MEMORY;
   if (result == TL_CU_ERROR_NO_DEVICE) code = TL_STATUS_NO_DEVICE;
   return tl_status_make(code, "%s failed: %u %s (%s)", function, result, name, text);
 }

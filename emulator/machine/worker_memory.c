@@ -40,7 +40,8 @@ static void *reserve(size_t bytes) {
 }
 
 static tl_status no_memory(const char *what) {
-  return tl_status_make(TL_STATUS_LIMIT, "emulator: cannot map %s: %s", what, strerror(errno));
+  return tl_status_make(errno == ENOMEM ? TL_STATUS_OUT_OF_MEMORY : TL_STATUS_LIMIT, "emulator: cannot map %s: %s",
+                        what, strerror(errno));
 }
 
 // The low 32 bits of a shared pointer are then its offset, as on the device, and nothing else is within reach of one:

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tl/tl.h"
 
@@ -111,7 +112,7 @@ static void test_options(void) {
   expect(!device, "no device after failures");
   must(tl_device_open_emulator(NULL, &device));
   void *memory = NULL;
-  expect_status(tl_device_alloc(device, (size_t)1 << 44, &memory), TL_STATUS_LIMIT, "CUDA_ERROR_OUT_OF_MEMORY",
+  expect_status(tl_device_alloc(device, (size_t)1 << 44, &memory), TL_STATUS_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY",
                 "more memory than there is");
   expect(!memory, "no memory after a failure");
   tl_device_close(device);
@@ -164,7 +165,45 @@ static void test_matmul(void) {
   tl_device_close(device);
 }
 
+// Address space that runs out is a status, and the next launch goes on. A sanitizer's own memory is more than any
+// limit.
+static void test_memory(void) {
+#ifndef TL_TEST_SANITIZED
+  tl_device *device;
+  tl_kernel *kernel;
+  must(tl_device_open_emulator(NULL, &device));
+  tl_program *program = load(device, compile("kernels/vector_add.yaml", "sm_80", NULL));
+  must(tl_program_kernel(program, NULL, &kernel));
+  static float host[N];
+  void *a = upload(device, host, sizeof host);
+  const int64_t shape[] = {N};
+  const tl_argument arguments[] = {tl_argument_tensor("A", a, "f32", 1, shape),
+                                   tl_argument_tensor("B", a, "f32", 1, shape),
+                                   tl_argument_tensor("C", a, "f32", 1, shape)};
+  struct rlimit unlimited, limit;
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (!file || fscanf(file, "%ld", &pages) != 1) exit(1);
+  fclose(file);
+  getrlimit(RLIMIT_AS, &unlimited);
+  limit = unlimited;
+  limit.rlim_cur = (rlim_t)pages * 4096 + (64 << 20);
+  if (setrlimit(RLIMIT_AS, &limit) != 0) exit(1);
+  tl_status status = tl_kernel_launch(kernel, arguments, 3, NULL);
+  void *more = NULL;
+  tl_status refused = tl_device_alloc(device, (size_t)1 << 30, &more);
+  setrlimit(RLIMIT_AS, &unlimited);
+  expect_status(status, TL_STATUS_OUT_OF_MEMORY, "emulator: cannot map", "a launch without address space");
+  expect_status(refused, TL_STATUS_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "memory of the device");
+  expect_status(tl_kernel_launch(kernel, arguments, 3, NULL), TL_STATUS_OK, "", "the next launch");
+  tl_program_destroy(program);
+  must(tl_device_free(device, a));
+  tl_device_close(device);
+#endif
+}
+
 int main(void) {
+  test_memory();
   test_findings();
   test_options();
   test_matmul();

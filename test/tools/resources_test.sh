@@ -58,7 +58,7 @@ says "tl-run: the reference of case 1 of 'k' did not end within 1 s (--timeout)"
 
 # --- files that never end, and those that are no files
 ln -s /dev/zero "$work/zero.npy"
-ln -s /dev/zero "$work/zero.ptx"
+ln -s /dev/zero "$work/zeros.ptx"
 ln -s /dev/zero "$work/zero.yaml"
 mkfifo "$work/pipe.npy"
 bounded() {
@@ -83,6 +83,18 @@ for tool in "$llc" "$run --check --device=emu" "$bin/tl-opt"; do
   bounded 1 $tool "$work/zero.yaml"
   says 'zero.yaml is larger than the limit of [0-9]* bytes'
 done
+# Other options that read files, and what a spec includes.
+"$llc" kernels/vector_add.yaml -o "$work/v.ptx" && grep -v '^//' "$work/v.ptx" >"$work/bare.ptx"
+bounded 1 "$run" --device=emu "$work/zeros.ptx"
+says "zeros.ptx' is larger than the limit of 67108864 bytes"
+bounded 1 "$run" --device=emu --launch=/dev/zero "$work/bare.ptx"
+says '/dev/zero is larger than the limit of 16777216 bytes'
+for path in zero.yaml pipe.npy /; do
+  printf 'kernel: k\ninclude: %s\nbody: []\n' "$path" >"$work/includes.yaml"
+  bounded 1 "$llc" "$work/includes.yaml"
+  says "includes.yaml:2:10: error: .*$path"
+done
+bounded 1 "$bin/tl-opt" --passes=canonicalize "$work/zeros.ptx"
 bounded 2 "$bin/tl-golden" --list=/dev/zero check
 says "'/dev/zero' is larger than the limit of 67108864 bytes"
 finish

@@ -83,7 +83,7 @@ static const char program_text[] =
 START_TEST(reports_name_number_and_text) {
   void *pointer;
   tl_status status = tl_device_alloc(device, (size_t)1 << 40, &pointer);
-  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_LIMIT);
+  ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_OUT_OF_MEMORY);
   ck_assert_str_eq(tl_status_message(status),
                    "allocating 1099511627776 bytes of device memory: cuMemAlloc_v2 failed: 2 CUDA_ERROR_OUT_OF_MEMORY "
                    "(out of memory)");
