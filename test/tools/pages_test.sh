@@ -33,19 +33,19 @@ check_page() {
     n=$(basename "$line" .line)
     spec=$work/$n.yaml
     [ -f "$work/$n.context" ] && complete "$n"
-    cp -r "$sources"/test/pages/include "$work/" 2>/dev/null
+    cp -r "$sources"/test/pages/include/. "$work/"
     blocks=$((blocks + 1))
     for kernel in $(sed -n -E 's/^(kernel|chain): *([A-Za-z0-9_]+).*/\2/p' "$spec"); do
       "$bin/tl-llc" --kernel="$kernel" "$spec" -o "$work/ptx" >"$work/out" 2>&1 || {
         fail "docs/$page, the block at line $(cat "$line"): $kernel does not compile"
-        sed 's/^/  | /' "$work/out" | head -20
+        sed 's/^/  | /' "$work/out" | grep -v warning | head -40
         continue
       }
     done
     grep -q '^check:' "$spec" || continue
     "$bin/tl-run" --check --device=emu "$spec" >"$work/out" 2>&1 || {
       fail "docs/$page, the block at line $(cat "$line"): its check fails"
-      sed 's/^/  | /' "$work/out" | head -20
+      sed 's/^/  | /' "$work/out" | grep -v warning | head -40
     }
   done
   echo "docs/$page: $blocks blocks"
@@ -54,4 +54,5 @@ check_page() {
 
 check_page tutorial.md 6
 check_page side-by-side.md 10
+check_page language.md 49
 finish
