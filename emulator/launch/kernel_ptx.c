@@ -11,7 +11,7 @@ static bool is_buffer(const tl_ptx_symbol *symbol) {
 }
 
 // Variables without an initialiser are zero (PTX ISA, Initializers).
-static void initialise(const tl_ptx_symbol *symbol, void *const *variables) {
+static void initialise(const tl_ptx_module *module, const tl_ptx_symbol *symbol, void *const *variables) {
   uint8_t *at = variables[symbol->id];
   unsigned bytes = tl_ptx_type_bytes(symbol->type);
   memset(at, 0, tl_emu_size(at));
@@ -20,6 +20,7 @@ static void initialise(const tl_ptx_symbol *symbol, void *const *variables) {
     uint64_t bits = value->bits;
     // Of shared memory only the place in its window would be known, and that at the launch.
     if (value->symbol && variables[value->symbol->id]) bits += (uint64_t)(uintptr_t)variables[value->symbol->id];
+    if (value->function.len) bits += tl_ptx_function_address(module, value->function);
     memcpy(at, &bits, bytes < sizeof bits ? bytes : sizeof bits);
   }
 }
@@ -35,7 +36,7 @@ static void **make_variables(const tl_ptx_module *module) {
     variables[i] = tl_emu_alloc(bytes ? (size_t)bytes : 1, align);
   }
   for (uint32_t i = 0; i < module->num_variables; i++)
-    if (is_buffer(module->variables[i])) initialise(module->variables[i], variables);
+    if (is_buffer(module->variables[i])) initialise(module, module->variables[i], variables);
   return variables;
 }
 

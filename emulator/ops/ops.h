@@ -294,6 +294,28 @@ enum { TL_EMU_PTX_OP = 0, TL_EMU_PTX_ROUND = 4, TL_EMU_PTX_TO = 8, TL_EMU_PTX_FR
 tl_emu_op_fn tl_emu_op_ptx_arithmetic, tl_emu_op_ptx_cvt;
 tl_emu_op_fn tl_emu_op_ptx_cvt_tf32_away;
 tl_emu_op_fn tl_emu_op_ptx_approx_f64;
+tl_emu_op_fn tl_emu_op_ptx_find_set;
+
+// wmma.mma (ops_wmma.c). Parameter: shape, then from bit 4, 8 and 12 on the types of A and B, of C and of D, and bit 16
+// for .satfinite.
+typedef enum tl_emu_wmma_shape {
+  TL_EMU_WMMA_16_16_16,
+  TL_EMU_WMMA_8_32_16,
+  TL_EMU_WMMA_32_8_16,
+  TL_EMU_WMMA_16_16_8,
+  TL_EMU_WMMA_8_8_4
+} tl_emu_wmma_shape;
+typedef enum tl_emu_wmma_type {
+  TL_EMU_WMMA_F16,
+  TL_EMU_WMMA_BF16,
+  TL_EMU_WMMA_TF32,
+  TL_EMU_WMMA_F32,
+  TL_EMU_WMMA_F64,
+  TL_EMU_WMMA_S8,
+  TL_EMU_WMMA_U8,
+  TL_EMU_WMMA_S32
+} tl_emu_wmma_type;
+tl_emu_op_fn tl_emu_op_wmma;
 
 // Predicated global accesses (ops_memory.c). Parameter: bytes of one element × 16 + number of elements.
 tl_emu_op_fn tl_emu_op_load_pred;

@@ -200,3 +200,16 @@ void tl_emu_op_ptx_approx_f64(void *result, const void *args, const tl_emu_site 
   bits &= ~UINT64_C(0xffffffff);
   memcpy(result, &bits, sizeof bits);
 }
+
+// PTX ISA, fns: the place of the n-th set bit from a place on, upwards or downwards.
+void tl_emu_op_ptx_find_set(void *result, const void *args, const tl_emu_site *site) {
+  (void)site;
+  uint32_t operands[3], place = UINT32_MAX;
+  memcpy(operands, args, sizeof operands);
+  uint32_t mask = operands[0];
+  int64_t at = operands[1], count = (int32_t)operands[2], step = count < 0 ? -1 : 1;
+  if (!count && at < 32 && (mask >> at & 1)) place = (uint32_t)at;
+  for (count *= step; count && at >= 0 && at < 32; at += step)
+    if ((mask >> at & 1) && !--count) place = (uint32_t)at;
+  memcpy(result, &place, sizeof place);
+}

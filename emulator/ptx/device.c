@@ -251,6 +251,10 @@ static void run_op(ptx_translator *t, const tl_ptx_statement *s, const char *nam
   free(args);
 }
 
+void tl_ptx_run_op(ptx_translator *t, const tl_ptx_statement *s, const char *name) {
+  run_op(t, s, name, "");
+}
+
 void tl_ptx_rule_DEVICE(ptx_translator *t, const tl_ptx_statement *s) {
   tl_str argument = tl_str_from(s->row->argument);
   size_t blank = tl_str_find(argument, ' ');

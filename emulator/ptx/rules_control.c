@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Branches and calls (PTX ISA, Control Flow Instructions). Functions take and return everything by address.
+#include <inttypes.h>
 #include <string.h>
 
 #include "emulator/ops/ops.h"
@@ -112,27 +113,35 @@ static void want(ptx_translator *t, const tl_ptx_function *function) {
   tl_vec_push(&t->wanted, function);
 }
 
-void tl_ptx_rule_CALL(ptx_translator *t, const tl_ptx_statement *s) {
-  const tl_ptx_operand *name = NULL, *returned = NULL, *given = NULL;
+// The operands of a call: whom, what comes back, what is handed over.
+typedef struct call_parts {
+  const tl_ptx_operand *callee, *returned, *given;  // the lists: NULL for none
+  uint32_t num_returned, num_given;
+} call_parts;
+
+static call_parts parts_of(const tl_ptx_statement *s) {
+  call_parts parts = {0};
   for (uint32_t i = 0; i < s->num_operands; i++) {
-    if (s->operands[i].kind == TL_PTX_FUNCTION)
-      name = &s->operands[i];
-    else if (name)
-      given = &s->operands[i];
-    else
-      returned = &s->operands[i];
+    const tl_ptx_operand *operand = &s->operands[i];
+    if (operand->kind == TL_PTX_FUNCTION || operand->kind == TL_PTX_REGISTER)
+      parts.callee = operand;
+    else if (operand->kind == TL_PTX_LIST && parts.callee)
+      parts.given = operand;
+    else if (operand->kind == TL_PTX_LIST)
+      parts.returned = operand;
   }
-  const tl_ptx_function *callee = tl_ptx_find_function(t->module, name->text);
-  if (!callee || !callee->has_body) {
-    call_runtime(t, s, name->text, returned, given);
-    return;
-  }
-  uint32_t num_returned = returned ? returned->num_items : 0, num_given = given ? given->num_items : 0;
-  if (callee->is_entry || num_returned != callee->num_returns || num_given != callee->num_params) {
-    tl_ptx_unsupported(t, s->loc, "'%.*s' takes %u arguments and returns %u", TL_STR_ARG(name->text),
-                       callee->num_params, callee->num_returns);
-    return;
-  }
+  parts.num_returned = parts.returned ? parts.returned->num_items : 0;
+  parts.num_given = parts.given ? parts.given->num_items : 0;
+  return parts;
+}
+
+static bool takes(const tl_ptx_function *callee, const call_parts *parts) {
+  return !callee->is_entry && parts->num_returned == callee->num_returns && parts->num_given == callee->num_params;
+}
+
+static void call_function(ptx_translator *t, const tl_ptx_function *callee, const call_parts *parts) {
+  const tl_ptx_operand *returned = parts->returned, *given = parts->given;
+  uint32_t num_returned = parts->num_returned, num_given = parts->num_given;
   want(t, callee);
   ptx_args *args = tl_xcalloc(1, sizeof *args);
   for (uint32_t i = 0; i < num_returned + num_given && i < PTX_MAX_OP_OPERANDS; i++) {
@@ -151,4 +160,60 @@ void tl_ptx_rule_CALL(ptx_translator *t, const tl_ptx_statement *s) {
                     tl_ptx_emit(t, "load %s, ptr %s", llvm, args->items[i].text));
   }
   free(args);
+}
+
+void tl_ptx_rule_CALL(ptx_translator *t, const tl_ptx_statement *s) {
+  call_parts parts = parts_of(s);
+  const tl_ptx_function *callee = tl_ptx_find_function(t->module, parts.callee->text);
+  if (!callee || !callee->has_body)
+    call_runtime(t, s, parts.callee->text, parts.returned, parts.given);
+  else if (takes(callee, &parts))
+    call_function(t, callee, &parts);
+  else
+    tl_ptx_unsupported(t, s->loc, "'%.*s' takes %u arguments and returns %u", TL_STR_ARG(callee->name),
+                       callee->num_params, callee->num_returns);
+}
+
+// ---- indirect calls
+
+// Whether what the call hands over and gets back has the sizes that the function says.
+static bool fits(const tl_ptx_operand *list, tl_ptx_symbol *const *formals, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const tl_ptx_operand *item = &list->items[i];
+    if (!item->symbol) continue;
+    uint64_t bytes = item->symbol->elements * tl_ptx_type_bytes(item->symbol->type);
+    if (bytes != formals[i]->elements * tl_ptx_type_bytes(formals[i]->type)) return false;
+  }
+  return true;
+}
+
+static bool may_be_called(const ptx_translator *t, const tl_ptx_function *f, const call_parts *parts) {
+  return f->has_body && takes(f, parts) && tl_ptx_takes_address(t->module, f->name) &&
+         fits(parts->returned, f->returns, f->num_returns) && fits(parts->given, f->params, f->num_params);
+}
+
+// The address chooses among the functions of the module whose address is taken and that the call fits. Any other is the
+// program's mistake: a trap.
+void tl_ptx_rule_CALL_INDIRECT(ptx_translator *t, const tl_ptx_statement *s) {
+  call_parts parts = parts_of(s);
+  const tl_ptx_module *m = t->module;
+  ptx_value address = tl_ptx_read(t, parts.callee);
+  uint32_t behind = tl_ptx_new_block(t), outside = tl_ptx_new_block(t), first = t->next_block;
+  tl_strbuf_appendf(&t->body, "  switch i64 %s, label %%b%u [", address.text, outside);
+  for (uint32_t i = 0; i < m->num_functions; i++)
+    if (may_be_called(t, m->functions[i], &parts))
+      tl_strbuf_appendf(&t->body, " i64 %" PRIu64 ", label %%b%u",
+                        tl_ptx_function_address(m, m->functions[i]->name), tl_ptx_new_block(t));
+  tl_strbuf_append_c(&t->body, " ]\n");
+  t->ends = true;
+  for (uint32_t i = 0, block = first; i < m->num_functions; i++) {
+    if (!may_be_called(t, m->functions[i], &parts)) continue;
+    tl_ptx_open_block(t, block++);
+    call_function(t, m->functions[i], &parts);
+    tl_ptx_emit_void(t, "br label %%b%u", behind);
+    t->ends = true;
+  }
+  tl_ptx_open_block(t, outside);
+  tl_ptx_rule_TRAP(t, s);
+  tl_ptx_open_block(t, behind);
 }

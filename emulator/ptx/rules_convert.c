@@ -204,14 +204,47 @@ void tl_ptx_rule_CVT(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_write(t, &s->operands[0], value);
 }
 
+static ptx_value not_below_zero(ptx_translator *t, tl_ptx_type type, ptx_value value) {
+  const char *llvm = tl_ptx_llvm_type(type);
+  ptx_value zero = tl_ptx_float_constant(type, 0);
+  ptx_value is_low = tl_ptx_emit(t, "fcmp ole %s %s, %s", llvm, value.text, zero.text);
+  return tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_low.text, llvm, zero.text, llvm, value.text);
+}
+
 void tl_ptx_rule_CVT_RELU(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_type to = s->operands[0].type;
-  const char *llvm = tl_ptx_llvm_type(to);
-  ptx_value value = tl_ptx_emit(t, "fptrunc float %s to %s", tl_ptx_read(t, &s->operands[1]).text, llvm);
-  ptx_value zero = tl_ptx_float_constant(to, 0);
-  ptx_value is_low = tl_ptx_emit(t, "fcmp ole %s %s, %s", llvm, value.text, zero.text);
-  value = tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_low.text, llvm, zero.text, llvm, value.text);
+  ptx_value value =
+      tl_ptx_emit(t, "fptrunc float %s to %s", tl_ptx_read(t, &s->operands[1]).text, tl_ptx_llvm_type(to));
+  value = not_below_zero(t, to, value);
   tl_ptx_write(t, &s->operands[0], tl_ptx_canonical(t, to, value));
+}
+
+// Pairs that no op of LLVM's makes. Of two operands the first is the upper half.
+void tl_ptx_rule_CVT_PAIR(ptx_translator *t, const tl_ptx_statement *s) {
+  tl_ptx_type to = s->operands[0].type;
+  ptx_value halves[2];  // the upper one first
+  if (s->num_operands == 2) {
+    ptx_value pair = tl_ptx_read(t, &s->operands[1]);
+    for (int i = 0; i < 2; i++) {
+      halves[i] = tl_ptx_emit(t, "extractelement <2 x half> %s, i32 %d", pair.text, 1 - i);
+      halves[i] = tl_ptx_emit(t, "fpext half %s to float", halves[i].text);
+    }
+    char name[64];
+    ptx_args args = {.n = 2, .items = {halves[0], halves[1]}}, result = {0};
+    snprintf(name, sizeof name, "llvm.nvvm.ff.to.%s.rn%s", tl_ptx_type_name(to), tl_ptx_has(s, "relu") ? ".relu" : "");
+    if (tl_ptx_call_op(t, name, &args, &result)) tl_ptx_write(t, &s->operands[0], result.items[0]);
+    return;
+  }
+  tl_ptx_type part = to == TL_PTX_F16X2 ? TL_PTX_F16 : TL_PTX_BF16;
+  conversion c = {.to = part, .from = TL_PTX_F32};
+  ptx_value result = tl_ptx_value("poison");
+  for (int i = 0; i < 2; i++) {
+    ptx_value half = tl_ptx_canonical(t, part, by_op(t, s, &c, tl_ptx_read(t, &s->operands[1 + i])));
+    if (tl_ptx_has(s, "relu")) half = not_below_zero(t, part, half);
+    result = tl_ptx_emit(t, "insertelement %s %s, %s %s, i32 %d", tl_ptx_llvm_type(to), result.text,
+                         tl_ptx_llvm_type(part), half.text, 1 - i);
+  }
+  tl_ptx_write(t, &s->operands[0], result);
 }
 
 // PTX ISA, cvt.pack: a above b, of 8 bits both above what c had there.

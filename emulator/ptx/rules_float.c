@@ -409,6 +409,18 @@ static ptx_value set_lane(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_t
   return truth(t, type, compare(t, s, type, operands[0], operands[1]));
 }
 
+// Two truths of 16 bits in one register.
+static void set_masks(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type part) {
+  ptx_value a = tl_ptx_read(t, &s->operands[1]), b = tl_ptx_read(t, &s->operands[2]), masks = tl_ptx_value("0");
+  for (int i = 0; i < 2; i++) {
+    ptx_value is_true =
+        compare(t, s, part, lane_of(t, &s->operands[1], a, i), lane_of(t, &s->operands[2], b, i));
+    ptx_value mask = tl_ptx_emit(t, "select i1 %s, i32 %u, i32 0", is_true.text, i ? 0xffff0000u : 0xffffu);
+    masks = tl_ptx_emit(t, "or i32 %s, %s", masks.text, mask.text);
+  }
+  tl_ptx_write(t, &s->operands[0], masks);
+}
+
 void tl_ptx_rule_SET(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_type type = s->operands[0].type, from = s->operands[1].type;
   if (type == from && (type == TL_PTX_F16 || type == TL_PTX_BF16 || tl_ptx_type_class(type) == TL_PTX_CLASS_PACKED)) {
@@ -416,8 +428,7 @@ void tl_ptx_rule_SET(ptx_translator *t, const tl_ptx_statement *s) {
     return;
   }
   if (tl_ptx_type_class(from) == TL_PTX_CLASS_PACKED) {
-    tl_ptx_unsupported(t, s->loc, "set of .%s from .%s is not supported", tl_ptx_type_name(type),
-                       tl_ptx_type_name(from));
+    set_masks(t, s, from == TL_PTX_F16X2 ? TL_PTX_F16 : TL_PTX_BF16);
     return;
   }
   ptx_value a = tl_ptx_read(t, &s->operands[1]), b = tl_ptx_read(t, &s->operands[2]);

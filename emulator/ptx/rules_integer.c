@@ -30,6 +30,10 @@ static ptx_value divide(ptx_translator *t, const char *op, tl_ptx_type type, ptx
   return tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_minus.text, llvm, negative.text, llvm, result.text);
 }
 
+static ptx_value zero_of(tl_ptx_type type) {
+  return tl_ptx_value(tl_ptx_type_class(type) == TL_PTX_CLASS_PACKED ? "zeroinitializer" : "0");
+}
+
 void tl_ptx_rule_BINARY(ptx_translator *t, const tl_ptx_statement *s) {
   const char *op = s->row->argument;
   tl_ptx_type type = s->operands[0].type;
@@ -43,6 +47,7 @@ void tl_ptx_rule_BINARY(ptx_translator *t, const tl_ptx_statement *s) {
     result = tl_ptx_intrinsic(t, op, type, args, 2);
   else
     result = tl_ptx_emit(t, "%s %s %s, %s", op, llvm, args[0].text, args[1].text);
+  if (tl_ptx_has(s, "relu")) result = smaller(t, llvm, result, zero_of(type), true, true);
   tl_ptx_write(t, &s->operands[0], result);
 }
 
@@ -379,6 +384,29 @@ void tl_ptx_rule_PRMT(ptx_translator *t, const tl_ptx_statement *s) {
     byte = tl_ptx_emit(t, "select i1 %s, i8 %s, i8 %s", replicates.text, sign.text, byte.text);
     ptx_value part = tl_ptx_emit(t, "shl i32 %s, %u", tl_ptx_emit(t, "zext i8 %s to i32", byte.text).text, 8 * i);
     result = tl_ptx_emit(t, "or i32 %s, %s", result.text, part.text);
+  }
+  tl_ptx_write(t, &s->operands[0], result);
+}
+
+// PTX ISA, SIMD video instructions: of each of four bytes how far a and b are apart; with .add their sum and c.
+void tl_ptx_rule_ABSDIFF4(ptx_translator *t, const tl_ptx_statement *s) {
+  ptx_value values[2], result = tl_ptx_has(s, "add") ? tl_ptx_read(t, &s->operands[3]) : tl_ptx_value("0");
+  for (unsigned i = 0; i < 2; i++)
+    values[i] = tl_ptx_emit(t, "bitcast i32 %s to <4 x i8>", tl_ptx_read(t, &s->operands[1 + i]).text);
+  for (unsigned lane = 0; lane < 4; lane++) {
+    ptx_value bytes[2];
+    for (unsigned i = 0; i < 2; i++) {
+      bytes[i] = tl_ptx_emit(t, "extractelement <4 x i8> %s, i32 %u", values[i].text, lane);
+      bytes[i] = extend(t, bytes[i], 8, 32, is_signed(s->operands[1 + i].type));
+    }
+    ptx_value apart = tl_ptx_emit(t, "sub i32 %s, %s", bytes[0].text, bytes[1].text);
+    apart = tl_ptx_intrinsic(t, "abs", TL_PTX_B32, &apart, 1);
+    if (tl_ptx_has(s, "add")) {
+      result = tl_ptx_emit(t, "add i32 %s, %s", result.text, apart.text);
+      continue;
+    }
+    apart = tl_ptx_emit(t, "shl i32 %s, %u", tl_ptx_emit(t, "and i32 %s, 255", apart.text).text, 8 * lane);
+    result = tl_ptx_emit(t, "or i32 %s, %s", result.text, apart.text);
   }
   tl_ptx_write(t, &s->operands[0], result);
 }

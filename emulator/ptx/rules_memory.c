@@ -218,6 +218,18 @@ void tl_ptx_rule_FENCE(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_emit_void(t, "fence%s %s", scope_of(s, "").text, is_sc ? "seq_cst" : order ? order : "acq_rel");
 }
 
+// Memory of the thread until its function returns; the address is one of local memory, which is a generic one here.
+void tl_ptx_rule_ALLOCA(ptx_translator *t, const tl_ptx_statement *s) {
+  unsigned align = s->num_operands > 2 ? (unsigned)s->operands[2].value : 8;
+  if (!align || (align & (align - 1)) || align > 4096) {
+    tl_ptx_unsupported(t, s->operands[2].loc, "an alignment is a power of two up to 4096");
+    return;
+  }
+  ptx_value bytes = tl_ptx_read(t, &s->operands[1]);
+  ptx_value place = tl_ptx_emit(t, "alloca i8, i64 %s, align %u", bytes.text, align);
+  tl_ptx_write(t, &s->operands[0], tl_ptx_emit(t, "ptrtoint ptr %s to i64", place.text));
+}
+
 // Hints.
 void tl_ptx_rule_NOTHING(ptx_translator *t, const tl_ptx_statement *s) {
   (void)t;

@@ -116,6 +116,8 @@ bool tl_ptx_call_op(ptx_translator *t, const char *name, const ptx_args *args, p
 // The same with a signature.
 void tl_ptx_call_signature(ptx_translator *t, const char *name, const char *signature, const ptx_args *args,
                            ptx_args *out);
+// Calls the op with all operands that are not written, and writes its results.
+void tl_ptx_run_op(ptx_translator *t, const tl_ptx_statement *s, const char *name);
 // An op of values of one type: "tl.ptx.<name>".
 ptx_value tl_ptx_call_scalar(ptx_translator *t, const char *name, const ptx_value *values, unsigned n);
 

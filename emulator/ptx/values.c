@@ -179,6 +179,8 @@ ptx_value tl_ptx_read_as(ptx_translator *t, const tl_ptx_operand *operand, tl_pt
     case TL_PTX_SPECIAL:
       return tl_ptx_convert_bits(t, read_special(t, operand, type), integer_of(tl_ptx_type_bits(type)),
                                  tl_ptx_llvm_type(type));
+    case TL_PTX_FUNCTION:
+      return tl_ptx_value("%" PRIu64, tl_ptx_function_address(t->module, operand->text));
     case TL_PTX_VARIABLE: {
       ptx_value address = address_of_variable(t, operand->symbol, operand->value);
       return tl_ptx_type_bits(type) == 32 ? tl_ptx_emit(t, "trunc i64 %s to i32", address.text) : address;

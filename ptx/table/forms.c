@@ -91,11 +91,48 @@ static const char *access(const tl_ptx_statement *s) {
   return has_priority && has_operator ? "a cache operator and an eviction priority exclude each other" : NULL;
 }
 
+// Vectors (PTX ISA, ld, st): 16 bytes, and 32 in global memory, which rows of their own say.
+static const char *vector(const tl_ptx_statement *s) {
+  bool is_wide = tl_ptx_has(s, "v4") && kind_of(last_word(s, 0)).bits == 64;
+  return is_wide && s->row->min_ptx < 88 ? "four values of 64 bits are there in global memory, without a cache operator" : NULL;
+}
+
+// ---- the order of modifiers
+
+static int rank_of(tl_str opcode, tl_str word) {
+  static const char *const orders[] = {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile"};
+  static const char *const scopes[] = {"cta", "cluster", "gpu", "sys"};
+  static const char *const spaces[] = {"global", "shared", "shared::cta", "shared::cluster"};
+  if (tl_str_is(opcode, "vote")) return tl_str_is(word, "sync") ? 0 : 1;
+  if (tl_str_is(opcode, "min") || tl_str_is(opcode, "max")) return tl_str_is(word, "relu") ? 0 : 1;
+  for (int i = 0; i < 6; i++) {
+    if (tl_str_is(word, orders[i])) return 0;
+    if (i < 4 && tl_str_is(word, scopes[i])) return 1;
+    if (i < 4 && tl_str_is(word, spaces[i])) return 2;
+  }
+  return 3;
+}
+
+bool tl_ptx_put_in_order(tl_ptx_statement *s) {
+  static const char *const opcodes[] = {"vote", "min", "max", "ld", "st", "atom", "red"};
+  tl_str opcode = s->words[0];
+  bool is_one = false, changes = false;
+  for (int i = 0; i < 7; i++) is_one |= tl_str_is(opcode, opcodes[i]);
+  for (uint32_t i = 2; is_one && i < s->num_words; i++) {
+    tl_str word = s->words[i];
+    uint32_t at = i;
+    for (; at > 1 && rank_of(opcode, s->words[at - 1]) > rank_of(opcode, word); at--) s->words[at] = s->words[at - 1];
+    s->words[at] = word;
+    changes |= at < i;
+  }
+  return changes;
+}
+
 const char *tl_ptx_wrong_form(const tl_ptx_statement *s) {
   const char *rule = s->row->rule;
   if (!strcmp(rule, "CVT")) return conversion(s);
   if (!strcmp(rule, "SETP") || !strcmp(rule, "SET")) return comparison(s);
-  if (!strcmp(rule, "LOAD") || !strcmp(rule, "STORE")) return access(s);
+  if (!strcmp(rule, "LOAD") || !strcmp(rule, "STORE")) return access(s) ? access(s) : vector(s);
   if (!strcmp(rule, "SLCT") && tl_ptx_has(s, "ftz") && !tl_str_is(last_word(s, 0), "f32")) return ".ftz belongs to f32";
   return NULL;
 }

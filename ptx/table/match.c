@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which row an instruction is.
+#include <stdlib.h>
 #include <string.h>
 
 #include "ptx/table/table.h"
@@ -127,49 +128,88 @@ static void validate_target(checker *c, const tl_ptx_statement *s) {
   c->ok = false;
 }
 
-static void validate_instruction(checker *c, tl_ptx_statement *s) {
-  tl_ptx_problem problem = {0};
-  bool is_opcode = false, has_words = false;
+// What was found while looking for the row of an instruction.
+typedef struct row_search {
+  bool is_opcode, has_words;
+  tl_ptx_problem problem;
+} row_search;
+
+static const tl_ptx_row *find_row(checker *c, tl_ptx_statement *s, row_search *found) {
   for (int i = c->first[bucket_of(s->words[0])]; i; i = c->next[i - 1]) {
     const tl_ptx_row *row = &rows[i - 1];
     tl_str terms[TL_PTX_MAX_TERMS];
     if (!tl_str_is(s->words[0], row->opcode)) continue;
-    is_opcode = true;
+    found->is_opcode = true;
     if (!tl_ptx_match(row, s, terms)) continue;
-    has_words = true;
-    if (!tl_ptx_validate_operands(row, s, terms, &problem)) continue;
-    s->row = row;
-    const char *why = tl_ptx_wrong_form(s);
-    if (why) {
-      tl_str text = tl_loc_text(c->diags->sources, s->loc);
-      tl_diag_report(c->diags, TL_DIAG_PTX_INSTRUCTION, s->loc, "'%.*s' is no form of '%s': %s", TL_STR_ARG(text),
-                     row->opcode, why);
-      c->ok = false;
-      return;
-    }
+    found->has_words = true;
+    if (tl_ptx_validate_operands(row, s, terms, &found->problem)) return row;
+  }
+  return NULL;
+}
+
+static void refuse_instruction(checker *c, const tl_ptx_statement *s, const row_search *found) {
+  static const char *const textures[] = {"tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"};
+  tl_str text = tl_loc_text(c->diags->sources, s->loc);
+  const tl_ptx_problem *problem = &found->problem;
+  c->ok = false;
+  if (found->has_words) {
+    tl_diag_report(c->diags, TL_DIAG_PTX_OPERANDS, problem->text[0] ? problem->loc : s->loc, "%s",
+                   problem->text[0] ? problem->text : "the instruction takes another number of operands");
+    return;
+  }
+  for (size_t i = 0; i < sizeof textures / sizeof textures[0]; i++) {
+    if (!tl_str_is(s->words[0], textures[i])) continue;
+    tl_diag_report(c->diags, TL_DIAG_PTX_INSTRUCTION, s->loc, "'%.*s': textures and surfaces are not supported",
+                   TL_STR_ARG(text));
+    return;
+  }
+  tl_diag_report(c->diags, TL_DIAG_PTX_INSTRUCTION, s->loc,
+                 found->is_opcode ? "'%.*s' is no known form of '%.*s'" : "the instruction '%.*s' is not known",
+                 TL_STR_ARG(text), TL_STR_ARG(s->words[0]));
+}
+
+static void validate_instruction(checker *c, tl_ptx_statement *s) {
+  row_search found = {0};
+  const tl_ptx_row *row = find_row(c, s, &found);
+  if (!row && !found.has_words && tl_ptx_put_in_order(s)) row = find_row(c, s, &found);
+  if (!row) {
+    refuse_instruction(c, s, &found);
+    return;
+  }
+  s->row = row;
+  const char *why = tl_ptx_wrong_form(s);
+  if (!why) {
     validate_target(c, s);
     return;
   }
-  c->ok = false;
   tl_str text = tl_loc_text(c->diags->sources, s->loc);
-  if (has_words)
-    tl_diag_report(c->diags, TL_DIAG_PTX_OPERANDS, problem.text[0] ? problem.loc : s->loc, "%s",
-                   problem.text[0] ? problem.text : "the instruction takes another number of operands");
-  else
-    tl_diag_report(c->diags, TL_DIAG_PTX_INSTRUCTION, s->loc,
-                   is_opcode ? "'%.*s' is no known form of '%.*s'" : "the instruction '%.*s' is not known",
-                   TL_STR_ARG(text), TL_STR_ARG(s->words[0]));
+  tl_diag_report(c->diags, TL_DIAG_PTX_INSTRUCTION, s->loc, "'%.*s' is no form of '%s': %s", TL_STR_ARG(text),
+                 row->opcode, why);
+  c->ok = false;
 }
 
-bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags) {
+static bool validate_functions(tl_ptx_module *module, tl_ptx_function *const *functions, size_t n, tl_diags *diags) {
   checker *c = tl_xcalloc(1, sizeof *c);
   *c = (checker){.module = module, .diags = diags, .ok = true};
   index_rows(c);
-  for (uint32_t f = 0; f < module->num_functions; f++)
-    for (uint32_t i = 0; i < module->functions[f]->num_statements; i++)
-      if (module->functions[f]->statements[i].kind == TL_PTX_INSTRUCTION)
-        validate_instruction(c, &module->functions[f]->statements[i]);
+  for (size_t f = 0; f < n; f++)
+    for (uint32_t i = 0; i < functions[f]->num_statements; i++)
+      if (functions[f]->statements[i].kind == TL_PTX_INSTRUCTION) validate_instruction(c, &functions[f]->statements[i]);
   bool ok = c->ok;
   free(c);
+  return ok;
+}
+
+bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags) {
+  return validate_functions(module, module->functions, module->num_functions, diags);
+}
+
+bool tl_ptx_check_kernel(tl_ptx_module *module, tl_str kernel, tl_diags *diags) {
+  tl_ptx_function *function = tl_ptx_find_function(module, kernel);
+  if (!function) return tl_ptx_check(module, diags);
+  size_t n;
+  tl_ptx_function **reached = tl_ptx_reached(module, function, &n);
+  bool ok = validate_functions(module, reached, n, diags);
+  free(reached);
   return ok;
 }

@@ -131,6 +131,7 @@ static bool validate_value(const operand_check *c, tl_ptx_operand *operand, cons
       return constant_fits(c, operand, type);
     case TL_PTX_SPECIAL:
       return special_fits(c, operand, type);
+    case TL_PTX_FUNCTION:
     case TL_PTX_VARIABLE:
       if (s->shape == 'M' && tl_ptx_type_bits(type) >= 32) return true;
       return refuse(c, operand, "the address of a variable is taken by mov");

@@ -32,12 +32,23 @@ const tl_ptx_special *tl_ptx_find_special(tl_str name);
 bool tl_ptx_match(const tl_ptx_row *row, const tl_ptx_statement *statement, tl_str terms[TL_PTX_MAX_TERMS]);
 // Gives each instruction its row, and each operand its type. False after reports.
 bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags);
+// The same of the functions that the kernel of that name can come to, alone; all when there is none.
+bool tl_ptx_check_kernel(tl_ptx_module *module, tl_str kernel, tl_diags *diags);
+// Whether something else than a call names the function.
+bool tl_ptx_takes_address(const tl_ptx_module *module, tl_str name);
 
 // ---- pieces
+
+// The kernel and what it can call, directly or by an address. Owned by the caller: free().
+tl_ptx_function **tl_ptx_reached(const tl_ptx_module *module, tl_ptx_function *kernel, size_t *out_count);
 
 // Why the words of the statement, which has its row and its operands, are no form of it after all; NULL: they are.
 // Static.
 const char *tl_ptx_wrong_form(const tl_ptx_statement *statement);
+
+// Puts modifiers into the order of the PTX ISA where ptxas takes another: nvcc writes "atom.global.cta.add" and "max.s32.relu", CUB
+// "vote.ballot.sync". False: they stand in it already.
+bool tl_ptx_put_in_order(tl_ptx_statement *statement);
 
 // Gives the operands their types. False: they do not fit; `out_problem` says why, with the place, when the number of
 // operands is that of the row.

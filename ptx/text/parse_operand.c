@@ -66,6 +66,8 @@ static bool parse_word(ptx_parser *p, tl_ptx_operand *out) {
     out->kind = TL_PTX_SPECIAL;
   } else {
     out->kind = TL_PTX_LABEL;  // or a function, as the instruction says
+    for (size_t i = 0; i < p->functions.len; i++)
+      if (tl_str_equal(p->functions.items[i]->name, out->text)) out->kind = TL_PTX_FUNCTION;
   }
   return true;
 }

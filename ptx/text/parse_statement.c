@@ -84,6 +84,16 @@ static bool parse_guard(ptx_parser *p, tl_ptx_statement *statement) {
   return true;
 }
 
+// The first name is a function, unless a register says which; the last is then the label of a prototype.
+static void find_callee(tl_ptx_statement *statement) {
+  bool is_indirect = false;
+  for (uint32_t i = 0; i < statement->num_operands; i++) {
+    tl_ptx_operand *operand = &statement->operands[i];
+    is_indirect |= operand->kind == TL_PTX_REGISTER;
+    if (!is_indirect && operand->kind == TL_PTX_LABEL) operand->kind = TL_PTX_FUNCTION;
+  }
+}
+
 static bool parse_instruction(ptx_parser *p, tl_ptx_statement statement) {
   statement.kind = TL_PTX_INSTRUCTION;
   tl_str words[TL_PTX_MAX_WORDS];
@@ -98,8 +108,7 @@ static bool parse_instruction(ptx_parser *p, tl_ptx_statement statement) {
   statement.loc.length = end - statement.loc.offset;
   statement.words = (tl_str *)(void *)tl_arena_copy_bytes(p->arena, words, statement.num_words * sizeof(tl_str));
   if (!parse_operands(p, &statement)) return false;
-  for (uint32_t i = 0; tl_str_is(words[0], "call") && i < statement.num_operands; i++)
-    if (statement.operands[i].kind == TL_PTX_LABEL) statement.operands[i].kind = TL_PTX_FUNCTION;
+  if (tl_str_is(words[0], "call")) find_callee(&statement);
   push(p, statement);
   return true;
 }
@@ -112,6 +121,22 @@ static bool parse_targets(ptx_parser *p, tl_ptx_statement statement) {
   for (uint32_t i = 0; i < statement.num_operands; i++)
     if (statement.operands[i].kind != TL_PTX_LABEL)
       return tl_ptx_fail(p, statement.operands[i].loc, "a label is expected here");
+  push(p, statement);
+  return true;
+}
+
+// ".callprototype (.param .b32 _) _ (.param .b32 _);" behind its label: what a call hands over says as much.
+static bool parse_prototype(ptx_parser *p, tl_ptx_statement statement) {
+  uint32_t start = p->token.offset, end = start;
+  statement.kind = TL_PTX_PROTOTYPE;
+  while (!tl_ptx_is_punct(p, ';')) {
+    if (p->token.kind == TL_PTX_TOKEN_END || p->token.kind == TL_PTX_TOKEN_WRONG)
+      return tl_ptx_fail(p, statement.loc, "a prototype that does not end");
+    end = p->token.offset + p->token.length;
+    tl_ptx_next(p);
+  }
+  tl_ptx_next(p);
+  statement.prototype = tl_str_sub(p->lexer.text, start, end - start);
   push(p, statement);
   return true;
 }
@@ -131,7 +156,7 @@ static bool parse_word(ptx_parser *p) {
   tl_vec_push(&p->labels, (ptx_label){token.text, p->scope, (uint32_t)p->statements.len});
   if (tl_ptx_is_dot(p, "branchtargets")) return parse_targets(p, statement);
   if (tl_ptx_is_dot(p, "callprototype") || tl_ptx_is_dot(p, "calltargets"))
-    return tl_ptx_fail(p, tl_ptx_here(p), "indirect calls are not supported");
+    return parse_prototype(p, statement);
   statement.kind = TL_PTX_LABEL_HERE;
   push(p, statement);
   return true;

@@ -26,6 +26,17 @@ static bool parse_align(ptx_parser *p, tl_ptx_symbol *kind) {
   return true;
 }
 
+// ".attribute(.managed)", ".attribute(.unified(1, 2))": where the memory lies for other processors.
+bool tl_ptx_parse_attribute(ptx_parser *p) {
+  if (!tl_ptx_expect(p, '(', "an attribute")) return false;
+  for (int depth = 1; depth; tl_ptx_next(p)) {
+    if (p->token.kind == TL_PTX_TOKEN_END || p->token.kind == TL_PTX_TOKEN_WRONG)
+      return tl_ptx_fail(p, tl_ptx_here(p), "an attribute that does not end");
+    depth += tl_ptx_is_punct(p, '(') - tl_ptx_is_punct(p, ')');
+  }
+  return true;
+}
+
 // ".align 16 .v2 .b32", and for pointers of kernels ".u64 .ptr .global .align 16": what all variables of a declaration
 // share.
 static bool parse_kind(ptx_parser *p, tl_ptx_symbol *kind, uint32_t *out_vector) {
@@ -36,6 +47,8 @@ static bool parse_kind(ptx_parser *p, tl_ptx_symbol *kind, uint32_t *out_vector)
     tl_ptx_next(p);
     if (tl_str_is(word, "align")) {
       if (!parse_align(p, kind)) return false;
+    } else if (tl_str_is(word, "attribute")) {
+      if (!tl_ptx_parse_attribute(p)) return false;
     } else if (tl_str_is(word, "v2") || tl_str_is(word, "v4")) {
       *out_vector = (uint32_t)(word.data[1] - '0');
     } else if (!kind->type && tl_ptx_type_parse(word)) {
@@ -77,9 +90,10 @@ static bool parse_value(ptx_parser *p, const tl_ptx_symbol *of, tl_ptx_initial *
     tl_ptx_next(p);
     if (!tl_ptx_expect(p, '(', "generic")) return false;
   }
-  out->symbol = p->token.kind == TL_PTX_TOKEN_WORD ? tl_ptx_lookup(p, p->token.text) : NULL;
-  if (!out->symbol || out->symbol->space == TL_PTX_SPACE_REG)
+  if (p->token.kind != TL_PTX_TOKEN_WORD)
     return tl_ptx_fail(p, loc, "an initialiser names a variable of the module or a number");
+  out->symbol = tl_ptx_lookup(p, p->token.text);
+  if (!out->symbol) out->function = p->token.text;
   tl_ptx_next(p);
   if (out->is_generic && !tl_ptx_expect(p, ')', "generic")) return false;
   return !tl_ptx_is_punct(p, '+') || tl_ptx_integer(p, &out->bits);

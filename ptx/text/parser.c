@@ -182,6 +182,7 @@ static bool parse_limit(ptx_parser *p, tl_ptx_function *f) {
   }
   if (tl_str_is(word, "noreturn")) return f->is_noreturn = true;
   if (tl_str_is(word, "explicitcluster")) return f->is_explicit_cluster = true;
+  if (tl_str_is(word, "attribute")) return tl_ptx_parse_attribute(p);
   if (tl_str_is(word, "pragma")) {
     tl_ptx_next(p);
     return tl_ptx_expect(p, ';', "a pragma");
@@ -190,6 +191,7 @@ static bool parse_limit(ptx_parser *p, tl_ptx_function *f) {
 }
 
 static bool parse_head(ptx_parser *p, tl_ptx_function *f) {
+  if (take_dot(p, "attribute") && !tl_ptx_parse_attribute(p)) return false;
   if (!f->is_entry && !parse_parameters(p, &f->returns, &f->num_returns)) return false;
   f->name = p->token.text;
   f->loc = tl_ptx_here(p);
@@ -249,6 +251,20 @@ static bool parse_item(ptx_parser *p) {
   return tl_ptx_fail(p, loc, "'.%.*s' is not known in a module", TL_STR_ARG(word));
 }
 
+// Functions that initialisers name may stand behind them.
+static bool resolve_initialisers(ptx_parser *p) {
+  for (uint32_t i = 0; i < p->module->num_variables; i++) {
+    const tl_ptx_symbol *symbol = p->module->variables[i];
+    for (uint32_t k = 0; k < symbol->num_values; k++) {
+      tl_str name = symbol->values[k].function;
+      if (name.len && !tl_ptx_function_address(p->module, name))
+        return tl_ptx_fail(p, symbol->loc, "an initialiser names a variable or a function of the module: not '%.*s'",
+                           TL_STR_ARG(name));
+    }
+  }
+  return true;
+}
+
 static void finish(ptx_parser *p) {
   tl_ptx_module *m = p->module;
   m->variables = (tl_ptx_symbol **)(void *)tl_vec_to_arena(&p->variables, p->arena);
@@ -286,6 +302,7 @@ tl_ptx_module *tl_ptx_parse(const tl_sources *sources, uint32_t source, tl_diags
   if (ok && (!module->version || !module->target.len))
     ok = tl_ptx_fail(p, tl_ptx_here(p), "a module begins with .version and .target");
   finish(p);
+  ok = ok && resolve_initialisers(p);
   fini(p);
   free(p);
   if (ok) return module;
@@ -305,6 +322,13 @@ tl_ptx_function *tl_ptx_find_function(const tl_ptx_module *module, tl_str name) 
     if (tl_str_equal(module->functions[i]->name, name) && (!found || module->functions[i]->has_body))
       found = module->functions[i];
   return found;
+}
+
+uint64_t tl_ptx_function_address(const tl_ptx_module *module, tl_str name) {
+  enum { STEP = 16 };  // as instructions are aligned
+  for (uint32_t i = 0; i < module->num_functions; i++)
+    if (tl_str_equal(module->functions[i]->name, name)) return STEP * ((uint64_t)i + 1);
+  return 0;
 }
 
 bool tl_ptx_has(const tl_ptx_statement *statement, const char *word) {

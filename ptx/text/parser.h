@@ -77,6 +77,7 @@ uint64_t tl_ptx_float_bits(const tl_ptx_token *token, bool is_negative, tl_ptx_t
 
 // ---- parse_variable.c
 // ".reg .b32 %r<10>, …;" and variables of other spaces, behind the name of the space. `function`: NULL in a module.
+bool tl_ptx_parse_attribute(ptx_parser *p);
 bool tl_ptx_parse_variables(ptx_parser *p, tl_ptx_space space, tl_str linkage, bool in_function);
 // One parameter of a function, behind ".param" or ".reg".
 tl_ptx_symbol *tl_ptx_parse_parameter(ptx_parser *p, tl_ptx_space space);

@@ -9,8 +9,9 @@ static const char *const space_names[] = {
     [TL_PTX_SPACE_SHARED] = "shared", [TL_PTX_SPACE_GLOBAL] = "global", [TL_PTX_SPACE_CONST] = "const"};
 
 static void print_value(tl_strbuf *out, const tl_ptx_symbol *of, const tl_ptx_initial *value) {
-  if (value->symbol) {
-    tl_strbuf_appendf(out, value->is_generic ? "generic(%.*s)" : "%.*s", TL_STR_ARG(value->symbol->name));
+  if (value->symbol || value->function.len) {
+    tl_str name = value->symbol ? value->symbol->name : value->function;
+    tl_strbuf_appendf(out, value->is_generic ? "generic(%.*s)" : "%.*s", TL_STR_ARG(name));
     if (value->bits) tl_strbuf_appendf(out, "+%" PRId64, (int64_t)value->bits);
   } else if (tl_ptx_type_class(of->type) == TL_PTX_CLASS_FLOAT && tl_ptx_type_bits(of->type) == 64) {
     tl_strbuf_appendf(out, "0d%016" PRIX64, value->bits);
@@ -138,6 +139,9 @@ static void print_statement(tl_strbuf *out, const tl_ptx_statement *s) {
       break;
     case TL_PTX_PRAGMA:
       tl_strbuf_appendf(out, "\t.pragma \"%.*s\";\n", TL_STR_ARG(s->text));
+      break;
+    case TL_PTX_PROTOTYPE:
+      tl_strbuf_appendf(out, "%.*s: %.*s;\n", TL_STR_ARG(s->text), TL_STR_ARG(s->prototype));
       break;
     case TL_PTX_BRANCHTARGETS:
       tl_strbuf_appendf(out, "%.*s: .branchtargets ", TL_STR_ARG(s->text));

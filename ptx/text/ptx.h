@@ -21,10 +21,11 @@ typedef enum tl_ptx_space {
   TL_PTX_SPACE_CONST
 } tl_ptx_space;
 
-// A value of an initialiser: a number, or the address of a variable plus a number.
+// A value of an initialiser: a number, or the address of a variable or of a function plus a number.
 typedef struct tl_ptx_symbol tl_ptx_symbol;
 typedef struct tl_ptx_initial {
-  const tl_ptx_symbol *symbol;  // NULL: a number
+  const tl_ptx_symbol *symbol;  // NULL: none
+  tl_str function;              // "": none
   bool is_generic;              // generic(symbol)
   uint64_t bits;                // of a number, by the variable's type
 } tl_ptx_initial;
@@ -86,7 +87,8 @@ typedef enum tl_ptx_statement_kind {
   TL_PTX_DECLARATION,   // symbol
   TL_PTX_SOURCE_LINE,   // .loc
   TL_PTX_PRAGMA,        // text
-  TL_PTX_BRANCHTARGETS  // text: … of the labels `operands`
+  TL_PTX_BRANCHTARGETS,  // text: … of the labels `operands`
+  TL_PTX_PROTOTYPE       // text: what stands behind it, ".callprototype …" or ".calltargets …", `prototype`
 } tl_ptx_statement_kind;
 
 enum { TL_PTX_MAX_WORDS = 24 };
@@ -102,6 +104,7 @@ typedef struct tl_ptx_statement {
   const tl_ptx_symbol *symbol;  // DECLARATION; guard of an INSTRUCTION, NULL: none
   bool is_negated;              // @!p
   tl_str text;
+  tl_str prototype;
   tl_str *words;  // INSTRUCTION: opcode and modifiers
   uint32_t num_words;
   tl_ptx_operand *operands;
@@ -152,6 +155,8 @@ tl_ptx_module *tl_ptx_parse(const tl_sources *sources, uint32_t source, tl_diags
 void tl_ptx_destroy(tl_ptx_module *module);
 // The kernel (or the function with a body) of that name; NULL for none.
 tl_ptx_function *tl_ptx_find_function(const tl_ptx_module *module, tl_str name);
+// What stands for the function where its address is taken, never 0 (the PTX ISA leaves it open); 0: there is none.
+uint64_t tl_ptx_function_address(const tl_ptx_module *module, tl_str name);
 // Writes text that reads back as the same tree.
 void tl_ptx_print(const tl_ptx_module *module, tl_strbuf *out);
 // Whether the words of an instruction hold `word`.
