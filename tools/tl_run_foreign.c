@@ -7,6 +7,19 @@
 #include "ptx/table/table.h"
 #include "tools/tl_run.h"
 
+// "4", "4,2", "4,2,1": numbers from 1 on.
+static bool read_extent(const char *text, uint32_t extent[3]) {
+  for (int i = 0; i < 3; i++) {
+    char *end = (char *)text;
+    long long number = 1;
+    if (!i || *text) number = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0;
+    if (number < 1 || number > INT32_MAX || (*end && (*end != ',' || !end[1]))) return false;
+    extent[i] = (uint32_t)number;
+    text = *end ? end + 1 : end;
+  }
+  return !*text;
+}
+
 bool tl_run_foreign_option(tl_run_tool *t, int option, const char *text) {
   tl_run_foreign_options *f = &t->foreign;
   uint32_t *extent = option == TL_RUN_OPT_GRID      ? f->grid
@@ -14,13 +27,7 @@ bool tl_run_foreign_option(tl_run_tool *t, int option, const char *text) {
                      : option == TL_RUN_OPT_CLUSTER ? f->cluster
                                                     : NULL;
   if (extent) {
-    unsigned x = 0, y = 1, z = 1;
-    char rest;
-    int n = sscanf(text, "%u,%u,%u%c", &x, &y, &z, &rest);
-    if (n < 1 || n > 3 || !x || !y || !z) tl_cli_usage_error(&t->cli, "an extent is X, X,Y or X,Y,Z, not '%s'", text);
-    extent[0] = x;
-    extent[1] = y;
-    extent[2] = z;
+    if (!read_extent(text, extent)) tl_cli_usage_error(&t->cli, "an extent is X, X,Y or X,Y,Z, not '%s'", text);
     return true;
   }
   long long number;
@@ -105,7 +112,8 @@ static tl_status parse_dims(tl_run_tool *t, const tl_run_foreign_arg *arg, tl_st
   for (int32_t d = param->rank; d-- > 0;) {
     param->dims[d] = tl_mexpr_int(arena, dims[d]);
     param->strides[d] = tl_mexpr_int(arena, stride);
-    if (__builtin_mul_overflow(stride, dims[d] ? dims[d] : 1, &stride)) return wrong(t, arg, "too large");
+    if (__builtin_mul_overflow(stride, dims[d] ? dims[d] : 1, &stride) || stride > INT64_C(1) << 40)
+      return wrong(t, arg, "an array of more than 2^40 elements");
   }
   return TL_OK;
 }
@@ -148,6 +156,11 @@ static tl_status parse_arg(tl_run_tool *t, const tl_run_foreign_arg *arg, const 
   TL_TRY(place_arg(t, arg, symbol, param));
   if (param->kind == TL_MPARAM_TENSOR) return parse_dims(t, arg, rest, param);
   if (!rest.len) return wrong(t, arg, "a value is given, as in 'i32 1024'");
+  if (rest.data[0] == '[') return wrong(t, arg, "an array in a struct has its values one behind the other, as in 'i8 0 0 0'");
+  bool is_float = tl_ptx_type_class(symbol->type) == TL_PTX_CLASS_FLOAT,
+       is_bits = tl_ptx_type_class(symbol->type) == TL_PTX_CLASS_BITS;
+  if (!arg->is_field && !is_bits && is_float != tl_dtype_is_float(param->dtype))
+    return wrong(t, arg, is_float ? "the kernel's parameter is a float" : "the kernel's parameter is an integer");
   tl_vec_push(&t->in, (tl_run_pair){arg->pair.name, rest.data});
   return TL_OK;
 }
@@ -165,9 +178,12 @@ static tl_status find_kernel(const tl_run_tool *t, const tl_ptx_module *module, 
     if (!t->cli.kernel_name || tl_str_is(f->name, t->cli.kernel_name)) *out = f;
   }
   tl_status status = TL_OK;
-  if (!*out || (!t->cli.kernel_name && count > 1))
-    status =
-        tl_status_make(TL_STATUS_INVALID_ARGUMENT, "name one of its kernels by --kernel=NAME: %s", tl_strbuf_c(&names));
+  if (!*out && t->cli.kernel_name)
+    status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "there is no kernel '%s': the PTX has %s", t->cli.kernel_name,
+                            count ? tl_strbuf_c(&names) : "none");
+  else if (!*out || (!t->cli.kernel_name && count > 1))
+    status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "name one of its kernels by --kernel=NAME: %s",
+                            count ? tl_strbuf_c(&names) : "it has none");
   tl_strbuf_fini(&names);
   return status;
 }
@@ -184,6 +200,9 @@ static tl_status set_shape(tl_run_tool *t, const tl_ptx_function *f, tl_manifest
                           f->reqntid[0], f->reqntid[1], f->reqntid[2]);
   uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
   if (threads > 1024) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "a block has up to 1024 threads");
+  if (f->cluster[0] && o->cluster[0] && memcmp(f->cluster, o->cluster, sizeof o->cluster) != 0)
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel takes clusters of %u,%u,%u blocks (.reqnctapercluster)",
+                          f->cluster[0], f->cluster[1], f->cluster[2]);
   const uint32_t *cluster = o->cluster[0] ? o->cluster : f->cluster;
   for (int i = 0; i < 3; i++) {
     kernel->grid[i] = tl_mexpr_int(&t->cli.arena, o->grid[i]);
@@ -194,15 +213,29 @@ static tl_status set_shape(tl_run_tool *t, const tl_ptx_function *f, tl_manifest
   return TL_OK;
 }
 
+// Names the parameters, which are all that the PTX tells.
+static tl_status wrong_count(const tl_ptx_function *f, uint32_t given) {
+  tl_strbuf text = {0};
+  for (uint32_t i = 0; i < f->num_params; i++) {
+    const tl_ptx_symbol *p = f->params[i];
+    tl_strbuf_appendf(&text, "%s.%s %.*s", i ? ", " : ": ", tl_ptx_type_name(p->type), TL_STR_ARG(p->name));
+    if (p->is_array) tl_strbuf_appendf(&text, "[%llu]", (unsigned long long)p->elements);
+  }
+  tl_status status = tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                                    "the kernel has %u parameters; %u arguments were given (--arg, or args of a launch "
+                                    "file)%s",
+                                    f->num_params, given, tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
+  return status;
+}
+
 static tl_status make_kernel(tl_run_tool *t, const tl_ptx_function *f, tl_manifest_kernel *kernel) {
   tl_arena *arena = &t->cli.arena;
   kernel->name = tl_arena_copy_bytes(arena, f->name.data, f->name.len);
   kernel->doc = "";
   const size_t num_args = t->foreign.args.len;
   const uint32_t given = num_args ? tl_vec_last(&t->foreign.args).param + 1 : 0;
-  if (given != f->num_params)
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel has %u parameters; %u arguments were given",
-                          f->num_params, given);
+  if (given != f->num_params) return wrong_count(f, given);
   TL_TRY(set_shape(t, f, kernel));
   kernel->num_params = (uint32_t)num_args;
   kernel->params = TL_NEW_ARRAY(arena, tl_manifest_param, num_args + 1);

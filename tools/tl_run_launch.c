@@ -70,10 +70,34 @@ static bool read_extent(tl_run_tool *t, const tl_yaml_node *node, const char *wh
 
 // ---- arguments and values
 
+// "i16 1 5", an array in a struct: fields that have the number of the element behind their name, "axis.h.1". False: it
+// is one value, or a pointer.
+static bool read_elements(tl_run_tool *t, tl_str name, const char *text, tl_loc loc, uint32_t param) {
+  size_t type_len = strcspn(text, " ");
+  tl_str type = {text, type_len};
+  const char *at = text + type_len + strspn(text + type_len, " "), *next = at + strcspn(at, " ");
+  bool is_array = *next && next[strspn(next, " ")] && tl_dtype_parse(type) != TL_DTYPE_NONE && *at != '[';
+  for (uint32_t i = 0; is_array && *at; i++) {
+    tl_strbuf full = {0}, kind = {0};
+    size_t len = strcspn(at, " ");
+    tl_strbuf_appendf(&full, "%.*s.%u", TL_STR_ARG(name), i);
+    tl_strbuf_appendf(&kind, "%.*s %.*s", TL_STR_ARG(type), (int)len, at);
+    tl_run_foreign_arg arg = {
+        {{tl_arena_copy_bytes(&t->cli.arena, full.data, full.len), full.len},
+         tl_arena_copy_bytes(&t->cli.arena, kind.data, kind.len)}, loc, .param = param, .is_field = true};
+    tl_vec_push(&t->foreign.args, arg);
+    tl_strbuf_fini(&full);
+    tl_strbuf_fini(&kind);
+    at += len + strspn(at + len, " ");
+  }
+  return is_array;
+}
+
 static bool read_arg(tl_run_tool *t, tl_str name, const tl_yaml_node *value, uint32_t param, bool is_field) {
   if (!is_scalar(t, value, "an argument, 'in f32[1024]' or 'i32 5',")) return false;
-  tl_vec_push(&t->foreign.args,
-              (tl_run_foreign_arg){{name, copy_text(t, value)}, value->loc, .param = param, .is_field = is_field});
+  const char *text = copy_text(t, value);
+  if (is_field && read_elements(t, name, text, value->loc, param)) return true;
+  tl_vec_push(&t->foreign.args, (tl_run_foreign_arg){{name, text}, value->loc, .param = param, .is_field = is_field});
   return true;
 }
 
@@ -215,7 +239,7 @@ static bool compare(const tl_run_tool *t, const tl_run_arg *arg, const tl_array 
     free(values);
   } else {
     int64_t *values = tl_xcalloc(wanted->count + 1, sizeof *values);
-    for (uint64_t i = 0; i < wanted->count; i++) values[i] = (int64_t)tl_array_number(wanted, i);
+    for (uint64_t i = 0; i < wanted->count; i++) values[i] = tl_dtype_load_int(wanted->dtype, wanted->data, i);
     tl_compare_int(&arg->array, values, tolerance[0], tolerance[1], &result);
     free(values);
   }
