@@ -121,21 +121,35 @@ static bool read_args(tl_run_tool *t, const tl_yaml_node *node) {
   return ok;
 }
 
-// "[1, 2, 3]", of more dimensions "[[1, 2], [3, 4]]".
-static tl_expr *read_list(tl_run_tool *t, const tl_yaml_node *node) {
-  tl_expr *list = TL_NEW(&t->cli.arena, tl_expr);
-  *list = (tl_expr){.kind = TL_EXPR_CALL, .loc = node->loc, .text = TL_STR("list"), .height = 1};
-  list->operands = TL_NEW_ARRAY(&t->cli.arena, tl_expr *, node->num_items + 1);
+static uint32_t count_values(const tl_yaml_node *node) {
+  uint32_t count = 0;
+  if (node->kind != TL_YAML_SEQUENCE) return 1;
+  for (uint32_t i = 0; i < node->num_items; i++) count += count_values(node->items[i]);
+  return count;
+}
+
+static bool append_values(tl_run_tool *t, const tl_yaml_node *node, tl_expr *list) {
   for (uint32_t i = 0; i < node->num_items; i++) {
     const tl_yaml_node *item = node->items[i];
-    if (item->kind == TL_YAML_MAPPING) return wrong(t, item->loc, "a list has numbers and lists"), NULL;
-    tl_expr *value =
-        item->kind == TL_YAML_SEQUENCE ? read_list(t, item) : tl_expr_parse(&t->cli.arena, &t->cli.diags, item->text);
-    if (!value) return NULL;
+    if (item->kind == TL_YAML_MAPPING) return wrong(t, item->loc, "a list has numbers and lists");
+    if (item->kind == TL_YAML_SEQUENCE) {
+      if (!append_values(t, item, list)) return false;
+      continue;
+    }
+    tl_expr *value = tl_expr_parse(&t->cli.arena, &t->cli.diags, item->text);
+    if (!value) return false;
     if (value->height >= list->height) list->height = value->height + 1;
     list->operands[list->num_operands++] = value;
   }
-  return list;
+  return true;
+}
+
+// "[1, 2, 3]", of more dimensions "[[1, 2], [3, 4]]": all values, row by row.
+static tl_expr *read_list(tl_run_tool *t, const tl_yaml_node *node) {
+  tl_expr *list = TL_NEW(&t->cli.arena, tl_expr);
+  *list = (tl_expr){.kind = TL_EXPR_CALL, .loc = node->loc, .text = TL_STR("list"), .height = 1};
+  list->operands = TL_NEW_ARRAY(&t->cli.arena, tl_expr *, count_values(node) + 1);
+  return append_values(t, node, list) ? list : NULL;
 }
 
 // A generator; a number stands for all elements, a path for its file.

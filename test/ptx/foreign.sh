@@ -66,6 +66,18 @@ for seed in 0 3; do
   cat "$out"
   failed=1
 done
+# What libraries make, by their launch files: FILE, and how many outputs are compared.
+libraries() {
+  for seed in 0 3; do
+    "$run" "$folder/$1.ptx" --device=emu --seed="$seed" >"$out" 2>&1 && [ "$(grep -c 'worst error' "$out")" = "$2" ] && continue
+    echo "$1.yaml, seed $seed:"
+    cat "$out"
+    failed=1
+  done
+}
+libraries api 16
+libraries hopper 2
+libraries wide 2
 
 # wrong_launch KERNEL 'a pattern of the finding': as more_wrong.yaml says
 wrong_launch() {

@@ -45,6 +45,7 @@ says() {
 args='args: {x: "inout f32[8]", n: i32 8}'
 good="{grid: 1, block: 32, $args, inputs: {x: 2}, expected: {x: 6}}"
 says 'x: f32[8], worst error 0' 0 "$good"
+says 'x: f32[8], worst error 0' 0 "{grid: 1, block: 32, $args, inputs: {x: [[2, 2], [2, 2], [1, 1], [1, 1]]}, expected: {x: [6, 6, 6, 6, 2, 2, 2, 2]}}"
 says 'x: f32[8], worst error 0' 0 "$good" --contract=on
 says 'fused where it is open:' 0 "$good" --contract=both
 # x · x + x at -(1 + 2^-12): one rounding of two is the difference.
