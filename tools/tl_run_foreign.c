@@ -156,7 +156,8 @@ static tl_status parse_arg(tl_run_tool *t, const tl_run_foreign_arg *arg, const 
   TL_TRY(place_arg(t, arg, symbol, param));
   if (param->kind == TL_MPARAM_TENSOR) return parse_dims(t, arg, rest, param);
   if (!rest.len) return wrong(t, arg, "a value is given, as in 'i32 1024'");
-  if (rest.data[0] == '[') return wrong(t, arg, "an array in a struct has its values one behind the other, as in 'i8 0 0 0'");
+  if (rest.data[0] == '[')
+    return wrong(t, arg, "an array in a struct has its values one behind the other, as in 'i8 0 0 0'");
   bool is_float = tl_ptx_type_class(symbol->type) == TL_PTX_CLASS_FLOAT,
        is_bits = tl_ptx_type_class(symbol->type) == TL_PTX_CLASS_BITS;
   if (!arg->is_field && !is_bits && is_float != tl_dtype_is_float(param->dtype))
@@ -201,8 +202,9 @@ static tl_status set_shape(tl_run_tool *t, const tl_ptx_function *f, tl_manifest
   uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
   if (threads > 1024) return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "a block has up to 1024 threads");
   if (f->cluster[0] && o->cluster[0] && memcmp(f->cluster, o->cluster, sizeof o->cluster) != 0)
-    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the kernel takes clusters of %u,%u,%u blocks (.reqnctapercluster)",
-                          f->cluster[0], f->cluster[1], f->cluster[2]);
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                          "the kernel takes clusters of %u,%u,%u blocks (.reqnctapercluster)", f->cluster[0],
+                          f->cluster[1], f->cluster[2]);
   const uint32_t *cluster = o->cluster[0] ? o->cluster : f->cluster;
   for (int i = 0; i < 3; i++) {
     kernel->grid[i] = tl_mexpr_int(&t->cli.arena, o->grid[i]);

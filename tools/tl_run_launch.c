@@ -82,9 +82,11 @@ static bool read_elements(tl_run_tool *t, tl_str name, const char *text, tl_loc 
     size_t len = strcspn(at, " ");
     tl_strbuf_appendf(&full, "%.*s.%u", TL_STR_ARG(name), i);
     tl_strbuf_appendf(&kind, "%.*s %.*s", TL_STR_ARG(type), (int)len, at);
-    tl_run_foreign_arg arg = {
-        {{tl_arena_copy_bytes(&t->cli.arena, full.data, full.len), full.len},
-         tl_arena_copy_bytes(&t->cli.arena, kind.data, kind.len)}, loc, .param = param, .is_field = true};
+    tl_run_foreign_arg arg = {{{tl_arena_copy_bytes(&t->cli.arena, full.data, full.len), full.len},
+                               tl_arena_copy_bytes(&t->cli.arena, kind.data, kind.len)},
+                              loc,
+                              .param = param,
+                              .is_field = true};
     tl_vec_push(&t->foreign.args, arg);
     tl_strbuf_fini(&full);
     tl_strbuf_fini(&kind);

@@ -303,7 +303,8 @@ static tl_status run_text(tl_run_tool *t, bool contracts) {
   tl_status status = tl_cli_bindings(&t->cli);
   if (!status) status = tl_file_read(t->cli.input, TL_FILE_MAX_TEXT_BYTES, &text);
   bool has_manifest = text.len && (text.data[0] == '{' || tl_str_starts_with(tl_strbuf_view(&text), "// "));
-  if (!status && (is_foreign(t) || !has_manifest)) status = tl_run_foreign_manifest(t, tl_strbuf_view(&text), &manifest);
+  if (!status && (is_foreign(t) || !has_manifest))
+    status = tl_run_foreign_manifest(t, tl_strbuf_view(&text), &manifest);
   if (!status) status = tl_run_tool_inputs(t);
   const char *slash = strrchr(t->cli.input, '/');
   tl_run_ptx ptx = {.text = tl_strbuf_view(&text),

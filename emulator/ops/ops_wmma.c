@@ -10,8 +10,10 @@
 
 static const struct {
   uint32_t m, n, k;
-} shapes[] = {[TL_EMU_WMMA_16_16_16] = {16, 16, 16}, [TL_EMU_WMMA_8_32_16] = {8, 32, 16},
-              [TL_EMU_WMMA_32_8_16] = {32, 8, 16},   [TL_EMU_WMMA_16_16_8] = {16, 16, 8},
+} shapes[] = {[TL_EMU_WMMA_16_16_16] = {16, 16, 16},
+              [TL_EMU_WMMA_8_32_16] = {8, 32, 16},
+              [TL_EMU_WMMA_32_8_16] = {32, 8, 16},
+              [TL_EMU_WMMA_16_16_8] = {16, 16, 8},
               [TL_EMU_WMMA_8_8_4] = {8, 8, 4}};
 
 enum { MAX_ELEMENTS = 512 };
@@ -22,9 +24,9 @@ typedef struct fragment {
 } fragment;
 
 static fragment fragment_of(tl_emu_wmma_type type, uint32_t elements) {
-  static const uint32_t bytes[] = {[TL_EMU_WMMA_F16] = 2, [TL_EMU_WMMA_BF16] = 2, [TL_EMU_WMMA_TF32] = 4,
-                                   [TL_EMU_WMMA_F32] = 4, [TL_EMU_WMMA_F64] = 8,  [TL_EMU_WMMA_S8] = 1,
-                                   [TL_EMU_WMMA_U8] = 1,  [TL_EMU_WMMA_S32] = 4};
+  static const uint32_t bytes[] = {
+      [TL_EMU_WMMA_F16] = 2, [TL_EMU_WMMA_BF16] = 2, [TL_EMU_WMMA_TF32] = 4, [TL_EMU_WMMA_F32] = 4,
+      [TL_EMU_WMMA_F64] = 8, [TL_EMU_WMMA_S8] = 1,   [TL_EMU_WMMA_U8] = 1,   [TL_EMU_WMMA_S32] = 4};
   fragment f = {type, elements, elements / TL_EMU_WARP, bytes[type]};
   return f;
 }

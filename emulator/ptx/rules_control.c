@@ -202,8 +202,8 @@ void tl_ptx_rule_CALL_INDIRECT(ptx_translator *t, const tl_ptx_statement *s) {
   tl_strbuf_appendf(&t->body, "  switch i64 %s, label %%b%u [", address.text, outside);
   for (uint32_t i = 0; i < m->num_functions; i++)
     if (may_be_called(t, m->functions[i], &parts))
-      tl_strbuf_appendf(&t->body, " i64 %" PRIu64 ", label %%b%u",
-                        tl_ptx_function_address(m, m->functions[i]->name), tl_ptx_new_block(t));
+      tl_strbuf_appendf(&t->body, " i64 %" PRIu64 ", label %%b%u", tl_ptx_function_address(m, m->functions[i]->name),
+                        tl_ptx_new_block(t));
   tl_strbuf_append_c(&t->body, " ]\n");
   t->ends = true;
   for (uint32_t i = 0, block = first; i < m->num_functions; i++) {

@@ -413,8 +413,7 @@ static ptx_value set_lane(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_t
 static void set_masks(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type part) {
   ptx_value a = tl_ptx_read(t, &s->operands[1]), b = tl_ptx_read(t, &s->operands[2]), masks = tl_ptx_value("0");
   for (int i = 0; i < 2; i++) {
-    ptx_value is_true =
-        compare(t, s, part, lane_of(t, &s->operands[1], a, i), lane_of(t, &s->operands[2], b, i));
+    ptx_value is_true = compare(t, s, part, lane_of(t, &s->operands[1], a, i), lane_of(t, &s->operands[2], b, i));
     ptx_value mask = tl_ptx_emit(t, "select i1 %s, i32 %u, i32 0", is_true.text, i ? 0xffff0000u : 0xffffu);
     masks = tl_ptx_emit(t, "or i32 %s, %s", masks.text, mask.text);
   }

@@ -11,9 +11,9 @@
 
 typedef struct matrix {
   uint32_t rows, columns, registers;
-  tl_ptx_type part;      // an element, as memory has it
-  tl_ptx_type register_; // as registers have it
-  uint32_t per_register; // elements
+  tl_ptx_type part;       // an element, as memory has it
+  tl_ptx_type register_;  // as registers have it
+  uint32_t per_register;  // elements
   bool is_row;
   ptx_window window;
   ptx_value address, stride, first;  // i64, i64: elements from a row (or column) to the next, i32: the lane's first
@@ -51,8 +51,8 @@ static matrix matrix_of(ptx_translator *t, const tl_ptx_statement *s, uint32_t v
   ptx_value pointer = tl_ptx_pointer(t, &s->operands[address], m.window, 0);
   m.address = tl_ptx_emit(t, "ptrtoint %s to i64", pointer.text);
   bool has_stride = s->num_operands > 2;
-  m.stride = has_stride ? tl_ptx_read_as(t, &s->operands[2], TL_PTX_B32)
-                        : tl_ptx_value("%u", m.is_row ? m.columns : m.rows);
+  m.stride =
+      has_stride ? tl_ptx_read_as(t, &s->operands[2], TL_PTX_B32) : tl_ptx_value("%u", m.is_row ? m.columns : m.rows);
   m.stride = tl_ptx_emit(t, "zext i32 %s to i64", m.stride.text);
   ptx_args none = {0}, lane = {0};
   if (tl_ptx_call_op(t, "llvm.nvvm.read.ptx.sreg.laneid", &none, &lane)) {

@@ -94,7 +94,8 @@ static const char *access(const tl_ptx_statement *s) {
 // Vectors (PTX ISA, ld, st): 16 bytes, and 32 in global memory, which rows of their own say.
 static const char *vector(const tl_ptx_statement *s) {
   bool is_wide = tl_ptx_has(s, "v4") && kind_of(last_word(s, 0)).bits == 64;
-  return is_wide && s->row->min_ptx < 88 ? "four values of 64 bits are there in global memory, without a cache operator" : NULL;
+  return is_wide && s->row->min_ptx < 88 ? "four values of 64 bits are there in global memory, without a cache operator"
+                                         : NULL;
 }
 
 // ---- the order of modifiers

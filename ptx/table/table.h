@@ -46,8 +46,8 @@ tl_ptx_function **tl_ptx_reached(const tl_ptx_module *module, tl_ptx_function *k
 // Static.
 const char *tl_ptx_wrong_form(const tl_ptx_statement *statement);
 
-// Puts modifiers into the order of the PTX ISA where ptxas takes another: nvcc writes "atom.global.cta.add" and "max.s32.relu", CUB
-// "vote.ballot.sync". False: they stand in it already.
+// Puts modifiers into the order of the PTX ISA where ptxas takes another: nvcc writes "atom.global.cta.add" and
+// "max.s32.relu", CUB "vote.ballot.sync". False: they stand in it already.
 bool tl_ptx_put_in_order(tl_ptx_statement *statement);
 
 // Gives the operands their types. False: they do not fit; `out_problem` says why, with the place, when the number of

@@ -155,8 +155,7 @@ static bool parse_word(ptx_parser *p) {
   statement.text = token.text;
   tl_vec_push(&p->labels, (ptx_label){token.text, p->scope, (uint32_t)p->statements.len});
   if (tl_ptx_is_dot(p, "branchtargets")) return parse_targets(p, statement);
-  if (tl_ptx_is_dot(p, "callprototype") || tl_ptx_is_dot(p, "calltargets"))
-    return parse_prototype(p, statement);
+  if (tl_ptx_is_dot(p, "callprototype") || tl_ptx_is_dot(p, "calltargets")) return parse_prototype(p, statement);
   statement.kind = TL_PTX_LABEL_HERE;
   push(p, statement);
   return true;

@@ -81,12 +81,12 @@ struct tl_ptx_operand {
 
 typedef enum tl_ptx_statement_kind {
   TL_PTX_INSTRUCTION,
-  TL_PTX_LABEL_HERE,    // text
-  TL_PTX_SCOPE_BEGIN,   // {
-  TL_PTX_SCOPE_END,     // }
-  TL_PTX_DECLARATION,   // symbol
-  TL_PTX_SOURCE_LINE,   // .loc
-  TL_PTX_PRAGMA,        // text
+  TL_PTX_LABEL_HERE,     // text
+  TL_PTX_SCOPE_BEGIN,    // {
+  TL_PTX_SCOPE_END,      // }
+  TL_PTX_DECLARATION,    // symbol
+  TL_PTX_SOURCE_LINE,    // .loc
+  TL_PTX_PRAGMA,         // text
   TL_PTX_BRANCHTARGETS,  // text: … of the labels `operands`
   TL_PTX_PROTOTYPE       // text: what stands behind it, ".callprototype …" or ".calltargets …", `prototype`
 } tl_ptx_statement_kind;
