@@ -241,6 +241,7 @@ tl_status tl_emu_launch(tl_emu_kernel *kernel, const uint32_t grid[3], void **pa
       .param_infos = kernel->params,
       .num_params = kernel->num_params,
       .follows_undefined = kernel->code.follows_undefined,
+      .has_narrow = kernel->code.has_narrow,
       .dynamic_offset = kernel->code.dynamic_offset,
       .entry_registers = kernel->code.entry_registers,
       .shared_granule = kernel->code.shared_granule,

@@ -72,6 +72,8 @@ struct tl_emu_site {
   tl_emu_access_kind access;
   uint32_t bytes, align;
   bool acquires, releases;
+  bool is_narrow;    // an atomic of scope .cta or .cluster
+  bool is_local;     // of PTX, to memory of the thread
   const char *what;  // of a place where a value matters that may be undefined: what happens to it. Static
   bool is_followed;  // a load of shared memory whose value has a shadow: reading what nobody wrote is no finding
   // The tiles that code of its line touches, as bytes of shared memory; 0: not known.
@@ -406,6 +408,7 @@ struct tl_emu_launch_state {
   const tl_manifest_param *param_infos;  // Borrowed from the kernel; none where nothing is checked
   uint32_t num_params;
   bool follows_undefined;          // shared memory may hold content that nobody wrote
+  bool has_narrow;                 // some atomics or fences have scope .cta or .cluster
   size_t dynamic_offset;           // where dynamic shared memory, which tiles lie in, starts
   uint32_t entry_registers;        // of a thread; 0: not known to ptxas
   uint32_t shared_granule;         // bytes; divides size and address of every access to shared memory

@@ -28,7 +28,7 @@ void tl_emu_op_load_part(void *result, const void *operands, const tl_emu_site *
     tl_emu_access_begin(site, tl_emu_self->current->thread);
     value = __atomic_load_n((uint32_t *)(void *)word, __ATOMIC_SEQ_CST);
     tl_emu_access_end();
-    tl_emu_observed(part);
+    tl_emu_observed(part, false);
   }
   memcpy(result, &value, sizeof value);
 }
@@ -45,7 +45,7 @@ void tl_emu_op_cas_part(void *result, const void *operands, const tl_emu_site *s
     tl_emu_access_begin(site, tl_emu_self->current->thread);
     __atomic_compare_exchange_n((uint32_t *)(void *)word, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     tl_emu_access_end();
-    tl_emu_observed(part);
+    tl_emu_observed(part, false);
   }
   memcpy(result, &expected, sizeof expected);
 }

@@ -83,6 +83,24 @@ static void declare_variable(ptx_translator *t, const tl_ptx_symbol *s) {
       tl_strbuf_appendf(&t->entry, "  %s = alloca i%u, align %u\n", tl_ptx_variable(s).text,
                         8 * tl_ptx_type_bytes(s->type), s->align);
   }
+  if (s->space != TL_PTX_SPACE_LOCAL) return;
+  tl_ptx_declare_function(t, "tl.ptx.local.begin", "void @tl.ptx.local.begin(ptr, i64)");
+  tl_strbuf_appendf(&t->entry, "  call void @tl.ptx.local.begin(ptr %s, i64 %" PRIu64 ")\n", tl_ptx_variable(s).text,
+                    bytes);
+}
+
+// Variables in local memory are checked: their begin is told where they are made, their end where the function returns.
+static void enter_locals(ptx_translator *t) {
+  const tl_ptx_function *f = t->function;
+  t->has_locals = false;
+  for (uint32_t i = 0; i < f->num_statements; i++) {
+    const tl_ptx_statement *s = &f->statements[i];
+    if (s->kind == TL_PTX_DECLARATION && s->symbol->space == TL_PTX_SPACE_LOCAL) t->has_locals = true;
+    if (s->kind == TL_PTX_INSTRUCTION && tl_str_is(s->words[0], "alloca")) t->has_locals = true;
+  }
+  if (!t->has_locals) return;
+  tl_ptx_declare_function(t, "tl.ptx.local.enter", "void @tl.ptx.local.enter()");
+  tl_strbuf_append_c(&t->entry, "  call void @tl.ptx.local.enter()\n");
 }
 
 // ---- registers that are values
@@ -221,6 +239,7 @@ bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *functio
   uint32_t subprogram = t->next_metadata++;
   tl_vec_push(&t->places, (ptx_place){function, UINT32_MAX, 0, subprogram});
   declare_registers(t);
+  enter_locals(t);
   if (is_kernel && t->options->fields)
     declare_fields(t, &head);
   else if (is_kernel)

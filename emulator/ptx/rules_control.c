@@ -47,6 +47,10 @@ static void leave(ptx_translator *t) {
     tl_ptx_operand operand = {.kind = TL_PTX_REGISTER, .symbol = symbol, .type = symbol->type};
     tl_ptx_emit_void(t, "store %s %s, ptr %%a%u", llvm, tl_ptx_read(t, &operand).text, i);
   }
+  if (t->has_locals) {
+    tl_ptx_declare_function(t, "tl.ptx.local.leave", "void @tl.ptx.local.leave()");
+    tl_ptx_emit_void(t, "call void @tl.ptx.local.leave()");
+  }
   tl_ptx_emit_void(t, "ret void");
   t->ends = true;
 }

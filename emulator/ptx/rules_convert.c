@@ -213,16 +213,55 @@ static ptx_value not_below_zero(ptx_translator *t, tl_ptx_type type, ptx_value v
 
 void tl_ptx_rule_CVT_RELU(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_type to = s->operands[0].type;
-  ptx_value value =
-      tl_ptx_emit(t, "fptrunc float %s to %s", tl_ptx_read(t, &s->operands[1]).text, tl_ptx_llvm_type(to));
+  ptx_value given = tl_ptx_read(t, &s->operands[1]), value;
+  const conversion c = {.to = to, .from = TL_PTX_F32};
+  if (tl_ptx_has(s, "rz"))
+    value = by_op(t, s, &c, given);
+  else
+    value = tl_ptx_emit(t, "fptrunc float %s to %s", given.text, tl_ptx_llvm_type(to));
   value = not_below_zero(t, to, value);
   tl_ptx_write(t, &s->operands[0], tl_ptx_canonical(t, to, value));
+}
+
+// Two floats of 8 bits as halves, not below zero.
+static void widen_pair(ptx_translator *t, const tl_ptx_statement *s) {
+  char name[64];
+  ptx_args args = {.n = 1, .items = {tl_ptx_read(t, &s->operands[1])}}, result = {0};
+  snprintf(name, sizeof name, "llvm.nvvm.%s.to.f16x2.rn", tl_ptx_type_name(s->operands[1].type));
+  if (!tl_ptx_call_op(t, name, &args, &result)) return;
+  ptx_value pair = tl_ptx_value("poison");
+  for (int i = 0; i < 2; i++) {
+    ptx_value half = tl_ptx_emit(t, "extractelement <2 x half> %s, i32 %d", result.items[0].text, i);
+    half = tl_ptx_canonical(t, TL_PTX_F16, not_below_zero(t, TL_PTX_F16, half));
+    pair = tl_ptx_emit(t, "insertelement <2 x half> %s, half %s, i32 %d", pair.text, half.text, i);
+  }
+  tl_ptx_write(t, &s->operands[0], pair);
+}
+
+// To tf32, whose lower 13 bits are zero, of a NaN too.
+void tl_ptx_rule_CVT_TF32(ptx_translator *t, const tl_ptx_statement *s) {
+  ptx_value value = tl_ptx_read(t, &s->operands[1]), bits;
+  if (tl_ptx_has(s, "relu")) value = not_below_zero(t, TL_PTX_F32, value);
+  if (tl_ptx_has(s, "rn")) {
+    ptx_args args = {.n = 1, .items = {value}}, result = {0};
+    if (!tl_ptx_call_op(t, "llvm.nvvm.f2tf32.rn", &args, &result)) return;
+    bits = result.items[0];
+  } else {
+    bits = tl_ptx_emit(t, "and i32 %s, -8192", tl_ptx_convert_bits(t, value, "float", "i32").text);
+    ptx_value is_nan = tl_ptx_emit(t, "fcmp uno float %s, %s", value.text, value.text);
+    bits = tl_ptx_emit(t, "select i1 %s, i32 2147475456, i32 %s", is_nan.text, bits.text);
+  }
+  tl_ptx_write_as(t, &s->operands[0], TL_PTX_B32, bits);
 }
 
 // Pairs that no op of LLVM's makes. Of two operands the first is the upper half.
 void tl_ptx_rule_CVT_PAIR(ptx_translator *t, const tl_ptx_statement *s) {
   tl_ptx_type to = s->operands[0].type;
   ptx_value halves[2];  // the upper one first
+  if (to == TL_PTX_F16X2 && s->num_operands == 2) {
+    widen_pair(t, s);
+    return;
+  }
   if (s->num_operands == 2) {
     ptx_value pair = tl_ptx_read(t, &s->operands[1]);
     for (int i = 0; i < 2; i++) {

@@ -155,11 +155,11 @@ static const char *update_of(const tl_ptx_statement *s, tl_ptx_type type) {
 }
 
 static ptx_value update(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, ptx_value pointer,
-                        ptx_value value) {
+                        ptx_value value, unsigned align) {
   const char *order = order_of(s);
   return tl_ptx_emit(t, "atomicrmw %s %s, %s %s%s %s, align %u", update_of(s, type), pointer.text,
                      tl_ptx_llvm_type(type), value.text, scope_of(s, "device").text, order ? order : "monotonic",
-                     tl_ptx_type_bytes(type));
+                     align);
 }
 
 static void compare_and_swap(ptx_translator *t, const tl_ptx_statement *s, ptx_value pointer) {
@@ -190,7 +190,10 @@ static void update_elements(ptx_translator *t, const tl_ptx_statement *s, const 
   for (uint32_t i = 0; i < lanes; i++) {
     ptx_value value = is_packed ? tl_ptx_emit(t, "extractelement %s %s, i32 %u", whole, packed.text, i)
                                 : tl_ptx_read(t, lane_of(from, i));
-    ptx_value before = update(t, s, part, tl_ptx_pointer(t, address, window, i * tl_ptx_type_bytes(part)), value);
+    // The first element stands where all of them begin.
+    unsigned align = tl_ptx_type_bytes(part) * (i ? 1 : lanes);
+    ptx_value before =
+        update(t, s, part, tl_ptx_pointer(t, address, window, i * tl_ptx_type_bytes(part)), value, align);
     if (is_packed) old = tl_ptx_emit(t, "insertelement %s %s, %s %s, i32 %u", whole, old.text, llvm, before.text, i);
   }
   if (is_packed && tl_str_is(s->words[0], "atom")) tl_ptx_write(t, &s->operands[0], old);
@@ -206,7 +209,8 @@ void tl_ptx_rule_ATOMIC(ptx_translator *t, const tl_ptx_statement *s) {
     update_elements(t, s, address, from, window);
   } else {
     ptx_value value = tl_ptx_read(t, from);
-    ptx_value before = update(t, s, from->type, tl_ptx_pointer(t, address, window, 0), value);
+    ptx_value before =
+        update(t, s, from->type, tl_ptx_pointer(t, address, window, 0), value, tl_ptx_type_bytes(from->type));
     if (has_result) tl_ptx_write(t, &s->operands[0], before);
   }
 }
@@ -227,6 +231,8 @@ void tl_ptx_rule_ALLOCA(ptx_translator *t, const tl_ptx_statement *s) {
   }
   ptx_value bytes = tl_ptx_read(t, &s->operands[1]);
   ptx_value place = tl_ptx_emit(t, "alloca i8, i64 %s, align %u", bytes.text, align);
+  tl_ptx_declare_function(t, "tl.ptx.local.begin", "void @tl.ptx.local.begin(ptr, i64)");
+  tl_ptx_emit_void(t, "call void @tl.ptx.local.begin(ptr %s, i64 %s)", place.text, bytes.text);
   tl_ptx_write(t, &s->operands[0], tl_ptx_emit(t, "ptrtoint ptr %s to i64", place.text));
 }
 

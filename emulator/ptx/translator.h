@@ -52,6 +52,7 @@ typedef struct ptx_translator {
   uint32_t next_value, next_block, next_metadata;
   ptx_value part;         // bits of the word that the next instruction is about; "": all
   uint32_t place;         // id of the instruction's; 0: none yet
+  bool has_locals;        // the function says which of its variables are in local memory
   bool ends;              // the block that is open has its end
   uint32_t run;           // number of the code between two labels, from 1
   int *runs;              // by register: the code in which it is a value, 0: never written, -1: a variable (function.c)
@@ -95,7 +96,14 @@ ptx_value tl_ptx_read_as(ptx_translator *t, const tl_ptx_operand *operand, tl_pt
 void tl_ptx_write(ptx_translator *t, const tl_ptx_operand *operand, ptx_value value);
 void tl_ptx_write_as(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_type type, ptx_value value);
 // The state space that the words of the instruction name, the last of them; NONE: a generic address.
-typedef enum ptx_window { PTX_GENERIC = 0, PTX_GLOBAL = 1, PTX_SHARED = 3, PTX_LOCAL = 5, PTX_CLUSTER = 7 } ptx_window;
+typedef enum ptx_window {
+  PTX_GENERIC = 0,
+  PTX_GLOBAL = 1,
+  PTX_SHARED = 3,
+  PTX_PARAM = 4,  // as constant memory: not checked
+  PTX_LOCAL = 5,
+  PTX_CLUSTER = 7
+} ptx_window;
 ptx_window tl_ptx_window_of(const tl_ptx_statement *s);
 // "ptr addrspace(1) %t5", `skip` bytes behind what an address operand says.
 ptx_value tl_ptx_pointer(ptx_translator *t, const tl_ptx_operand *operand, ptx_window window, uint64_t skip);

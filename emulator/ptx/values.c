@@ -244,8 +244,8 @@ ptx_window tl_ptx_window_of(const tl_ptx_statement *s) {
     ptx_window window;
   } windows[] = {
       {"global", PTX_GLOBAL},           {"const", PTX_GLOBAL}, {"shared", PTX_SHARED}, {"shared::cta", PTX_SHARED},
-      {"shared::cluster", PTX_CLUSTER}, {"local", PTX_LOCAL},  {"param", PTX_LOCAL},   {"param::entry", PTX_LOCAL},
-      {"param::func", PTX_LOCAL}};
+      {"shared::cluster", PTX_CLUSTER}, {"local", PTX_LOCAL},  {"param", PTX_PARAM},   {"param::entry", PTX_PARAM},
+      {"param::func", PTX_PARAM}};
   for (uint32_t i = s->num_words; i-- > 1;)
     for (size_t k = 0; k < sizeof windows / sizeof windows[0]; k++)
       if (tl_str_is(s->words[i], windows[k].word)) return windows[k].window;
@@ -281,7 +281,7 @@ static ptx_value pointer_to_variable(ptx_translator *t, const tl_ptx_symbol *sym
       pointer = tl_ptx_emit(t, "addrspacecast ptr addrspace(3) %s to ptr addrspace(7)", pointer.text);
     return typed(window, pointer);
   }
-  if (symbol->space == TL_PTX_SPACE_LOCAL || symbol->space == TL_PTX_SPACE_PARAM)
+  if (symbol->space == TL_PTX_SPACE_PARAM)
     return typed(PTX_GENERIC, tl_ptx_emit(t, "getelementptr i8, ptr %s, i64 %" PRId64, tl_ptx_variable(symbol).text,
                                           (int64_t)offset));
   return tl_ptx_pointer_of(t, address_of_variable(t, symbol, offset), window);

@@ -7,7 +7,7 @@
 #include "emulator/retarget/retarget.h"
 #include "emulator/sanitize/sanitize.h"
 
-enum { GENERIC_SPACE = 0, GLOBAL_SPACE = 1, CONSTANT_SPACE = 4, LOCAL_SPACE = 5 };
+enum { GENERIC_SPACE = 0, GLOBAL_SPACE = 1, CONSTANT_SPACE = 4 };
 
 // The pointer operand of a memory access, or -1.
 static int pointer_operand(LLVMValueRef instruction) {
@@ -37,7 +37,8 @@ static LLVMTypeRef accessed_type(LLVMValueRef instruction) {
 // The variable of a thread that `pointer` points into, if that can be seen.
 static bool is_local(LLVMValueRef pointer) {
   unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(pointer));
-  if (space == LOCAL_SPACE || space == CONSTANT_SPACE) return true;
+  if (space == LOCAL_SPACE) return false;  // of PTX: any address
+  if (space == CONSTANT_SPACE) return true;
   // Shared variables are constants until the block that computes their addresses was rewritten.
   if (space == SHARED_SPACE) return false;
   while (LLVMIsAInstruction(pointer) && (LLVMGetInstructionOpcode(pointer) == LLVMGetElementPtr ||
@@ -71,6 +72,26 @@ static bool acquires(LLVMAtomicOrdering order) {
 static bool releases(LLVMAtomicOrdering order) {
   return order == LLVMAtomicOrderingRelease || order == LLVMAtomicOrderingAcquireRelease ||
          order == LLVMAtomicOrderingSequentiallyConsistent;
+}
+
+// Scopes of the host's threads know no blocks: LLVM's names are those of the PTX ISA's .cta and .cluster.
+static bool is_narrow(const retarget *r, LLVMValueRef instruction) {
+  LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+  bool may_be =
+      opcode == LLVMFence || opcode == LLVMAtomicRMW || opcode == LLVMAtomicCmpXchg ||
+      ((opcode == LLVMLoad || opcode == LLVMStore) && LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic);
+  if (!may_be) return false;
+  unsigned scope = LLVMGetAtomicSyncScopeID(instruction);
+  return scope == r->narrow_scopes[0] || scope == r->narrow_scopes[1];
+}
+
+void tl_emu_find_scopes(retarget *r) {
+  r->narrow_scopes[0] = LLVMGetSyncScopeID(r->context, "block", strlen("block"));
+  r->narrow_scopes[1] = LLVMGetSyncScopeID(r->context, "cluster", strlen("cluster"));
+  for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+      for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
+        r->has_narrow |= is_narrow(r, i);
 }
 
 // Stores of parts of a word: the old value goes nowhere.
@@ -136,7 +157,9 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
                       .uses = tl_emu_uses_of(instruction),
                       .bytes = (uint32_t)LLVMStoreSizeOfType(r->layout, accessed_type(instruction)),
                       .align = LLVMGetAlignment(instruction),
-                      .is_followed = tl_emu_has_shadow_mark(r, instruction)};
+                      .is_followed = tl_emu_has_shadow_mark(r, instruction),
+                      .is_narrow = is_narrow(r, instruction),
+                      .is_local = LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == LOCAL_SPACE};
   tl_strbuf op = {0};
   tl_strbuf_append_c(&op, fill_site(instruction, &site));
   site.op = tl_strbuf_take(&op);
@@ -144,7 +167,7 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   unsigned space = LLVMGetPointerAddressSpace(type);
   uint32_t granule = site.align & -site.align;
   while (site.bytes % granule) granule /= 2;
-  if (space != GLOBAL_SPACE) r->granule = smaller(r->granule, granule);
+  if (space != GLOBAL_SPACE && space != LOCAL_SPACE) r->granule = smaller(r->granule, granule);
   if (space == GLOBAL_SPACE || space == GENERIC_SPACE) r->global_granule = smaller(r->global_granule, granule);
   LLVMPositionBuilderBefore(r->builder, instruction);
   LLVMValueRef operands[] = {LLVMBuildAddrSpaceCast(r->builder, pointer, r->ptr, ""), LLVMConstNull(r->ptr)};
@@ -156,7 +179,8 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   if (!site.acquires && !observes) return;
   LLVMPositionBuilderBefore(r->builder, LLVMGetNextInstruction(instruction));
   LLVMValueRef function = site.acquires ? r->acquired_function : r->observed_function;
-  LLVMBuildCall2(r->builder, r->acquired_type, function, &made, 1, "");
+  LLVMValueRef args[] = {made, LLVMConstInt(r->i32, site.is_narrow, 0)};
+  LLVMBuildCall2(r->builder, r->acquired_type, function, args, 2, "");
 }
 
 static bool is_fence(LLVMValueRef instruction) {
@@ -178,7 +202,8 @@ bool tl_emu_has_fences(LLVMModuleRef module) {
 void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction) {
   if (!r->checks || LLVMGetInstructionOpcode(instruction) != LLVMFence) return;
   LLVMAtomicOrdering order = LLVMGetOrdering(instruction);
-  unsigned sides = (acquires(order) ? TL_EMU_FENCE_ACQUIRE : 0) | (releases(order) ? TL_EMU_FENCE_RELEASE : 0);
+  unsigned sides = (acquires(order) ? TL_EMU_FENCE_ACQUIRE : 0) | (releases(order) ? TL_EMU_FENCE_RELEASE : 0) |
+                   (is_narrow(r, instruction) ? TL_EMU_FENCE_NARROW : 0);
   LLVMValueRef argument = LLVMConstInt(r->i32, sides, 0);
   LLVMPositionBuilderBefore(r->builder, instruction);
   LLVMBuildCall2(r->builder, LLVMGlobalGetValueType(r->fence_function), r->fence_function, &argument, 1, "");

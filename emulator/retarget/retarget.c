@@ -456,7 +456,8 @@ static void make_types(retarget *r) {
   r->void_type = LLVMVoidTypeInContext(r->context);
   LLVMTypeRef operands[] = {r->ptr, r->ptr, r->ptr};
   r->op_type = LLVMFunctionType(r->void_type, operands, 3, 0);
-  r->acquired_type = LLVMFunctionType(r->void_type, operands, 1, 0);
+  LLVMTypeRef acquired[] = {r->ptr, r->i32};
+  r->acquired_type = LLVMFunctionType(r->void_type, acquired, 2, 0);
   r->touch_type = LLVMFunctionType(r->ptr, operands, 2, 0);
   r->context_type = LLVMFunctionType(r->ptr, NULL, 0, 0);
 }
@@ -487,6 +488,8 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
     r->observed_function = LLVMAddFunction(r->module, "emu:observed", r->acquired_type);
     r->fence_function = LLVMAddFunction(r->module, "emu:fence", LLVMFunctionType(r->void_type, &r->i32, 1, 0));
     r->has_fences = tl_emu_has_fences(r->module);
+    tl_emu_find_scopes(r);
+    out->has_narrow = r->has_narrow;
   }
   tl_emu_define_turns(r);
   tl_status status = TL_OK;

@@ -10,7 +10,7 @@
 #include "llvm_backend/device/device_ops.h"
 #include "support/vec.h"
 
-enum { SHARED_SPACE = 3, MAX_OPERANDS = TL_DEVICE_MAX_OPERANDS, MAX_GRANULE = 16 };
+enum { SHARED_SPACE = 3, LOCAL_SPACE = 5, MAX_OPERANDS = TL_DEVICE_MAX_OPERANDS, MAX_GRANULE = 16 };
 
 typedef struct shared_variable {
   LLVMValueRef global;
@@ -38,7 +38,9 @@ typedef struct retarget {
   uint32_t granule, global_granule;  // that divide all accesses to shared and to global memory so far
   uint32_t num_op_calls;
   bool follows_undefined;
-  bool has_fences;  // by which relaxed atomics order
+  bool has_fences;            // by which relaxed atomics order
+  unsigned narrow_scopes[2];  // LLVM's numbers of "block" and "cluster"
+  bool has_narrow;            // something has one of them
   shared_vec shared;
   TL_VEC(tl_emu_site) sites;
   TL_VEC(LLVMValueRef) site_calls;  // the call of each site, already rewritten; its last operand becomes the site
@@ -62,6 +64,8 @@ void tl_emu_let_threads_meet(retarget *r, LLVMValueRef instruction);
 void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction);
 // Whether a module has fences between ordinary accesses; and before one: the checker is called.
 bool tl_emu_has_fences(LLVMModuleRef module);
+// Sets narrow_scopes and has_narrow.
+void tl_emu_find_scopes(retarget *r);
 void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction);
 // The file that the instruction comes from, free(); NULL when it has no debug location.
 char *tl_emu_file_of(LLVMValueRef instruction);

@@ -16,6 +16,7 @@ typedef struct tl_emu_retargeted {
   uint32_t shared_granule;  // divides size and address of every access to shared memory
   uint32_t global_granule;
   uint32_t entry_registers;  // of a thread; 0: not known to ptxas
+  bool has_narrow;           // some atomics or fences have scope .cta or .cluster
   bool follows_undefined;    // shared memory may hold content that nobody wrote
 } tl_emu_retargeted;
 // Rewrites the device module for the host. The function `tl_emu_entry(ptr params)` runs the kernel for one thread.

@@ -87,6 +87,10 @@ static bool operands_may_be(const undefined *u, LLVMValueRef instruction) {
   return false;
 }
 
+static bool is_local_pointer(LLVMValueRef pointer) {
+  return LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == LOCAL_SPACE;
+}
+
 static bool is_shared_pointer(LLVMValueRef pointer) {
   return LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == SHARED_SPACE;
 }
@@ -95,13 +99,15 @@ static bool is_shared_pointer(LLVMValueRef pointer) {
 static bool mark_memory(undefined *u, LLVMValueRef pointer) {
   LLVMValueRef variable = tl_emu_shadow_variable(pointer);
   if (variable) return add(&u->variables, variable);
+  if (is_local_pointer(pointer) && !u->local_may_be) return u->local_may_be = true;
   if (!is_shared_pointer(pointer) || u->shared_may_be) return false;
   return u->shared_may_be = true;
 }
 
 static bool memory_may_be(const undefined *u, LLVMValueRef pointer) {
   LLVMValueRef variable = tl_emu_shadow_variable(pointer);
-  return variable ? tl_emu_shadow_find_variable(u, variable) != NULL : u->shared_may_be && is_shared_pointer(pointer);
+  if (variable) return tl_emu_shadow_find_variable(u, variable) != NULL;
+  return is_local_pointer(pointer) || (u->shared_may_be && is_shared_pointer(pointer));
 }
 
 // Whether `user` only computes with its operands.
@@ -149,6 +155,7 @@ static bool look_at_load(undefined *u, LLVMValueRef load) {
   LLVMValueRef pointer = LLVMGetOperand(load, 0);
   bool is_source = is_shared_pointer(pointer) && !tl_emu_shadow_variable(pointer) &&
                    LLVMGetOrdering(load) == LLVMAtomicOrderingNotAtomic && may_go_unused(load, load, 0);
+  if (is_local_pointer(pointer) && LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return false;
   return (is_source || memory_may_be(u, pointer)) && add(&u->values, load);
 }
 

@@ -28,6 +28,7 @@ typedef struct undefined {
   undefined_map values;     // that may be undefined
   undefined_map variables;  // of threads, whose content may be
   bool shared_may_be;       // some content of shared memory may be
+  bool local_may_be;        // and what is stored to local memory of PTX
   // Of the current function:
   LLVMValueRef function;
   LLVMValueRef thread;                    // the thread's part of origins

@@ -170,11 +170,15 @@ void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uin
   raise(&own_items(checker, vector)[index], agent->now);
 }
 
-void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address) {
-  if (in_window(address)) {
+// Scopes (PTX ISA, Memory Consistency Model, Scope): what is of scope .cta or .cluster orders nothing with other
+// clusters, also in global memory: it goes through a clock of the address in this cluster, as in shared memory. Where a
+// module has such scopes, the others go through both.
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow) {
+  if (in_window(address) || is_narrow) {
     release(checker, index, atomic_clock(checker, address));
     return;
   }
+  if (checker->launch->has_narrow) release(checker, index, atomic_clock(checker, address));
   tl_emu_vector *known = published(checker, index);
   tl_emu_release_global(checker, tl_emu_owner(checker, index), known, address);
   tl_emu_vector_drop(checker, known);
@@ -182,15 +186,14 @@ void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
-void tl_emu_acquired(const void *address) {
+void tl_emu_acquired(const void *address, uint32_t is_narrow) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
-  if (in_window(address))
-    acquire(checker, index, atomic_clock(checker, address));
-  else if (tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->known, address))
-    agent->released = NULL;
+  if (in_window(address) || checker->launch->has_narrow) acquire(checker, index, atomic_clock(checker, address));
+  if (in_window(address) || is_narrow) return;
+  if (tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->known, address)) agent->released = NULL;
 }
 
 // ---- fences. A relaxed write releases what its thread knew at its last release fence; what a relaxed read sees is
@@ -207,9 +210,19 @@ void tl_emu_fence(uint32_t sides) {
     agent->observed = NULL;
     agent->released = NULL;
   }
+  if ((sides & TL_EMU_FENCE_ACQUIRE) && !(sides & TL_EMU_FENCE_NARROW) && agent->observed_wide) {
+    join(checker, &agent->known, agent->observed_wide);
+    tl_emu_vector_drop(checker, agent->observed_wide);
+    agent->observed_wide = NULL;
+    agent->released = NULL;
+  }
   if (!(sides & TL_EMU_FENCE_RELEASE)) return;
   tl_emu_vector_drop(checker, agent->at_fence);
   agent->at_fence = published(checker, index);
+  if (!(sides & TL_EMU_FENCE_NARROW)) {
+    tl_emu_vector_drop(checker, agent->at_wide_fence);
+    agent->at_wide_fence = tl_emu_vector_share(agent->at_fence);
+  }
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
@@ -237,31 +250,28 @@ void tl_emu_acquire_relaxed(uint32_t thread, tl_emu_clock **clock) {
   if (checker) observe(checker, tl_emu_agent_here(thread), *clock);
 }
 
-void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address) {
-  const tl_emu_vector *at_fence = checker->agents[index].at_fence;
-  if (!at_fence) return;
-  if (in_window(address))
-    release_fenced(checker, index, atomic_clock(checker, address));
-  else
-    tl_emu_release_global(checker, tl_emu_owner(checker, index), at_fence, address);
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow) {
+  const tl_emu_vector *at_fence = checker->agents[index].at_wide_fence;
+  if (!checker->agents[index].at_fence) return;
+  bool is_own = in_window(address) || is_narrow;
+  if (is_own || checker->launch->has_narrow) release_fenced(checker, index, atomic_clock(checker, address));
+  if (!is_own && at_fence) tl_emu_release_global(checker, tl_emu_owner(checker, index), at_fence, address);
 }
 
 void tl_emu_wrote_relaxed(const void *address) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
-  if (checker) tl_emu_release_atomic_relaxed(checker, tl_emu_agent_here(tl_emu_self->current->thread), address);
+  if (checker) tl_emu_release_atomic_relaxed(checker, tl_emu_agent_here(tl_emu_self->current->thread), address, false);
 }
 
-void tl_emu_observed(const void *address) {
+void tl_emu_observed(const void *address, uint32_t is_narrow) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
-  if (in_window(address)) {
-    observe(checker, index, *atomic_clock(checker, address));
-    return;
-  }
+  if (in_window(address) || checker->launch->has_narrow) observe(checker, index, *atomic_clock(checker, address));
+  if (in_window(address) || is_narrow) return;
   tl_emu_agent *agent = &checker->agents[index];
-  if (!agent->observed) agent->observed = tl_emu_vector_create(checker);
-  tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->observed, address);
+  if (!agent->observed_wide) agent->observed_wide = tl_emu_vector_create(checker);
+  tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->observed_wide, address);
 }
 
 void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask) {

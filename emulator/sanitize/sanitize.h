@@ -44,7 +44,11 @@ void tl_emu_acquire_relaxed(uint32_t thread, tl_emu_clock **clock);
 void tl_emu_wrote_relaxed(const void *address);
 // The running thread executes a fence between ordinary accesses (PTX ISA, membar / fence; Memory Consistency Model,
 // release and acquire patterns).
-enum { TL_EMU_FENCE_ACQUIRE = 1, TL_EMU_FENCE_RELEASE = 2 };  // bits
+enum {
+  TL_EMU_FENCE_ACQUIRE = 1,
+  TL_EMU_FENCE_RELEASE = 2,
+  TL_EMU_FENCE_NARROW = 4
+};  // bits; of scope .cta or .cluster
 void tl_emu_fence(uint32_t sides);
 // Forgets `*clock`, which becomes NULL: a new phase begins.
 void tl_emu_clock_reset(tl_emu_clock **clock);
@@ -86,16 +90,18 @@ uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes);
 void tl_emu_undefined_store(const void *address, const void *bits, uint32_t bytes, uint32_t origin);
 
 // ---- device ops that only the checker minds
-tl_emu_op_fn tl_emu_op_undefined;                    // stands for the ops that retargeting replaces
-tl_emu_op_fn tl_emu_op_tile;                         // a tile of a persistent kernel begins
+tl_emu_op_fn tl_emu_op_undefined;  // stands for the ops that retargeting replaces
+tl_emu_op_fn tl_emu_op_tile;       // a tile of a persistent kernel begins
+// A function of PTX begins, a variable in its local memory, the function ends.
+tl_emu_op_fn tl_emu_op_local_enter, tl_emu_op_local_begin, tl_emu_op_local_leave;
 tl_emu_op_fn tl_emu_op_elements, tl_emu_op_element;  // a parallel, and an element of it, begin
 
 // ---- what the machine and retargeted code call
 // What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
 // … and after an atomic that acquires, and after a relaxed one that reads.
-void tl_emu_acquired(const void *address);
-void tl_emu_observed(const void *address);
+void tl_emu_acquired(const void *address, uint32_t is_narrow);
+void tl_emu_observed(const void *address, uint32_t is_narrow);
 // The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
 void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask);
 // A checker for each place of clusters, where the launch checks anything. It starts anew with each cluster; at its end

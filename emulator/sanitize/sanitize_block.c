@@ -33,6 +33,7 @@ static void destroy(tl_emu_cluster *cluster) {
   for (size_t i = 0; i < checker->num_free; i++) free(checker->free_vectors[i]);
   free(checker->free_vectors);
   tl_vec_fini(&checker->atomics);
+  tl_emu_undefined_forget(checker);
   tl_vec_fini(&checker->unwritten);
   free(checker->agents);
   free(checker->cells);
@@ -54,7 +55,7 @@ static void begin(tl_emu_cluster *cluster) {
   checker->next_slot = 0;
   checker->has_tiles = false;
   checker->num_found = 0;
-  checker->unwritten.len = checker->next_unwritten = 0;
+  tl_emu_undefined_forget(checker);
   checker->touched_from = SIZE_MAX;
   checker->touched_to = 0;
   tl_emu_undefined_begin(checker);
@@ -86,6 +87,11 @@ static void end(tl_emu_cluster *cluster, bool finished) {
     tl_emu_vector_drop(checker, agent->known);
     tl_emu_vector_drop(checker, agent->at_fence);
     tl_emu_vector_drop(checker, agent->observed);
+    tl_emu_vector_drop(checker, agent->at_wide_fence);
+    tl_emu_vector_drop(checker, agent->observed_wide);
+    agent->at_wide_fence = agent->observed_wide = NULL;
+    tl_emu_locals_destroy(agent->locals);
+    agent->locals = NULL;
     agent->known = agent->at_fence = agent->observed = NULL;
   }
   tl_emu_readers_reset(checker->readers);
@@ -178,9 +184,9 @@ static void end_thread(tl_emu_fiber *thread) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_ends_thread(checker, tl_emu_self->block, thread->thread);
-  if (!(checker->checks & TL_EMU_SANITIZE_ASYNC)) return;
   uint32_t index = tl_emu_agent_here(thread->thread);
   const tl_emu_agent *agent = &checker->agents[index];
+  if (!(checker->checks & TL_EMU_SANITIZE_ASYNC)) return;
   if (agent->copies_done == agent->copies_issued) return;
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, agent->copy_site);
   tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_ASYNC, TL_EMU_WRITE, &actor, 0, NULL, 0, 0});

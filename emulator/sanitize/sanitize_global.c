@@ -101,8 +101,17 @@ typedef struct global_access {
   tl_emu_epoch unfenced;  // one of this cluster that has none; 0: all have
 } global_access;
 
+// Atomics of different clusters are ordered when the scopes of both hold the other (PTX ISA, Morally strong
+// operations).
+static bool excludes(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {
+  const tl_emu_launch_state *launch = a->checker->launch;
+  if (owner == a->owner || !launch->has_narrow) return false;
+  const tl_emu_site *before = tl_emu_site_of(launch, epoch);
+  return a->actor->site->is_narrow || (before && before->is_narrow);
+}
+
 static bool is_ordered(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {
-  if (a->epoch & epoch & TL_EMU_EPOCH_ATOMIC) return true;
+  if ((a->epoch & epoch & TL_EMU_EPOCH_ATOMIC) && !excludes(a, epoch, owner)) return true;
   if (owner == a->owner) return tl_emu_happened_before(epoch, a->actor);
   uint32_t agent = tl_emu_epoch_agent(epoch);
   // Of asynchronous operations of other clusters only the threads that wait for them tell.

@@ -285,8 +285,16 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
   return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
 }
 
+// Whether both are atomics, and one of them is for its own block or cluster alone.
+static bool has_narrow_scope(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  const tl_emu_site *now = tl_emu_site_of(launch, raw->now), *before = tl_emu_site_of(launch, raw->before);
+  bool are_atomic = raw->access >= TL_EMU_ATOMIC && (raw->before & TL_EMU_EPOCH_ATOMIC);
+  return are_atomic && ((now && now->is_narrow) || (before && before->is_narrow));
+}
+
 static char *inside_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
   const tl_emu_site *site = tl_emu_site_of(launch, raw->now);
+  if (raw->shared_offset < 0 && site && site->is_local) return format_text("an access inside a local variable");
   if (raw->shared_offset < 0) return format_text("an access inside a buffer");
   if (!site || !site->num_tiles) return format_text("an access inside shared memory");
   tl_strbuf text = {0};
@@ -320,6 +328,7 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
       if (in_one_parallel(launch, raw))
         return format_text("an order: use `atomic`, or a release by the one %s and an acquire by the other",
                            raw->tile ? "tile" : "block");
+      if (has_narrow_scope(launch, raw)) return format_text("a scope that holds both blocks, .gpu or .sys");
       return format_text(raw->tile ? "a release by the one tile and an acquire by the other, between the two"
                                    : "a release by the one block and an acquire by the other, between the two");
     case TL_EMU_FINDING_ASYNC:

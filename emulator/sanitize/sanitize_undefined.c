@@ -34,7 +34,8 @@ static void tell_read(tl_emu_sanitizer *checker, tl_emu_unwritten *read) {
                                        .access = TL_EMU_READ,
                                        .actor = &actor,
                                        .address = read->address,
-                                       .bytes = read->site->bytes});
+                                       .bytes = read->site->bytes,
+                                       .place = read->place});
 }
 
 static void tell(tl_emu_sanitizer *checker, const tl_emu_actor *actor, uint32_t origin, const char *what) {
@@ -117,8 +118,32 @@ static uint32_t remember(tl_emu_sanitizer *checker, uint32_t agent, const uint8_
     return (uint32_t)checker->unwritten.len;
   }
   size_t at = checker->next_unwritten++ % MAX_READS;
+  free(checker->unwritten.items[at].place);
   checker->unwritten.items[at] = read;
   return (uint32_t)at + 1;
+}
+
+void tl_emu_undefined_forget(tl_emu_sanitizer *checker) {
+  for (size_t i = 0; i < checker->unwritten.len; i++) free(checker->unwritten.items[i].place);
+  checker->unwritten.len = checker->next_unwritten = 0;
+}
+
+// The same of local memory, whose variable may be gone when it is told.
+static uint32_t remember_local(tl_emu_sanitizer *checker, const uint8_t *address) {
+  tl_strbuf place = {0};
+  uint32_t origin = remember(checker, tl_emu_agent_here(tl_emu_self->current->thread), address);
+  tl_emu_describe_local(checker, address, &place);
+  checker->unwritten.items[origin - 1].place = tl_strbuf_take(&place);
+  return origin;
+}
+
+static uint32_t load_local(tl_emu_sanitizer *checker, const uint8_t *address, uint8_t *bits, uint32_t bytes,
+                           bool *out_is_local) {
+  uint32_t origin = 0;
+  bool unwritten = false;
+  *out_is_local = tl_emu_locals_load(checker, address, bits, bytes, &origin, &unwritten);
+  if (!unwritten) return 0;
+  return origin || !checker->followed ? origin : remember_local(checker, address);
 }
 
 // Sets the bits of what nobody wrote; returns the origin, or 0.
@@ -140,6 +165,9 @@ uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes) 
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   memset(bits, 0, bytes);
   bool follows = checker && (checker->checks & TL_EMU_SANITIZE_INIT);
+  bool is_local = false;
+  uint32_t local = follows ? load_local(checker, address, bits, bytes, &is_local) : 0;
+  if (is_local) return local;
   size_t at = follows ? shadow_of(checker, address, bytes) : SIZE_MAX;
   if (at == SIZE_MAX) return 0;
   const tl_emu_undefined *undefined = checker->undefined;
@@ -156,6 +184,7 @@ uint32_t tl_emu_undefined_load(const void *address, void *bits, uint32_t bytes) 
 void tl_emu_undefined_store(const void *address, const void *bits, uint32_t bytes, uint32_t origin) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   const tl_emu_undefined *undefined = checker ? checker->undefined : NULL;
+  if (checker && tl_emu_locals_store(checker, address, bits, bytes, origin)) return;
   size_t at = undefined ? shadow_of(checker, address, bytes) : SIZE_MAX;
   if (at == SIZE_MAX) return;
   memcpy(undefined->bits + at, bits, bytes);

@@ -36,6 +36,8 @@ typedef struct tl_emu_agent {
   uint32_t released_phase;
   tl_emu_vector *at_fence;  // Owned (a reference). What it knew at its last release fence; NULL: there was none
   tl_emu_vector *observed;  // Owned (a reference). What relaxed reads saw since its last acquire fence; NULL: nothing
+  // The same, as far as other clusters are concerned: of scopes that hold them (.gpu, .sys).
+  tl_emu_vector *at_wide_fence, *observed_wide;
   uint32_t now;
   uint32_t fenced;         // its clock at its last fence.proxy.async
   uint32_t copies_issued;  // cp.async
@@ -46,6 +48,7 @@ typedef struct tl_emu_agent {
   // Of a persistent kernel: the tile that it works at + 1, how many it has begun, and its clocks when it began this
   // one.
   uint32_t tile, tiles, tile_start, tile_copies;
+  struct tl_emu_locals *locals;  // Owned. NULL: none
 } tl_emu_agent;
 
 struct tl_emu_async {
@@ -111,6 +114,7 @@ struct tl_emu_raw_list {
 typedef struct tl_emu_unwritten {
   const tl_emu_site *site;
   const uint8_t *address;
+  char *place;  // Owned. Of local memory; else NULL
   uint32_t agent;
   bool told;
 } tl_emu_unwritten;
@@ -180,8 +184,8 @@ void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uin
 void tl_emu_vector_drop(tl_emu_sanitizer *checker, tl_emu_vector *vector);
 void tl_emu_clocks_fini(tl_emu_sanitizer *checker);  // all clocks
 // An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
-void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address);
-void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address);
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow);
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow);
 
 // ---- shadow.c
 // Who accesses, and what happened before.
@@ -282,10 +286,27 @@ void tl_emu_ends_thread(tl_emu_sanitizer *checker, const tl_emu_block *block, ui
 // NULL where shared memory needs no shadow.
 tl_emu_undefined *tl_emu_undefined_create(const tl_emu_launch_state *launch);
 void tl_emu_undefined_destroy(tl_emu_undefined *undefined);
+// The reads that are remembered.
+void tl_emu_undefined_forget(tl_emu_sanitizer *checker);
 void tl_emu_undefined_begin(const tl_emu_sanitizer *checker);
 // An access to shared memory, `at` bytes behind the start of that of block 0 of the cluster.
 void tl_emu_undefined_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, size_t at, size_t bytes,
                              tl_emu_access_kind kind);
+
+// ---- sanitize_local.c
+typedef struct tl_emu_locals tl_emu_locals;
+void tl_emu_locals_destroy(tl_emu_locals *locals);
+// An access of the running thread to its stack. False: it is outside of its variables, which was told.
+bool tl_emu_locals_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
+                          tl_emu_access_kind kind);
+// As tl_emu_undefined_load and tl_emu_undefined_store; false: no local variable is there. `out_unwritten` becomes true
+// where a byte is undefined, `out_origin` is that of a value that was stored, or 0.
+bool tl_emu_locals_load(const tl_emu_sanitizer *checker, const void *address, void *bits, uint32_t bytes,
+                        uint32_t *out_origin, bool *out_unwritten);
+bool tl_emu_locals_store(const tl_emu_sanitizer *checker, const void *address, const void *bits, uint32_t bytes,
+                         uint32_t origin);
+// "byte 64 of a local variable of 64 bytes"
+void tl_emu_describe_local(const tl_emu_sanitizer *checker, const void *address, tl_strbuf *out);
 
 // ---- check_elements.c
 void tl_emu_elements_destroy(tl_emu_elements *elements);

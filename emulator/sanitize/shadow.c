@@ -228,7 +228,7 @@ static bool sanitize_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor
     return false;
   }
   if (!in_window(at)) {
-    if (is_local(at)) return true;
+    if (is_local(at)) return tl_emu_locals_access(checker, actor, address, bytes, kind);
     return tl_emu_sanitize_global(checker, actor, address, bytes, kind);
   }
   const tl_emu_block *block = tl_emu_block_at(tl_emu_self, address);
@@ -272,9 +272,9 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
   checker->followed = site->is_followed ? site : NULL;
   if (__builtin_expect(sanitize_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
     if (site->releases)
-      tl_emu_release_atomic(checker, index, pointer);
+      tl_emu_release_atomic(checker, index, pointer, site->is_narrow);
     else if (site->access == TL_EMU_ATOMIC || site->access == TL_EMU_ATOMIC_WRITE)
-      tl_emu_release_atomic_relaxed(checker, index, pointer);
+      tl_emu_release_atomic_relaxed(checker, index, pointer, site->is_narrow);
     return pointer;
   }
   return memset(instead, 0xff, sizeof instead);

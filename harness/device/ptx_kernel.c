@@ -25,7 +25,7 @@ tl_status tl_ptx_kernel_create(tl_str ptx, const char *name, const tl_manifest_k
   tl_diags_init(&diags, &sources);
   tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, name, ptx), &diags);
   tl_status status = TL_OK;
-  bool ok = module && tl_ptx_check_kernel(module, tl_str_from(info->name), &diags);
+  bool ok = module && tl_ptx_check(module, tl_str_from(info->name), &diags);
   if (ok) status = tl_emu_kernel_create_ptx(module, info, options, checks, debug, &diags, out);
   if (!ok || status) status = ptx_problem(&diags, status);
   tl_ptx_destroy(module);

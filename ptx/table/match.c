@@ -200,13 +200,9 @@ static bool validate_functions(tl_ptx_module *module, tl_ptx_function *const *fu
   return ok;
 }
 
-bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags) {
-  return validate_functions(module, module->functions, module->num_functions, diags);
-}
-
-bool tl_ptx_check_kernel(tl_ptx_module *module, tl_str kernel, tl_diags *diags) {
+bool tl_ptx_check(tl_ptx_module *module, tl_str kernel, tl_diags *diags) {
   tl_ptx_function *function = tl_ptx_find_function(module, kernel);
-  if (!function) return tl_ptx_check(module, diags);
+  if (!function) return validate_functions(module, module->functions, module->num_functions, diags);
   size_t n;
   tl_ptx_function **reached = tl_ptx_reached(module, function, &n);
   bool ok = validate_functions(module, reached, n, diags);

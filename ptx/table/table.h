@@ -30,10 +30,9 @@ const tl_ptx_special *tl_ptx_find_special(tl_str name);
 // The word of the statement that each term of the row matches, "" where it is left out. False: the words are not the
 // row's.
 bool tl_ptx_match(const tl_ptx_row *row, const tl_ptx_statement *statement, tl_str terms[TL_PTX_MAX_TERMS]);
-// Gives each instruction its row, and each operand its type. False after reports.
-bool tl_ptx_check(tl_ptx_module *module, tl_diags *diags);
-// The same of the functions that the kernel of that name can come to, alone; all when there is none.
-bool tl_ptx_check_kernel(tl_ptx_module *module, tl_str kernel, tl_diags *diags);
+// Gives each instruction that the kernel of that name can come to its row, and each operand its type; of all functions
+// when there is no such kernel. False after reports.
+bool tl_ptx_check(tl_ptx_module *module, tl_str kernel, tl_diags *diags);
 // Whether something else than a call names the function.
 bool tl_ptx_takes_address(const tl_ptx_module *module, tl_str name);
 

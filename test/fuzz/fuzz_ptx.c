@@ -38,7 +38,7 @@ static tl_strbuf round_trip(tl_str text, bool *out_known) {
   tl_diags_init(&diags, &sources);
   tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, "fuzz", text), &diags);
   if ((module == NULL) != tl_diags_has_errors(&diags)) abort();
-  *out_known = module && tl_ptx_check(module, &diags);
+  *out_known = module && tl_ptx_check(module, TL_STR(""), &diags);
   if (*out_known == tl_diags_has_errors(&diags)) abort();
   tl_strbuf printed = {0};
   if (module) tl_ptx_print(module, &printed);

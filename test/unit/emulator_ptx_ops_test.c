@@ -34,7 +34,7 @@ START_TEST(op_comes_back) {
   tl_sources_init(&sources);
   tl_diags_init(&diags, &sources);
   tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, "k.ptx", tl_str_from(ptx)), &diags);
-  bool ok = module && tl_ptx_check(module, &diags);
+  bool ok = module && tl_ptx_check(module, TL_STR(""), &diags);
   tl_strbuf text = {0}, messages = {0};
   const tl_emu_ptx_options options = {.block = {32, 1, 1}};
   const void *none[64] = {0};

@@ -278,7 +278,7 @@ static void run_kernel(const tl_strbuf *text, void *in, void *out) {
   tl_diags_init(&diags, &sources);
   tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, "k.ptx", tl_strbuf_view(text)), &diags);
   tl_strbuf messages = {0};
-  bool ok = module && tl_ptx_check(module, &diags);
+  bool ok = module && tl_ptx_check(module, TL_STR(""), &diags);
   tl_manifest_kernel manifest = {.name = "k", .num_params = 2, .block_threads = 1};
   const tl_emu_ptx_options options = {.block = {1, 1, 1}};
   tl_emu_kernel *kernel = NULL;

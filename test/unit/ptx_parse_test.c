@@ -30,7 +30,7 @@ static void end(reading *r) {
 static char *read_text(reading *r, const char *name, tl_str text) {
   begin(r);
   r->module = tl_ptx_parse(&r->sources, tl_sources_add(&r->sources, name, text), &r->diags);
-  bool ok = r->module && tl_ptx_check(r->module, &r->diags);
+  bool ok = r->module && tl_ptx_check(r->module, TL_STR(""), &r->diags);
   ck_assert_int_eq(ok, !tl_diags_has_errors(&r->diags));
   tl_strbuf out = {0};
   tl_diags_print_text(&r->diags, &out, false);

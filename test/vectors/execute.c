@@ -71,7 +71,7 @@ static tl_status compile_ptx(const char *text, const tv_vector *v, tl_emu_kernel
   const tl_emu_ptx_options options = {.block = {v->threads, 1, 1}};
   tl_ptx_module *module = tl_ptx_parse(&sources, tl_sources_add(&sources, "k.ptx", tl_str_from(text)), &diags);
   tl_status status = TL_OK;
-  if (module && tl_ptx_check(module, &diags))
+  if (module && tl_ptx_check(module, TL_STR(""), &diags))
     status = tl_emu_kernel_create_ptx(module, &manifest, &options, 0, NULL, &diags, out);
   if (tl_diags_has_errors(&diags)) {
     tl_strbuf messages = {0};

@@ -59,3 +59,53 @@ extern "C" __global__ void shuffle_partly(const int *x, int *y) {
   if (threadIdx.x < 16) value += __shfl_xor_sync(0xffffffff, value, 1);
   y[threadIdx.x] = value;
 }
+
+// A bin past the end of a local array.
+extern "C" __global__ void local_overrun(const int *x, int *y, int n) {
+  int bins[16];
+  for (int i = 0; i < 16; i++) bins[i] = 0;
+  for (int i = 0; i < n; i++) bins[x[threadIdx.x * n + i] & 31]++;
+  int best = 0;
+  for (int i = 1; i < 16; i++)
+    if (bins[i] > bins[best]) best = i;
+  y[threadIdx.x] = best;
+}
+
+// The first element of a local array is never set.
+extern "C" __global__ void local_unwritten(const int *x, int *y, int n) {
+  int bins[16];
+  for (int i = 1; i < 16; i++) bins[i] = 0;
+  for (int i = 0; i < n; i++) bins[x[threadIdx.x * n + i] & 15]++;
+  y[threadIdx.x] = bins[x[threadIdx.x] & 15];
+}
+
+// A flag between blocks with the scope of one block.
+extern "C" __global__ void flag_of_block(int *data, int *flag, int *y) {
+  if (blockIdx.x == 0) {
+    *data = 42;
+    asm volatile("st.release.cta.global.b32 [%0], 1;" ::"l"(flag) : "memory");
+    return;
+  }
+  int seen;
+  do asm volatile("ld.acquire.cta.global.b32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+  while (!seen);
+  *y = *data;
+}
+
+// The last block reads what the others wrote, behind a fence for one block.
+extern "C" __global__ void last_block_fenced_narrowly(const int *x, int *parts, int *count, int *y) {
+  parts[blockIdx.x] = x[blockIdx.x];
+  __threadfence_block();
+  if (atomicAdd(count, 1) != gridDim.x - 1) return;
+  __threadfence_block();
+  int sum = 0;
+  for (int i = 0; i < gridDim.x; i++) sum += parts[i];
+  *y = sum;
+}
+
+#include <cuda_fp16.h>
+
+// Two halves that do not begin at a multiple of four bytes.
+extern "C" __global__ void halves_misaligned(half *y) {
+  atomicAdd((half2 *)(y + 1), __floats2half2_rn(1, 2));
+}
