@@ -38,23 +38,6 @@ static LLVMValueRef contractible(tl_lower *l, tl_dtype dtype, LLVMValueRef a) {
   return is_half(dtype) ? a : flagged(l, a);
 }
 
-// a / b by the reciprocal of b, two units of f32's last place off at most, without a branch. Divisors beyond 2^100 and
-// below 2^-100 are scaled, so that neither their reciprocals nor those of denormals leave the range; what scaling the
-// dividend loses then is a quotient beyond f32's range as well. All that depends on b alone is shared by the quotients
-// by one divisor, and leaves loops: two multiplications each are left.
-static LLVMValueRef scaled_quotient(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {
-  LLVMBuilderRef builder = l->builder;
-  LLVMTypeRef f32 = l->session->f32;
-  LLVMValueRef size = tl_lower_intrinsic1(l, "llvm.fabs", b);
-  LLVMValueRef is_large = LLVMBuildFCmp(builder, LLVMRealOGT, size, LLVMConstReal(f32, 0x1p100), "");
-  LLVMValueRef is_small = LLVMBuildFCmp(builder, LLVMRealOLT, size, LLVMConstReal(f32, 0x1p-100), "");
-  LLVMValueRef scale = LLVMBuildSelect(builder, is_large, LLVMConstReal(f32, 0x1p-32), LLVMConstReal(f32, 1.0), "");
-  scale = LLVMBuildSelect(builder, is_small, LLVMConstReal(f32, 0x1p32), scale, "");
-  LLVMValueRef divisor = LLVMBuildFMul(builder, b, scale, "");
-  LLVMValueRef reciprocal = tl_session_call_device(l->session, builder, TL_DEVOP_RCP_APPROX_FTZ, &divisor, 1);
-  return flagged(l, LLVMBuildFMul(builder, LLVMBuildFMul(builder, a, scale, ""), reciprocal, ""));
-}
-
 // The exact division branches for each element. A quotient that is rounded to 16 bits next need not be exact: two units
 // of f32's last place move one of some thousand results to a neighbour that is as near.
 static LLVMValueRef float_div(tl_lower *l, const tl_op *op, LLVMValueRef a, LLVMValueRef b) {
@@ -63,8 +46,9 @@ static LLVMValueRef float_div(tl_lower *l, const tl_op *op, LLVMValueRef a, LLVM
     LLVMValueRef args[] = {a, b};
     return tl_session_call_device(l->session, l->builder, TL_DEVOP_DIV_FULL_FTZ, args, 2);
   }
-  if (op->code == TL_OP_DIV && result->type->dtype == TL_DTYPE_F32 && tl_lower_precision_is_spare(result))
-    return scaled_quotient(l, a, b);
+  if (op->code == TL_OP_DIV && result->type->dtype == TL_DTYPE_F32 &&
+      tl_lower_precision_of(result) != TL_PRECISION_FULL)
+    return flagged(l, tl_lower_scaled_quotient(l, a, b));
   LLVMValueRef quotient = LLVMBuildFDiv(l->builder, a, b, "");
   if (LLVMIsAInstruction(quotient)) LLVMSetFastMathFlags(quotient, LLVMFastMathAllowContract);
   return quotient;
@@ -212,6 +196,12 @@ static void binary(tl_lower *l, tl_op *op) {
   tl_dtype dtype = result->type->dtype;
   int32_t len = longer(tl_lower_len(l, a), tl_lower_len(l, b));
   LLVMValueRef out[TL_MAX_GROUP];
+  if (tl_lower_shares_divisor(l, op)) {
+    for (int32_t i = 0; i < len; i++) out[i] = tl_lower_get(l, a, i);
+    tl_lower_shared_quotients(l, out, len, tl_lower_get(l, b, 0));
+    tl_lower_set(l, result, out, len);
+    return;
+  }
   int32_t e = 0;
   for (; e + 1 < len && tl_lower_has_pair_op(l, op->code, dtype); e += 2) {
     LLVMValueRef x[2], y[2];

@@ -9,6 +9,12 @@ LLVMValueRef tl_lower_floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, 
 LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool left, bool is_signed);
 // The comparison `cmp` (tl_cmp) of integers.
 LLVMIntPredicate tl_lower_int_predicate(int64_t cmp, bool is_signed);
+// a / b of f32, off by two units of the last place at most, without a branch (lower_quotient.c).
+LLVMValueRef tl_lower_scaled_quotient(tl_lower *l, LLVMValueRef a, LLVMValueRef b);
+// Whether the op divides several elements of the current group by one number, each correctly rounded; and those
+// quotients, in the place of their dividends.
+bool tl_lower_shares_divisor(tl_lower *l, const tl_op *op);
+void tl_lower_shared_quotients(tl_lower *l, LLVMValueRef *values, int32_t len, LLVMValueRef b);
 void tl_lower_index_binary(tl_lower *l, tl_op *op);
 // The function `fn` (tl_math) of one float of `dtype`; NULL when there is none for the dtype.
 LLVMValueRef tl_math_build(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, const tl_value *source,

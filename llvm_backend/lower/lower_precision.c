@@ -52,23 +52,31 @@ static const tl_value *handed_on(const tl_use *use) {
   }
 }
 
-static bool is_spare(const tl_value *value, int *budget) {
-  if (!value->uses) return false;
-  if (is_narrow_float(value->type->dtype)) return true;
-  if (value->type->dtype != TL_DTYPE_F32) return false;
-  for (const tl_use *use = value->uses; use; use = use->next) {
-    const tl_op *owner = use->owner;
-    if (--*budget < 0) return false;
-    if (owner->code == TL_OP_TILE_STORE && is_narrow_float(tl_op_arg(owner, TL_GROUP_TILE_STORE_dst)->type->dtype))
-      continue;
-    if (owner->code == TL_OP_REDUCE && ends_in_sum(owner)) continue;
-    const tl_value *next = handed_on(use);
-    if (!next || !is_spare(next, budget)) return false;
-  }
-  return true;
+static tl_precision least(tl_precision a, tl_precision b) {
+  return a < b ? a : b;
 }
 
-bool tl_lower_precision_is_spare(const tl_value *value) {
+static tl_precision precision_of(const tl_value *value, int *budget) {
+  if (!value->uses) return TL_PRECISION_FULL;
+  if (is_narrow_float(value->type->dtype)) return TL_PRECISION_ROUNDED;
+  if (value->type->dtype != TL_DTYPE_F32) return TL_PRECISION_FULL;
+  tl_precision all = TL_PRECISION_ROUNDED;
+  for (const tl_use *use = value->uses; use && all != TL_PRECISION_FULL; use = use->next) {
+    const tl_op *owner = use->owner;
+    if (--*budget < 0) return TL_PRECISION_FULL;
+    if (owner->code == TL_OP_TILE_STORE && is_narrow_float(tl_op_arg(owner, TL_GROUP_TILE_STORE_dst)->type->dtype))
+      continue;
+    if (owner->code == TL_OP_REDUCE && ends_in_sum(owner)) {
+      all = least(all, TL_PRECISION_SUMMED);
+      continue;
+    }
+    const tl_value *next = handed_on(use);
+    all = least(all, next ? precision_of(next, budget) : TL_PRECISION_FULL);
+  }
+  return all;
+}
+
+tl_precision tl_lower_precision_of(const tl_value *value) {
   int budget = MAX_USES;
-  return is_spare(value, &budget);
+  return precision_of(value, &budget);
 }

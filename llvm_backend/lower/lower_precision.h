@@ -5,10 +5,14 @@
 
 #include "ir/ir.h"
 
-// Whether every way that the f32 value takes ends in a rounding beside which a few units of its last place do not
-// count: to f16, bf16 or narrower, or in the sum of 32 elements or more, which is itself only good to a few units.
-// Products, quotients and selections on the way hand a relative error on; everything else (sums of two, comparisons,
-// stores in f32) ends the search with false. A value without uses has none that rounds: false.
-bool tl_lower_precision_is_spare(const tl_value *value);
+// Where the ways end that an f32 value takes, products, quotients and selections handing a relative error on: the one
+// that asks most.
+typedef enum tl_precision {
+  TL_PRECISION_FULL,    // sums of two, comparisons, stores in f32, or nowhere: every unit of the last place counts
+  TL_PRECISION_SUMMED,  // in sums of 32 elements or more, which are themselves only good to a few units, or as below
+  TL_PRECISION_ROUNDED  // in roundings to f16, bf16 or narrower alone
+} tl_precision;
+
+tl_precision tl_lower_precision_of(const tl_value *value);
 
 #endif

@@ -60,11 +60,14 @@ static LLVMValueRef ex2_squared(const tl_math_context *m, LLVMValueRef x) {
   return square;
 }
 
+static tl_precision precision_of(const tl_math_context *m) {
+  return m->op ? tl_lower_precision_of(tl_op_result(m->op, 0)) : TL_PRECISION_FULL;
+}
+
 // 2^x as the uses of the op's result need it.
 static LLVMValueRef ex2_for_uses(const tl_math_context *m, LLVMValueRef x) {
   if (denormals_vanish(m->op)) return ex2(m, x, true);
-  if (m->op && tl_lower_precision_is_spare(tl_op_result(m->op, 0))) return ex2_squared(m, x);
-  return ex2(m, x, false);
+  return precision_of(m) == TL_PRECISION_FULL ? ex2(m, x, false) : ex2_squared(m, x);
 }
 
 static LLVMValueRef ex2_full(const tl_math_context *m, LLVMValueRef x) {
@@ -88,10 +91,16 @@ static LLVMValueRef exp_of(const tl_math_context *m, LLVMValueRef x, tl_math_bui
   return tl_math_mul(m, power(m, hi), factor);
 }
 
+// e^x of an argument that is rounded once more: off by |x| 2^-24, 2^-17 at most where the result is neither 0 nor
+// infinite.
+static LLVMValueRef exp_rounded(const tl_math_context *m, LLVMValueRef x) {
+  return ex2_squared(m, tl_math_mul(m, x, tl_math_const(m, 1.442695040888963407)));
+}
+
 LLVMValueRef tl_math_build_EXP(const tl_math_context *m, LLVMValueRef x) {
   if (m->is_f64) return tl_math_exp_f64(m, x);
-  if (!m->fast) return exp_of(m, x, ex2_for_uses);
-  return ex2(m, tl_math_mul(m, x, tl_math_const(m, 1.442695040888963407)), true);
+  if (m->fast) return ex2(m, tl_math_mul(m, x, tl_math_const(m, 1.442695040888963407)), true);
+  return precision_of(m) == TL_PRECISION_FULL ? exp_of(m, x, ex2_for_uses) : exp_rounded(m, x);
 }
 
 LLVMValueRef tl_math_build_EXP2(const tl_math_context *m, LLVMValueRef x) {
@@ -155,8 +164,11 @@ LLVMValueRef tl_math_build_SIGMOID(const tl_math_context *m, LLVMValueRef x) {
   }
   // With t = e^-|x| nothing overflows, and the left tail keeps its denormals: t / (1 + t) there, 1 / (1 + t) on the
   // right.
-  LLVMValueRef t = exp_of(m, tl_math_neg(m, tl_math_abs(m, x)), ex2_full);
-  LLVMValueRef right = tl_math_div(m, one, tl_math_add(m, t, one));
+  bool is_rounded = precision_of(m) == TL_PRECISION_ROUNDED;
+  LLVMValueRef minus = tl_math_neg(m, tl_math_abs(m, x));
+  LLVMValueRef t = is_rounded ? exp_rounded(m, minus) : exp_of(m, minus, ex2_full);
+  LLVMValueRef sum = tl_math_add(m, t, one);
+  LLVMValueRef right = is_rounded ? tl_math_device1(m, TL_DEVOP_RCP_APPROX_FTZ, sum) : tl_math_div(m, one, sum);
   LLVMValueRef is_left = tl_math_compare(m, LLVMRealOLT, x, 0.0);
   return tl_math_mul(m, right, tl_math_select(m, is_left, t, one));
 }
