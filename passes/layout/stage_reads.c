@@ -21,6 +21,7 @@
 enum {
   MIN_BYTES = 4096,      // smaller regions are found in the L1 cache again
   MIN_BLOCKS = 2,        // on a multiprocessor: while one computes, the other's copy is on its way
+  MIN_PIECE_BYTES = 4,   // what one cp.async moves at least
   MIN_REGISTERS = 24,    // of a tile worth recomputing
   OTHER_REGISTERS = 32,  // addresses and values in flight
   STAGED_THREADS = 1536  // on a multiprocessor that are enough, where shared memory has room for more
@@ -33,10 +34,10 @@ typedef struct staging {
   int64_t shared_bytes;  // of tiles that exist already, and that warps will exchange through
   int64_t largest_tile;  // registers a thread of the largest tile value
   bool has_own_copies;   // gemms, pipelined loops or asynchronous copies
-  TL_VEC(tl_staged_region) regions;
+  tl_staged_regions regions;
 } staging;
 
-// ---- collecting
+// ---- the kernel
 
 static int64_t elements_a_thread(const staging *self, const tl_type *type) {
   return (tl_type_num_elements(type) + self->threads - 1) / self->threads;
@@ -71,122 +72,6 @@ static void look_at(tl_op *op, void *user) {
   }
 }
 
-// First and last value of a loop's index, and how often the loop runs. False when that is not known.
-static bool loop_values(const tl_op *loop, int64_t *out_first, int64_t *out_last, int64_t *out_trips) {
-  int64_t lower, upper, step;
-  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step);
-  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || step <= 0 || lower < 0 || upper <= lower || upper > INT32_MAX)
-    return false;
-  *out_trips = (upper - lower + step - 1) / step;
-  *out_first = lower;
-  *out_last = lower + (*out_trips - 1) * step;
-  return true;
-}
-
-// Iterations of the loops around the op, directly in the kernel otherwise; 0 when they are unknown or it stands
-// elsewhere.
-static int64_t times_run(const tl_op *op, const tl_op *kernel) {
-  int64_t times = 1, first, last, trips;
-  for (const tl_op *parent = op->parent->parent; parent != kernel; parent = parent->parent->parent) {
-    if (parent->code != TL_OP_FOR || !loop_values(parent, &first, &last, &trips) || trips > INT32_MAX / times) return 0;
-    times *= trips;
-  }
-  return times;
-}
-
-// Splits the offset of a buffer dim into what is fixed in the block and the range that loops and the tile add.
-static bool split_offset(const tl_box *box, int32_t dim, tl_affine *out_base, int64_t *out_lo, int64_t *out_hi) {
-  tl_affine form = tl_affine_of(tl_box_offset(box, dim));
-  int64_t lo, hi, first, last, trips;
-  if (!form.valid) return false;
-  *out_base = (tl_affine){.valid = true};
-  tl_box_span(box, dim, &lo, &hi);
-  *out_lo = form.constant + lo;
-  *out_hi = form.constant + hi;
-  for (int32_t t = 0; t < form.num_terms; t++) {
-    tl_value *symbol = form.terms[t].symbol;
-    int64_t coefficient = form.terms[t].coefficient;
-    const tl_op *around = symbol->def ? symbol->def->parent->parent : symbol->block->parent;
-    if (symbol->type->kind != TL_TYPE_INDEX) return false;
-    if (around->code == TL_OP_KERNEL) {
-      out_base->terms[out_base->num_terms++] = form.terms[t];
-      continue;
-    }
-    bool is_index = !symbol->def && around->code == TL_OP_FOR && symbol == around->regions[0]->args[0];
-    if (!is_index || !loop_values(around, &first, &last, &trips) || coefficient < 0 || coefficient > INT32_MAX)
-      return false;
-    *out_lo += coefficient * first;
-    *out_hi += coefficient * last;
-  }
-  return true;
-}
-
-static bool is_plain_load(const tl_op *op, const tl_box *box) {
-  const tl_value *tensor = box->buffer;
-  if (!tensor->def || tensor->def->code != TL_OP_TENSOR || box->tile_rank == 0) return false;
-  if (tl_op_int(tensor->def, TL_ATTR_ACCESS, TL_ACCESS_INOUT) != TL_ACCESS_IN) return false;
-  if (tl_op_has(op, TL_ATTR_EVICT) || tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_AUTO) return false;
-  for (int32_t d = 0; d < box->buffer_rank; d++) {
-    if (tl_box_check(box, d) != 0 || tl_box_limit(box, d)) return false;
-  }
-  for (int32_t t = 0; t < box->tile_rank; t++) {
-    if (box->steps[t] != 1) return false;
-  }
-  // Pieces of 16 bytes are what cp.async moves best.
-  int bits = tl_dtype_bits(tensor->type->dtype);
-  return tl_box_vector(box, 128 / bits, false) * bits == 128;
-}
-
-static bool same_form(const tl_affine *a, const tl_affine *b) {
-  tl_affine rest = tl_affine_sub(a, b);
-  return rest.valid && rest.num_terms == 0;
-}
-
-// The loads of one tensor go to the region whose base they share.
-static tl_staged_region *region_for(staging *self, const tl_box *box, const tl_affine *base) {
-  for (size_t r = 0; r < self->regions.len; r++) {
-    tl_staged_region *region = &self->regions.items[r];
-    bool same = region->tensor == box->buffer;
-    for (int32_t d = 0; d < box->buffer_rank && same; d++) same = same_form(&region->base[d], &base[d]);
-    if (same) return region;
-  }
-  tl_staged_region fresh = {.tensor = box->buffer};
-  memcpy(fresh.base, base, sizeof fresh.base);
-  for (int32_t d = 0; d < box->buffer_rank; d++) {
-    fresh.lo[d] = INT64_MAX;
-    fresh.hi[d] = INT64_MIN;
-  }
-  tl_vec_push(&self->regions, fresh);
-  return &self->regions.items[self->regions.len - 1];
-}
-
-static void collect_load(tl_op *op, void *user) {
-  staging *self = user;
-  if (op->code != TL_OP_TILE_LOAD) return;
-  tl_box box = tl_box_source(op);
-  int64_t times = times_run(op, self->kernel), lo[TL_MAX_RANK], hi[TL_MAX_RANK];
-  tl_affine base[TL_MAX_RANK];
-  memset(base, 0, sizeof base);
-  if (times == 0 || !is_plain_load(op, &box)) return;
-  for (int32_t d = 0; d < box.buffer_rank; d++) {
-    if (!split_offset(&box, d, &base[d], &lo[d], &hi[d])) return;
-  }
-  tl_staged_region *region = region_for(self, &box, base);
-  uint64_t elements = 1;
-  for (int32_t d = 0; d < box.buffer_rank; d++) {
-    if (lo[d] < region->lo[d]) region->lo[d] = lo[d];
-    if (hi[d] > region->hi[d]) region->hi[d] = hi[d];
-    elements *= (uint64_t)(region->hi[d] - region->lo[d] + 1);
-  }
-  tl_dtype dtype = box.buffer->type->dtype;
-  tl_vec_push(&region->loads, op);
-  region->bytes = (int64_t)tl_dtype_bytes(dtype, elements);
-  region->loaded_bytes +=
-      times * (int64_t)tl_dtype_bytes(dtype, (uint64_t)tl_type_num_elements(tl_op_result(op, 0)->type));
-}
-
 // ---- deciding
 
 static int32_t resident(const staging *self, int64_t registers, int64_t bytes) {
@@ -196,12 +81,12 @@ static int32_t resident(const staging *self, int64_t registers, int64_t bytes) {
 }
 
 static bool is_reread(const tl_staged_region *region) {
-  return region->loads.len > 1 && region->loaded_bytes >= 2 * region->bytes;
+  return region->loaded_bytes >= 2 * region->bytes;
 }
 
 // Whether holding the tile of the region's only load leaves room for one block only.
 static bool is_held_dearly(const staging *self, const tl_staged_region *region) {
-  if (region->loads.len != 1) return false;
+  if (region->loads.len != 1 || region->loads.items[0]->code != TL_OP_TILE_LOAD) return false;
   tl_op *load = region->loads.items[0];
   int64_t registers = elements_a_thread(self, tl_op_result(load, 0)->type);
   return registers >= MIN_REGISTERS && resident(self, registers, 0) < MIN_BLOCKS && tl_can_recompute(load);
@@ -265,19 +150,28 @@ void tl_stage_build_wait(tl_pass_context *context, tl_op *before) {
   tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
 }
 
-// The load reads the stage, at the place that its box has in the region.
+// The load reads the stage, at the place that it has in the region. Where the copy tested the bounds it tests none.
 static void redirect(staging *self, const tl_staged_region *region, tl_value *stage, tl_op *load) {
+  tl_module *module = self->context->module;
   tl_builder builder;
-  tl_builder_before(&builder, self->context->module, load);
-  tl_box box = tl_box_source(load);
-  tl_value *offsets[TL_MAX_RANK];
-  for (int32_t d = 0; d < box.buffer_rank; d++) {
-    tl_affine form = tl_affine_of(tl_box_offset(&box, d));
+  tl_builder_before(&builder, module, load);
+  bool is_tile = load->code == TL_OP_TILE_LOAD;
+  tl_attr_key key = is_tile ? TL_ATTR_SRC_CHECK : TL_ATTR_CHECK;
+  tl_box box = {0};
+  if (is_tile) box = tl_box_source(load);
+  uint32_t rank = (uint32_t)region->tensor->type->rank;
+  tl_value *index[TL_MAX_RANK];
+  int64_t checks[TL_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) {
+    tl_affine form = tl_affine_of(is_tile ? tl_box_offset(&box, (int32_t)d) : tl_element_index(load, d));
     form = tl_affine_sub(&form, &region->base[d]);
-    offsets[d] = tl_stage_build_sum(&builder, &form, form.constant - region->lo[d]);
+    index[d] = tl_stage_build_sum(&builder, &form, form.constant - region->lo[d]);
+    checks[d] = is_tile ? tl_box_check(&box, (int32_t)d) : tl_element_check(load, (int32_t)d);
+    if (!tl_stage_is_fixed(region, (int32_t)d)) checks[d] = 0;
   }
-  tl_op_set_group(self->context->module, load, TL_GROUP_TILE_LOAD_src, &stage, 1);
-  tl_op_set_group(self->context->module, load, TL_GROUP_TILE_LOAD_src_offsets, offsets, (uint32_t)box.buffer_rank);
+  tl_op_set_group(module, load, is_tile ? TL_GROUP_TILE_LOAD_src : TL_GROUP_LOAD_buffer, &stage, 1);
+  tl_op_set_group(module, load, is_tile ? TL_GROUP_TILE_LOAD_src_offsets : TL_GROUP_LOAD_index, index, rank);
+  tl_op_set_ints(module, load, key, checks, (int32_t)rank);
 }
 
 // The op in the kernel's own block that `op` is, or is inside of.
@@ -309,21 +203,40 @@ static void hint_blocks(staging *self, bool recomputes) {
   tl_op_set_int(self->context->module, self->kernel, TL_ATTR_MIN_BLOCKS, blocks);
 }
 
+static const char *obstacle_of(const staging *self, const tl_staged_region *region, int32_t blocks) {
+  if (self->has_own_copies) return "the kernel has products, pipelined loops or asynchronous copies of its own";
+  if (!(self->context->target->features & TL_FEATURE_CP_ASYNC)) return "the target has no asynchronous copies";
+  if (region->obstacle) return region->obstacle;
+  if (tl_stage_piece_bytes(region) < MIN_PIECE_BYTES) return "its rows are no whole pieces of 4 bytes";
+  return blocks < MIN_BLOCKS ? "a multiprocessor would hold one block only" : NULL;
+}
+
+// A region that the block reads more than once, and why it does so from memory.
+static void remark_not_staged(const staging *self, const tl_staged_region *region, const char *why) {
+  tl_diag_report(self->context->diags, TL_DIAG_REMARK_COPY, region->loads.items[0]->loc,
+                 "'%s' is read more than once, each time from memory, %lld bytes a block: %s",
+                 tl_buffer_name(region->tensor), (long long)region->bytes, why);
+}
+
 static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
   if (tl_kernel_roles(kernel)) return;  // what their author brings, he brings himself
   staging self = {.context = context, .kernel = kernel};
   self.threads = tl_op_threads(kernel);
   tl_walk(kernel, look_at, &self);
   bool has_cp_async = (context->target->features & TL_FEATURE_CP_ASYNC) != 0;
-  if (!self.has_own_copies && has_cp_async) tl_walk(kernel, collect_load, &self);
+  tl_stage_collect(kernel, &self.regions);
   if (self.has_own_copies && has_cp_async) tl_stage_elements(context, kernel);
   bool staged = false, recomputes = false;
   for (size_t r = 0; r < self.regions.len; r++) {
     tl_staged_region *region = &self.regions.items[r];
     bool reread = is_reread(region), dear = !reread && is_held_dearly(&self, region);
+    if ((!reread && !dear) || region->bytes < MIN_BYTES) continue;
     // What is staged needs no registers between its uses.
-    int32_t blocks = resident(&self, dear ? 0 : self.largest_tile, region->bytes);
-    if ((!reread && !dear) || region->bytes < MIN_BYTES || blocks < MIN_BLOCKS) continue;
+    const char *why = obstacle_of(&self, region, resident(&self, dear ? 0 : self.largest_tile, region->bytes));
+    if (why) {
+      if (reread) remark_not_staged(&self, region, why);
+      continue;
+    }
     stage_region(&self, region, dear);
     staged = true;
     recomputes |= dear;

@@ -17,8 +17,23 @@ typedef struct tl_staged_region {
   int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
   int64_t checks[TL_MAX_RANK];  // bounds to test; outside of them the region is 0
   int64_t bytes;                // of the region
-  int64_t loaded_bytes;         // by all loads in all iterations
+  int64_t loaded_bytes;         // by all loads in all iterations; the loads of one parallel count once
+  const char *obstacle;         // why it cannot be staged; NULL: nothing in its loads
 } tl_staged_region;
+
+typedef TL_VEC(tl_staged_region) tl_staged_regions;
+
+// stage_reads_collect.c: the regions that tile_loads and loads in parallels read of the kernel's inputs, where loops
+// with known bounds are around them. Owned by the caller, with their lists of loads.
+void tl_stage_collect(tl_op *kernel, tl_staged_regions *regions);
+// Whether the dim starts at a constant for every block: its region is clipped to the tensor, else its copy tests the
+// bounds and fills what is outside with 0.
+bool tl_stage_is_fixed(const tl_staged_region *region, int32_t dim);
+
+// stage_reads_elements.c: bounds of a dim that the region may leave, for a copy before `before`.
+int64_t tl_stage_checks(const tl_staged_region *region, int32_t dim, const tl_op *before);
+// Bytes, a power of two of at most 16, of the pieces that the region's rows consist of; 0: rows are not contiguous.
+int64_t tl_stage_piece_bytes(const tl_staged_region *region);
 
 // The shared tile of a region, allocated in `kernel`.
 tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region);

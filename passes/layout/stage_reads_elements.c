@@ -21,7 +21,7 @@ enum {
   MAX_BYTES = 16384,   // of one region
   MIN_BLOCKS = 2,      // on a multiprocessor with it
   MAX_WASTE = 2,       // elements that are copied for each that is read
-  MIN_PIECE_BITS = 32  // what one cp.async moves at least
+  MIN_PIECE_BYTES = 4  // what one cp.async moves at least
 };
 
 typedef TL_VEC(tl_op *) op_list;
@@ -65,7 +65,7 @@ static bool reads_input(const tl_op *load) {
 
 // Bounds of a dim that the region may leave. Not those of the load: what stands around that in the loop, a branch or
 // the loop's own trip count, does not hold where the copy runs.
-static int64_t checks_of(const tl_staged_region *region, int32_t dim, const tl_op *loop) {
+int64_t tl_stage_checks(const tl_staged_region *region, int32_t dim, const tl_op *before) {
   tl_value *limit = tl_buffer_dim_value(region->tensor, dim);
   tl_affine first = region->base[dim], last = region->base[dim];
   tl_affine end = limit ? tl_affine_of(limit) : (tl_affine){.valid = true, .constant = region->tensor->type->dims[dim]};
@@ -73,8 +73,8 @@ static int64_t checks_of(const tl_staged_region *region, int32_t dim, const tl_o
   last.constant = region->hi[dim] + 1;
   tl_affine room = tl_affine_sub(&end, &last);
   int64_t checks = 0;
-  if (!tl_affine_prove_nonnegative(&first) && !tl_known_sum(loop, &first)) checks |= TL_CHECK_LOWER;
-  if (!tl_affine_prove_nonnegative(&room) && !tl_known_sum(loop, &room)) checks |= TL_CHECK_UPPER;
+  if (!tl_affine_prove_nonnegative(&first) && !tl_known_sum(before, &first)) checks |= TL_CHECK_LOWER;
+  if (!tl_affine_prove_nonnegative(&room) && !tl_known_sum(before, &room)) checks |= TL_CHECK_UPPER;
   return checks;
 }
 
@@ -86,7 +86,7 @@ static bool region_of(tl_op *load, const tl_op *loop, tl_staged_region *out) {
   for (uint32_t d = 0; d < tl_element_rank(load); d++) {
     int64_t distinct;
     if (!split_index(tl_element_index(load, d), loop, &out->base[d], &out->lo[d], &out->hi[d], &distinct)) return false;
-    out->checks[d] = checks_of(out, (int32_t)d, loop);
+    out->checks[d] = tl_stage_checks(out, (int32_t)d, loop);
     int64_t extent = out->hi[d] - out->lo[d] + 1;
     if (elements > MAX_BYTES / extent) return false;
     elements *= extent;
@@ -96,8 +96,8 @@ static bool region_of(tl_op *load, const tl_op *loop, tl_staged_region *out) {
   return elements > 1 && out->bytes <= MAX_BYTES && elements <= MAX_WASTE * read;
 }
 
-// Whether cp.async can copy the region's rows.
-static bool rows_are_pieces(const tl_staged_region *region) {
+int64_t tl_stage_piece_bytes(const tl_staged_region *region) {
+  enum { MOST_BITS = 128 };
   const tl_value *tensor = region->tensor;
   int32_t last = tensor->type->rank - 1;
   int64_t bits = tl_dtype_bits(tensor->type->dtype), first = region->lo[last];
@@ -106,7 +106,9 @@ static bool rows_are_pieces(const tl_staged_region *region) {
   for (int32_t d = 0; d < last; d++) pieces = tl_common_divisor(pieces, tl_buffer_stride_divisor(tensor, d) * bits);
   // A bound between two elements of a piece would need another instruction.
   if (region->checks[last]) pieces = tl_common_divisor(pieces, tl_buffer_dim_divisor(tensor, last) * bits);
-  return tl_buffer_is_row_contiguous(tensor) && pieces % MIN_PIECE_BITS == 0 && tl_buffer_align(tensor) >= 4;
+  pieces = tl_common_divisor(pieces, tl_buffer_align(tensor) * 8);
+  if (!tl_buffer_is_row_contiguous(tensor)) return 0;
+  return tl_common_divisor(pieces, MOST_BITS) / 8;
 }
 
 // Shared bytes that the plan counts on; what is staged comes on top.
@@ -172,7 +174,7 @@ static void visit_load(tl_op *op, void *user) {
     return;
   }
   int64_t bytes = walk->shared_bytes + (region.bytes + 127) / 128 * 128;
-  if (!rows_are_pieces(&region) || !fits(walk->context, bytes)) return;
+  if (tl_stage_piece_bytes(&region) < MIN_PIECE_BYTES || !fits(walk->context, bytes)) return;
   walk->shared_bytes = bytes;
   tl_vec_push(&region.loads, op);
   tl_vec_push(&walk->regions, region);

@@ -5,17 +5,73 @@
 #include "passes/analysis/memory_access.h"
 #include "passes/sync/place_barriers_internal.h"
 
-static bool has_box(const tl_effect *effect) {
-  return effect->op->code == TL_OP_COPY || effect->op->code == TL_OP_TILE_LOAD || effect->op->code == TL_OP_TILE_STORE;
+// Where an access reaches along each dim of its buffer: from `start` + `lo` to `start` + `hi`, both inclusive. For
+// elements inside a parallel: in all of its iterations.
+typedef struct reach {
+  int32_t rank;
+  tl_affine start[TL_MAX_RANK];  // not valid: anywhere
+  int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
+} reach;
+
+static bool has_box(const tl_op *op) {
+  return op->code == TL_OP_COPY || op->code == TL_OP_TILE_LOAD || op->code == TL_OP_TILE_STORE;
 }
 
-static tl_box box_of(const tl_effect *effect) {
-  return effect->kind == TL_EFFECT_READ ? tl_box_source(effect->op) : tl_box_destination(effect->op);
+static bool is_element(const tl_op *op) {
+  return (op->code == TL_OP_LOAD || op->code == TL_OP_STORE) && tl_op_enclosing(op, TL_OP_PARALLEL);
+}
+
+// Takes what the iterations of `parallel` add out of the index, as the span from `*out_lo` to `*out_hi`.
+static tl_affine outside_of(const tl_op *parallel, tl_value *index, int64_t *out_lo, int64_t *out_hi) {
+  tl_affine form = tl_affine_of(index), outside = {.valid = form.valid, .constant = form.constant};
+  *out_lo = *out_hi = 0;
+  for (int32_t t = 0; t < form.num_terms && outside.valid; t++) {
+    tl_value *symbol = form.terms[t].symbol;
+    const tl_op *owner = symbol->def ? symbol->def : symbol->block->parent;
+    if (owner != parallel && !tl_op_is_inside(owner, parallel)) {
+      outside.terms[outside.num_terms++] = form.terms[t];
+      continue;
+    }
+    tl_range range = tl_value_range(symbol);
+    int64_t by = form.terms[t].coefficient;
+    bool small = range.lo >= -INT32_MAX && range.hi <= INT32_MAX && by >= -INT32_MAX && by <= INT32_MAX;
+    outside.valid = small && range.lo <= range.hi;
+    if (!small) break;
+    *out_lo += by < 0 ? by * range.hi : by * range.lo;
+    *out_hi += by < 0 ? by * range.lo : by * range.hi;
+  }
+  return outside;
+}
+
+static reach reach_of(const tl_effect *effect) {
+  reach result = {0};
+  if (is_element(effect->op)) {
+    const tl_op *parallel = tl_op_enclosing(effect->op, TL_OP_PARALLEL);
+    result.rank = (int32_t)tl_element_rank(effect->op);
+    for (int32_t d = 0; d < result.rank; d++) {
+      tl_value *index = tl_element_index(effect->op, (uint32_t)d);
+      result.start[d] = outside_of(parallel, index, &result.lo[d], &result.hi[d]);
+    }
+    return result;
+  }
+  tl_box box = effect->kind == TL_EFFECT_READ ? tl_box_source(effect->op) : tl_box_destination(effect->op);
+  result.rank = box.buffer_rank;
+  for (int32_t d = 0; d < result.rank; d++) {
+    result.start[d] = tl_affine_of(tl_box_offset(&box, d));
+    tl_box_span(&box, d, &result.lo[d], &result.hi[d]);
+  }
+  return result;
 }
 
 // The loops around an op, innermost first.
 static tl_op *loop_around(const tl_op *op) {
   return tl_op_enclosing(op, TL_OP_FOR);
+}
+
+// The innermost loop around an access and the parallel that it stands in.
+static tl_op *loop_outside(const tl_op *op) {
+  const tl_op *parallel = is_element(op) ? tl_op_enclosing(op, TL_OP_PARALLEL) : op;
+  return loop_around(parallel);
 }
 
 // Whether a symbol of an affine form has one value for the whole run of `loop`.
@@ -30,47 +86,46 @@ static tl_op *outermost_loop(tl_op *op) {
   return found;
 }
 
-// Boxes at offsets whose difference is a constant, both fixed during any loop around.
-static bool lie_apart(const tl_effect *before, const tl_effect *after, const tl_box *a, const tl_box *b) {
+// The difference of two starts; not valid where it is no constant.
+static tl_affine distance_of(const tl_affine *from, const tl_affine *to) {
+  tl_affine distance = {0};
+  if (from->valid && to->valid) distance = tl_affine_sub(to, from);
+  distance.valid &= distance.num_terms == 0;
+  return distance;
+}
+
+// Accesses at starts whose difference is a constant, both fixed during any loop around.
+static bool lie_apart(const tl_effect *before, const tl_effect *after, const reach *a, const reach *b) {
   const tl_op *loop_a = outermost_loop(before->op);
   const tl_op *loop_b = outermost_loop(after->op);
-  for (int32_t d = 0; d < a->buffer_rank; d++) {
-    tl_affine from = tl_affine_of(tl_box_offset(a, d));
-    tl_affine to = tl_affine_of(tl_box_offset(b, d));
-    tl_affine distance = tl_affine_sub(&to, &from);
-    bool is_fixed = from.valid && to.valid && distance.valid && distance.num_terms == 0;
-    for (int32_t t = 0; t < from.num_terms && is_fixed; t++) {
-      is_fixed = is_invariant(from.terms[t].symbol, loop_a) && is_invariant(from.terms[t].symbol, loop_b);
+  for (int32_t d = 0; d < a->rank; d++) {
+    tl_affine distance = distance_of(&a->start[d], &b->start[d]);
+    bool is_fixed = distance.valid;
+    for (int32_t t = 0; is_fixed && t < a->start[d].num_terms; t++) {
+      const tl_value *symbol = a->start[d].terms[t].symbol;
+      is_fixed = is_invariant(symbol, loop_a) && is_invariant(symbol, loop_b);
     }
-    if (!is_fixed) continue;
-    int64_t a_lo, a_hi, b_lo, b_hi;
-    tl_box_span(a, d, &a_lo, &a_hi);
-    tl_box_span(b, d, &b_lo, &b_hi);
-    if (distance.constant + b_lo > a_hi || distance.constant + b_hi < a_lo) return true;
+    if (is_fixed && (distance.constant + b->lo[d] > a->hi[d] || distance.constant + b->hi[d] < a->lo[d])) return true;
   }
   return false;
 }
 
-// Whether `loop` moves both boxes, which start at one place, on by at least their size along some dim that no other
-// loop around moves.
-static bool loop_moves_on(const tl_op *loop, const tl_op *outermost, const tl_box *a, const tl_box *b) {
+// Whether `loop` moves both accesses, which start at one place, on by at least what they reach along some dim that no
+// other loop around moves.
+static bool loop_moves_on(const tl_op *loop, const tl_op *outermost, const reach *a, const reach *b) {
   int64_t step;
   if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step)) return false;
   const tl_value *index = loop->regions[0]->args[0];
-  for (int32_t d = 0; d < a->buffer_rank; d++) {
-    tl_affine from = tl_affine_of(tl_box_offset(a, d));
-    tl_affine to = tl_affine_of(tl_box_offset(b, d));
-    tl_affine distance = tl_affine_sub(&to, &from);
-    bool fits = from.valid && to.valid && distance.valid && distance.num_terms == 0 && distance.constant == 0;
-    for (int32_t t = 0; t < from.num_terms && fits; t++) {
-      fits = from.terms[t].symbol == index || is_invariant(from.terms[t].symbol, outermost);
-    }
+  for (int32_t d = 0; d < a->rank; d++) {
+    const tl_affine *from = &a->start[d];
+    tl_affine distance = distance_of(from, &b->start[d]);
+    bool fits = distance.valid && distance.constant == 0;
+    for (int32_t t = 0; fits && t < from->num_terms; t++)
+      fits = from->terms[t].symbol == index || is_invariant(from->terms[t].symbol, outermost);
     if (!fits) continue;
-    int64_t a_lo, a_hi, b_lo, b_hi;
-    tl_box_span(a, d, &a_lo, &a_hi);
-    tl_box_span(b, d, &b_lo, &b_hi);
-    int64_t span = (a_hi > b_hi ? a_hi : b_hi) - (a_lo < b_lo ? a_lo : b_lo);
-    int64_t coefficient = tl_affine_coefficient(&from, index);
+    int64_t last = a->hi[d] > b->hi[d] ? a->hi[d] : b->hi[d];
+    int64_t span = last - (a->lo[d] < b->lo[d] ? a->lo[d] : b->lo[d]);
+    int64_t coefficient = tl_affine_coefficient(from, index);
     if (coefficient == 0 || step == 0 || coefficient > INT32_MAX || coefficient < -INT32_MAX || step > INT32_MAX)
       continue;
     int64_t moved = coefficient * step;
@@ -79,17 +134,30 @@ static bool loop_moves_on(const tl_op *loop, const tl_op *outermost, const tl_bo
   return false;
 }
 
+// Whether only different iterations of the loops around may order the two: one op, two branches of which an iteration
+// takes one, or elements of one parallel, whose iterations are free of one another.
+static bool are_alone(tl_op *before, tl_op *after) {
+  if (before == after) return true;
+  if (is_element(before) && is_element(after) &&
+      tl_op_enclosing(before, TL_OP_PARALLEL) == tl_op_enclosing(after, TL_OP_PARALLEL))
+    return true;
+  return !tl_op_may_follow(before, after) && !tl_op_may_follow(after, before);
+}
+
+// Whether the buffer is a view that a loop around the access moves.
+static bool is_moved(tl_value *buffer) {
+  return buffer->def && buffer->def->code == TL_OP_VIEW && buffer->def->parent->parent->code != TL_OP_KERNEL;
+}
+
 bool tl_accesses_never_meet(const tl_effect *before, const tl_effect *after) {
-  if (!has_box(before) || !has_box(after) || before->buffer != after->buffer) return false;
-  tl_box a = box_of(before);
-  tl_box b = box_of(after);
+  bool known = (has_box(before->op) || is_element(before->op)) && (has_box(after->op) || is_element(after->op));
+  if (!known || before->buffer != after->buffer || is_moved(after->buffer)) return false;
+  reach a = reach_of(before), b = reach_of(after);
   if (lie_apart(before, after, &a, &b)) return true;
-  // Otherwise only different iterations may meet: one op, or two branches of which an iteration takes one.
-  bool is_alone =
-      before->op == after->op || (!tl_op_may_follow(before->op, after->op) && !tl_op_may_follow(after->op, before->op));
-  if (!is_alone || loop_around(before->op) != loop_around(after->op)) return false;
+  const tl_op *around = loop_outside(after->op);
+  if (!are_alone(before->op, after->op) || loop_outside(before->op) != around) return false;
   const tl_op *outermost = outermost_loop(after->op);
-  for (const tl_op *loop = loop_around(after->op); loop; loop = loop_around(loop)) {
+  for (const tl_op *loop = around; loop; loop = loop_around(loop)) {
     if (!loop_moves_on(loop, outermost, &a, &b)) return false;
   }
   return true;

@@ -32,8 +32,8 @@ void tl_access_set_clear(tl_access_set *set);
 void tl_access_set_fini(tl_access_set *set);
 
 // Whether two accesses to one owner of memory provably never touch a common element: boxes (of copies, tile loads and
-// tile stores) that lie apart, or that every iteration of the loops around moves on by at least their size. `before`
-// may have run in the same or in any earlier iteration.
+// tile stores, and of all iterations of a parallel) that lie apart, or that every iteration of the loops around moves
+// on by at least their size. `before` may have run in the same or in any earlier iteration.
 bool tl_accesses_never_meet(const tl_effect *before, const tl_effect *after);
 
 #endif

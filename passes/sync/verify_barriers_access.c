@@ -33,6 +33,11 @@ static bool same_box(const tl_run_access *a, const tl_run_access *b) {
   return true;
 }
 
+// Views that are made anew for every run of a loop's or parallel's body: boxes in them do not compare.
+static bool moves(const tl_value *buffer) {
+  return buffer->def && buffer->def->code == TL_OP_VIEW && buffer->def->parent->parent->code != TL_OP_KERNEL;
+}
+
 // One side of a copy, tile load or tile store: which elements of the buffer it covers in this run.
 typedef struct box_side {
   int offsets;  // operand group
@@ -40,6 +45,7 @@ typedef struct box_side {
 } box_side;
 
 static void find_box(tl_barrier_verifier *self, tl_run_access *record, const tl_op *op, const tl_value *buffer) {
+  if (moves(buffer)) return;
   box_side side;
   bool is_write = record->kind == TL_RUN_WRITE;
   const tl_type *tile = NULL;
@@ -67,6 +73,55 @@ static void find_box(tl_barrier_verifier *self, tl_run_access *record, const tl_
     int64_t last = (steps ? steps->v.ints.items[t] : 1) * (extent - 1);
     *(last < 0 ? &record->lo[dims->v.ints.items[t]] : &record->hi[dims->v.ints.items[t]]) += last;
   }
+}
+
+enum { MAX_STEPS = 16 };  // of an index inside a parallel that are looked through
+
+// The least and the largest number that an index inside of the parallel has in this run. False: not known.
+static bool find_reach(tl_barrier_verifier *self, const tl_op *parallel, const tl_value *index, int steps, int64_t *lo,
+                       int64_t *hi) {
+  enum { MOST = INT32_MAX };
+  const tl_op *def = index->def;
+  if (index->type->kind != TL_TYPE_INDEX || steps == 0) return false;
+  if (!def && index->block == parallel->regions[0]) {
+    uint32_t place = 0;
+    while (parallel->regions[0]->args[place] != index) place++;
+    *lo = 0;
+    *hi = tl_op_attr(parallel, TL_ATTR_EXTENTS)->v.ints.items[place] - 1;
+    return true;
+  }
+  if (def && def->code == TL_OP_CONST) {
+    *lo = *hi = tl_op_attr(def, TL_ATTR_VALUE)->v.i;
+    return true;
+  }
+  if (!def || !tl_op_is_inside(def, parallel)) {
+    const tl_run_value *cell = tl_run_env_at(&self->env, index);
+    *lo = *hi = cell->number;
+    return cell->known;
+  }
+  int64_t left[2], right[2];
+  if (def->code != TL_OP_ADD && def->code != TL_OP_SUB && def->code != TL_OP_MUL) return false;
+  if (!find_reach(self, parallel, tl_op_operand(def, 0), steps - 1, &left[0], &left[1])) return false;
+  if (!find_reach(self, parallel, tl_op_operand(def, 1), steps - 1, &right[0], &right[1])) return false;
+  if (left[0] < -MOST || left[1] > MOST || right[0] < -MOST || right[1] > MOST) return false;
+  bool is_product = def->code == TL_OP_MUL;
+  if (is_product && (left[0] < 0 || right[0] < 0)) return false;
+  bool is_sum = def->code == TL_OP_ADD;
+  *lo = is_product ? left[0] * right[0] : is_sum ? left[0] + right[0] : left[0] - right[1];
+  *hi = is_product ? left[1] * right[1] : is_sum ? left[1] + right[1] : left[1] - right[0];
+  return true;
+}
+
+// What elements of a parallel cover together.
+static void find_element_box(tl_barrier_verifier *self, tl_run_access *record, const tl_op *op,
+                             const tl_value *buffer) {
+  if (moves(buffer)) return;
+  int group = op->code == TL_OP_LOAD ? TL_GROUP_LOAD_index : TL_GROUP_STORE_index;
+  for (int32_t d = 0; d < buffer->type->rank; d++) {
+    const tl_value *index = tl_op_group_at(op, group, (uint32_t)d);
+    if (!find_reach(self, record->op, index, MAX_STEPS, &record->lo[d], &record->hi[d])) return;
+  }
+  record->box_buffer = buffer;
 }
 
 tl_run_extent tl_run_extent_of(const tl_op *root) {
@@ -154,6 +209,8 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
                           .counts_phase = -1,
                           .op = run->statement};
   find_box(self, &record, run->statement, buffer);
+  if (run->statement->code == TL_OP_PARALLEL && (op->code == TL_OP_LOAD || op->code == TL_OP_STORE))
+    find_element_box(self, &record, op, buffer);
   if (kind != TL_RUN_WRITE || !tl_op_has(run->statement, TL_ATTR_ACROSS)) {
     add_record(run, &record);
     return;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What stage-reads may stage: the regions of tensors that a kernel's loads read, and how often.
+//
+//   for %t { tile_load %X[%b, %t * 512] }                          %X[%b, 0 … 4095], read twice
+//   for %t { parallel %j { load %X[%b, %t * 512 + %j] } }     →
+//
+// Loads of tiles and loads of elements inside a parallel read one region where they differ by constants and by what
+// loops with known bounds, and iterations of the parallel, add.
+#include <string.h>
+
+#include "passes/layout/stage_reads.h"
+
+// First and last value of a loop's index, and how often the loop runs. False when that is not known.
+static bool loop_values(const tl_op *loop, int64_t *out_first, int64_t *out_last, int64_t *out_trips) {
+  int64_t lower, upper, step;
+  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step);
+  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || step <= 0 || lower < 0 || upper <= lower || upper > INT32_MAX)
+    return false;
+  *out_trips = (upper - lower + step - 1) / step;
+  *out_first = lower;
+  *out_last = lower + (*out_trips - 1) * step;
+  return true;
+}
+
+// Iterations of the loops around the op, directly in the kernel otherwise; 0 when they are unknown or it stands
+// elsewhere.
+static int64_t times_run(const tl_op *op, const tl_op *kernel) {
+  int64_t times = 1, first, last, trips;
+  for (const tl_op *parent = op->parent->parent; parent != kernel; parent = parent->parent->parent) {
+    if (parent->code != TL_OP_FOR || !loop_values(parent, &first, &last, &trips) || trips > INT32_MAX / times) return 0;
+    times *= trips;
+  }
+  return times;
+}
+
+// Splits an index into what is fixed in the block and the range that loops and parallels add to it; `*out_distinct`:
+// places that the parallels alone give it.
+static bool split_index(tl_value *index, tl_affine *out_base, int64_t *out_lo, int64_t *out_hi, int64_t *out_distinct) {
+  tl_affine form = tl_affine_of(index);
+  if (!form.valid) return false;
+  *out_base = (tl_affine){.valid = true};
+  *out_lo = *out_hi = form.constant;
+  *out_distinct = 1;
+  for (int32_t t = 0; t < form.num_terms; t++) {
+    tl_value *symbol = form.terms[t].symbol;
+    int64_t coefficient = form.terms[t].coefficient, first, last, trips;
+    const tl_op *around = symbol->def ? symbol->def->parent->parent : symbol->block->parent;
+    if (symbol->type->kind != TL_TYPE_INDEX) return false;
+    if (around->code == TL_OP_KERNEL) {
+      out_base->terms[out_base->num_terms++] = form.terms[t];
+      continue;
+    }
+    if (symbol->def || coefficient < 0 || coefficient > INT32_MAX) return false;
+    if (around->code == TL_OP_PARALLEL) {
+      tl_range range = tl_value_range(symbol);
+      if (range.lo < 0 || range.hi < range.lo || range.hi > INT32_MAX) return false;
+      first = range.lo;
+      last = range.hi;
+      *out_distinct += coefficient * (last - first);
+    } else if (around->code != TL_OP_FOR || symbol != around->regions[0]->args[0] ||
+               !loop_values(around, &first, &last, &trips)) {
+      return false;
+    }
+    *out_lo += coefficient * first;
+    *out_hi += coefficient * last;
+  }
+  return true;
+}
+
+static bool reads_input(const tl_value *tensor) {
+  return tensor->def && tensor->def->code == TL_OP_TENSOR &&
+         tl_op_int(tensor->def, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN;
+}
+
+static bool is_plain_tile(const tl_op *op, const tl_box *box) {
+  if (box->tile_rank == 0 || tl_op_has(op, TL_ATTR_EVICT)) return false;
+  if (tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) != TL_VIA_AUTO) return false;
+  for (int32_t d = 0; d < box->buffer_rank; d++) {
+    if (tl_box_limit(box, d)) return false;
+  }
+  for (int32_t t = 0; t < box->tile_rank; t++) {
+    if (box->steps[t] != 1) return false;
+  }
+  return true;
+}
+
+// ---- a load
+
+// Where one load reads: what it shares with others, and its own span.
+typedef struct place {
+  tl_value *tensor;
+  tl_affine base[TL_MAX_RANK];
+  int64_t lo[TL_MAX_RANK], hi[TL_MAX_RANK];
+  int64_t checks[TL_MAX_RANK];
+  int64_t elements;  // each time that it runs
+  const tl_value *pad;
+} place;
+
+static bool place_of_tile(tl_op *op, place *out) {
+  tl_box box = tl_box_source(op);
+  if (!reads_input(box.buffer) || !is_plain_tile(op, &box)) return false;
+  out->tensor = box.buffer;
+  out->elements = tl_type_num_elements(tl_op_result(op, 0)->type);
+  out->pad = tl_op_arg(op, TL_GROUP_TILE_LOAD_pad);
+  for (int32_t d = 0; d < box.buffer_rank; d++) {
+    int64_t lo, hi, distinct;
+    if (!split_index(tl_box_offset(&box, d), &out->base[d], &out->lo[d], &out->hi[d], &distinct)) return false;
+    tl_box_span(&box, d, &lo, &hi);
+    out->lo[d] += lo;
+    out->hi[d] += hi;
+    out->checks[d] = tl_box_check(&box, d);
+  }
+  return true;
+}
+
+static bool place_of_element(const tl_op *op, place *out) {
+  out->tensor = tl_element_buffer(op);
+  if (!reads_input(out->tensor) || tl_element_rank(op) == 0 || tl_op_has(op, TL_ATTR_EVICT)) return false;
+  out->elements = 1;
+  out->pad = tl_op_arg(op, TL_GROUP_LOAD_pad);
+  for (uint32_t d = 0; d < tl_element_rank(op); d++) {
+    int64_t distinct;
+    if (!split_index(tl_element_index(op, d), &out->base[d], &out->lo[d], &out->hi[d], &distinct)) return false;
+    if (distinct > INT32_MAX || out->elements > INT32_MAX) return false;
+    out->elements *= distinct;
+    out->checks[d] = tl_element_check(op, (int32_t)d);
+  }
+  return true;
+}
+
+// ---- regions
+
+bool tl_stage_is_fixed(const tl_staged_region *region, int32_t dim) {
+  return region->base[dim].num_terms == 0;
+}
+
+static bool same_form(const tl_affine *a, const tl_affine *b) {
+  tl_affine rest = tl_affine_sub(a, b);
+  return rest.valid && rest.num_terms == 0;
+}
+
+// The loads of one tensor go to the region whose base they share.
+static tl_staged_region *region_for(tl_staged_regions *regions, const place *at) {
+  for (size_t r = 0; r < regions->len; r++) {
+    tl_staged_region *region = &regions->items[r];
+    bool same = region->tensor == at->tensor;
+    for (int32_t d = 0; d < at->tensor->type->rank && same; d++) same = same_form(&region->base[d], &at->base[d]);
+    if (same) return region;
+  }
+  tl_staged_region fresh = {.tensor = at->tensor};
+  memcpy(fresh.base, at->base, sizeof fresh.base);
+  for (int32_t d = 0; d < at->tensor->type->rank; d++) {
+    fresh.lo[d] = INT64_MAX;
+    fresh.hi[d] = INT64_MIN;
+  }
+  tl_vec_push(regions, fresh);
+  return &regions->items[regions->len - 1];
+}
+
+// Of a dim that starts at 0 for every block nothing beyond the tensor is staged, so that the loads' own bounds hold in
+// the stage as well.
+static void clip(place *at) {
+  for (int32_t d = 0; d < at->tensor->type->rank; d++) {
+    int64_t size = at->tensor->type->dims[d];
+    tl_value *dim = tl_buffer_dim_value(at->tensor, d);
+    if (at->base[d].num_terms > 0 || (dim && !tl_value_const_int(dim, &size)) || size <= 0) continue;
+    if (at->lo[d] < 0) at->lo[d] = 0;
+    if (at->hi[d] >= size) at->hi[d] = size - 1;
+    if (at->lo[d] > at->hi[d]) at->lo[d] = at->hi[d];
+  }
+}
+
+static bool is_zero(const tl_value *pad) {
+  const tl_attr *value = pad && pad->def && pad->def->code == TL_OP_CONST ? tl_op_attr(pad->def, TL_ATTR_VALUE) : NULL;
+  return !pad || (value && (value->is_float ? value->v.f == 0 : value->v.i == 0));
+}
+
+static const char *obstacle_in(const place *at, const tl_staged_region *region) {
+  for (int32_t d = 0; d < at->tensor->type->rank; d++) {
+    bool fixed = tl_stage_is_fixed(region, d);
+    tl_value *dim = tl_buffer_dim_value(at->tensor, d);
+    int64_t size;
+    if (fixed && at->checks[d] && dim && !tl_value_const_int(dim, &size)) return "its size is known at launch only";
+    if (!fixed && at->checks[d] && !is_zero(at->pad)) return "it is padded with another number than 0";
+  }
+  return NULL;
+}
+
+// Whether another load of the parallel reads from the region: its lines are in the L1 cache then.
+static bool has_load_of(const tl_staged_region *region, const tl_op *parallel) {
+  for (size_t i = 0; parallel && i < region->loads.len; i++) {
+    if (tl_op_enclosing(region->loads.items[i], TL_OP_PARALLEL) == parallel) return true;
+  }
+  return false;
+}
+
+typedef struct collecting {
+  const tl_op *kernel;
+  tl_staged_regions *regions;
+} collecting;
+
+static void collect_load(tl_op *op, void *user) {
+  collecting *self = user;
+  const tl_op *parallel = op->code == TL_OP_LOAD ? tl_op_enclosing(op, TL_OP_PARALLEL) : NULL;
+  if (op->code != TL_OP_TILE_LOAD && !parallel) return;
+  int64_t times = times_run(parallel ? parallel : op, self->kernel);
+  place at = {0};
+  if (times == 0 || !(parallel ? place_of_element(op, &at) : place_of_tile(op, &at))) return;
+  clip(&at);
+  tl_staged_region *region = region_for(self->regions, &at);
+  uint64_t elements = 1;
+  for (int32_t d = 0; d < at.tensor->type->rank; d++) {
+    if (at.lo[d] < region->lo[d]) region->lo[d] = at.lo[d];
+    if (at.hi[d] > region->hi[d]) region->hi[d] = at.hi[d];
+    uint64_t extent = (uint64_t)(region->hi[d] - region->lo[d]) + 1;
+    elements = extent > INT32_MAX / elements ? INT32_MAX : elements * extent;
+  }
+  if (!region->obstacle) region->obstacle = obstacle_in(&at, region);
+  if (!has_load_of(region, parallel))
+    region->loaded_bytes += times * (int64_t)tl_dtype_bytes(at.tensor->type->dtype, (uint64_t)at.elements);
+  region->bytes = (int64_t)tl_dtype_bytes(at.tensor->type->dtype, elements);
+  tl_vec_push(&region->loads, op);
+}
+
+void tl_stage_collect(tl_op *kernel, tl_staged_regions *regions) {
+  collecting self = {.kernel = kernel, .regions = regions};
+  tl_walk(kernel, collect_load, &self);
+  for (size_t r = 0; r < regions->len; r++) {
+    tl_staged_region *region = &regions->items[r];
+    for (int32_t d = 0; d < region->tensor->type->rank; d++)
+      region->checks[d] = tl_stage_is_fixed(region, d) ? 0 : tl_stage_checks(region, d, kernel);
+  }
+}
