@@ -24,6 +24,7 @@ static const char usage[] =
     "  --ptx-version=M.N      raise the PTX ISA version\n"
     "  -O0 … -O3              LLVM's effort (default -O3)\n"
     "  --ptxas=PATH           the assembler for cubin and c (default: $TL_PTXAS, PATH, /usr/local/cuda/bin); none\n"
+    "  --bench=FILE.json      with --emit=report: results of tl-run --bench --json, drawn beside the roofline\n"
     "  --depfile=FILE         write the files that were read, as a rule of make\n"
     "  --ptxas-timeout=S      its time limit in seconds (default 120)\n"
     "  --require=LIST         tma, wgmma, roles, overlap, no-spill, vector, no-bank-conflict: an error for each\n"
@@ -37,7 +38,7 @@ static const char usage[] =
     "  --print-changed --verify-each --time-passes --list-passes --list-targets\n"
     "  --version --help\n";
 
-enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_DEPFILE, OPT_REQUIRE };
+enum { OPT_EMIT = TL_OPT_TOOL, OPT_PTX_VERSION, OPT_PTXAS, OPT_PTXAS_TIMEOUT, OPT_DEPFILE, OPT_REQUIRE, OPT_BENCH };
 
 static const char *const emit_names[EMIT_COUNT + 1] = {"ast",    "tile",     "scheduled", "llvm", "llvm-opt",
                                                        "ptx",    "manifest", "cubin",     "c",    "tvm-ffi",
@@ -96,6 +97,8 @@ static bool ends_with(const char *text, const char *ending) {
 // What lies beside the output has a name of its own.
 static void validate_output(tl_llc *l) {
   const char *output = l->cli.output;
+  if (l->bench && l->emit != EMIT_REPORT)
+    tl_cli_usage_error(&l->cli, "--bench=FILE.json goes with --emit=report; tl-run --bench measures");
   if (l->depfile && !output) tl_cli_usage_error(&l->cli, "--depfile needs -o FILE");
   if (l->emit == EMIT_CUBIN && !output)
     tl_cli_usage_error(&l->cli, "--emit=cubin needs -o FILE");
@@ -113,6 +116,7 @@ static void parse_options(tl_llc *l, int argc, char **argv) {
                                           {"ptx-version", required_argument, NULL, OPT_PTX_VERSION},
                                           {"ptxas", required_argument, NULL, OPT_PTXAS},
                                           {"require", required_argument, NULL, OPT_REQUIRE},
+                                          {"bench", required_argument, NULL, OPT_BENCH},
                                           {"depfile", required_argument, NULL, OPT_DEPFILE},
                                           {"ptxas-timeout", required_argument, NULL, OPT_PTXAS_TIMEOUT},
                                           {0}};
@@ -131,6 +135,9 @@ static void parse_options(tl_llc *l, int argc, char **argv) {
         break;
       case OPT_REQUIRE:
         parse_require(l, optarg);
+        break;
+      case OPT_BENCH:
+        l->bench = optarg;
         break;
       case OPT_DEPFILE:
         l->depfile = optarg;

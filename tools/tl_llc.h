@@ -29,6 +29,7 @@ typedef struct tl_llc {
   const char *ptxas_path;  // "none": as if there were none
   double ptxas_timeout_s;  // 0: the default
   const char *depfile;     // NULL: none
+  const char *bench;       // results of tl-run --bench --json, for the report; NULL: none
   unsigned required;       // a set of tl_requirement
 } tl_llc;
 

@@ -128,6 +128,22 @@ static void read_time(const json_t *object, const char *key, tl_bench_time *out)
   read_stats(json_object_get(time, "sustained"), &out->sustained);
 }
 
+static tl_bench_unit read_unit(const json_t *object) {
+  const char *name = json_string_value(json_object_get(object, "unit"));
+  for (int i = 0; name && i < TL_BENCH_UNIT_COUNT; i++)
+    if (strcmp(name, tl_bench_unit_name((tl_bench_unit)i)) == 0) return (tl_bench_unit)i;
+  return TL_BENCH_F32;
+}
+
+static void read_machine(const json_t *object, tl_bench_machine *out) {
+  for (int i = 0; i < TL_BENCH_UNIT_COUNT; i++) {
+    char key[64];
+    snprintf(key, sizeof key, "flops %s", tl_bench_unit_name((tl_bench_unit)i));
+    out->flops[i] = json_number_value(json_object_get(object, key));
+  }
+  out->dram_bytes = json_number_value(json_object_get(object, "dram_bytes"));
+}
+
 static tl_status read_result(const json_t *object, size_t index, tl_bench_report *out) {
   tl_bench_result r = {.kernel = read_string(object, "kernel"),
                        .bindings = read_string(object, "bindings"),
@@ -137,6 +153,8 @@ static tl_status read_result(const json_t *object, size_t index, tl_bench_report
                        .checked = read_string(object, "checked")};
   r.flops = json_number_value(json_object_get(object, "flops"));
   r.bytes = json_number_value(json_object_get(object, "bytes"));
+  r.roofline_s = json_number_value(json_object_get(object, "roofline"));
+  r.unit = read_unit(object);
   read_time(object, "cold", &r.cold);
   read_time(object, "warm", &r.warm);
   read_time(object, "peer_cold", &r.peer_cold);
@@ -163,6 +181,7 @@ tl_status tl_bench_read_json(tl_str text, tl_bench_report *out) {
     status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "these are no benchmark results of format %d", FORMAT);
   }
   out->device = read_string(root, "device");
+  read_machine(json_object_get(root, "machine"), &out->machine);
   for (size_t i = 0; !status && i < json_array_size(results); i++) {
     status = read_result(json_array_get(results, i), i, out);
   }

@@ -60,7 +60,8 @@ void tl_bench_write_bool(const char *key, bool value, tl_strbuf *out);
 void tl_bench_write_time(const char *key, const tl_bench_time *time, tl_strbuf *out);
 
 void tl_bench_write_json(const tl_bench_report *report, tl_strbuf *out);
-// Reads what tl_bench_write_json wrote: names and times only. INVALID_ARGUMENT says where it is wrong.
+// Reads what tl_bench_write_json wrote: names, times, what bounds them, and the machine's peaks. INVALID_ARGUMENT says
+// where it is wrong.
 TL_MUST_USE tl_status tl_bench_read_json(tl_str text, tl_bench_report *out);
 
 // One line a case of `now`: how many times faster than the same case (kernel and bindings) of `before`. Returns the

@@ -166,6 +166,7 @@ void tl_report_write(const tl_report *report, tl_strbuf *out) {
   write_spec(report, out);
   write_facts(report, kernel, out);
   write_params(kernel, out);
+  report_roofline(report, out);
   report_memory(report, out);
   report_rings(report, out);
   report_layouts(report, out);

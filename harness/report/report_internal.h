@@ -16,6 +16,12 @@ const char *report_name(const tl_op *op);
 void report_memory(const tl_report *report, tl_strbuf *out);
 void report_layouts(const tl_report *report, tl_strbuf *out);
 void report_rings(const tl_report *report, tl_strbuf *out);
+// A colour for a tile, a ring or an iteration.
+const char *report_color(uint32_t i);
+// report_timeline.c: nothing where nothing is pipelined. `depth`: the most buffers that a ring has.
+void report_timeline(const tl_report *report, int64_t depth, tl_strbuf *out);
+// report_roofline.c: nothing without measured cases
+void report_roofline(const tl_report *report, tl_strbuf *out);
 // report_code.c
 void report_code(const tl_report *report, tl_strbuf *out);
 

@@ -86,7 +86,7 @@ static walk walk_kernel(const tl_report *report) {
   return w;
 }
 
-static const char *color(uint32_t i) {
+const char *report_color(uint32_t i) {
   static const char *const colors[] = {"#8fbcdb", "#f4b183", "#a9d18e", "#d5a6d8",
                                        "#ffd966", "#c9c9c9", "#f4a6a6", "#9fd5d1"};
   return colors[i % (sizeof colors / sizeof colors[0])];
@@ -114,7 +114,7 @@ void report_memory(const tl_report *report, tl_strbuf *out) {
     tl_strbuf_appendf(out,
                       "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" fill-opacity=\".8\" "
                       "stroke=\"#555\"><title>",
-                      x, y, width < 2 ? 2 : width, tall < ROW ? ROW : tall, color(i));
+                      x, y, width < 2 ? 2 : width, tall < ROW ? ROW : tall, report_color(i));
     report_text_c(report_name(tile->op), out);
     tl_strbuf_appendf(out, ": bytes %lld to %lld</title></rect>\n", (long long)tile->offset,
                       (long long)(tile->offset + tile->bytes - 1));
@@ -152,7 +152,8 @@ static void write_ring(const tl_op *op, uint32_t number, tl_strbuf *out) {
                         "<rect x=\"%lld\" y=\"%lld\" width=\"%lld\" height=\"%d\" fill=\"%s\" stroke=\"#555\"/>"
                         "<text x=\"%lld\" y=\"%lld\">i = %lld</text>\n",
                         LEFT + (long long)i * CELL, (long long)slot * CELL + 2, ((long long)until - i) * CELL, CELL - 4,
-                        color(number), LEFT + (long long)i * CELL + 4, (long long)slot * CELL + 20, (long long)i);
+                        report_color(number), LEFT + (long long)i * CELL + 4, (long long)slot * CELL + 20,
+                        (long long)i);
     }
   }
   tl_strbuf_append_c(out, "</svg></figure>\n");
@@ -171,6 +172,10 @@ void report_rings(const tl_report *report, tl_strbuf *out) {
     report_text_c(diag->text, out);
     tl_strbuf_append_c(out, "</p>\n");
   }
+  int64_t most = 1;
+  for (uint32_t i = 0; i < w.num_tiles; i++)
+    if (tl_op_int(w.tiles[i].op, TL_ATTR_DEPTH, 1) > most) most = tl_op_int(w.tiles[i].op, TL_ATTR_DEPTH, 1);
+  report_timeline(report, most, out);
   for (uint32_t i = 0; i < w.num_tiles; i++) {
     const tl_op *op = w.tiles[i].op;
     if (op->code != TL_OP_ALLOC || tl_op_int(op, TL_ATTR_DEPTH, 1) < 2) continue;
