@@ -92,6 +92,14 @@ static bool fits_coordinate(const tl_box *source, int32_t d) {
   return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
 }
 
+static bool ends_with_tensor(const tl_box *source, int32_t d) {
+  tl_value *limit = tl_box_limit(source, d), *size = tl_buffer_dim_value(source->buffer, d);
+  int64_t a = 0, b = 1;
+  return !limit || limit == size || !(tl_box_check(source, d) & TL_CHECK_UPPER) ||
+         (tl_value_const_int(limit, &a) &&
+          (size ? tl_value_const_int(size, &b) : (b = source->buffer->type->dims[d], true)) && a == b);
+}
+
 static const char *source_obstacle(const tl_box *source) {
   const tl_value *buffer = source->buffer;
   int64_t bytes = element_bytes(buffer);
@@ -102,12 +110,9 @@ static const char *source_obstacle(const tl_box *source) {
   if (tl_buffer_align(buffer) % UNIT_BYTES != 0) return "the tensor is not aligned to 16 bytes";
   if (source->buffer_rank > MAX_MAP_RANK) return "the tensor has more than 5 dims";
   for (int32_t d = 0; d < source->buffer_rank; d++) {
-    tl_value *limit = tl_box_limit(source, d), *size = tl_buffer_dim_value(buffer, d);
-    int64_t a = 0, b = 1;
-    bool same = !limit || limit == size || !(tl_box_check(source, d) & TL_CHECK_UPPER) ||
-                (tl_value_const_int(limit, &a) &&
-                 (size ? tl_value_const_int(size, &b) : (b = buffer->type->dims[d], true)) && a == b);
-    if (!same) return "it ends at another limit than the tensor";
+    tl_value *size = tl_buffer_dim_value(buffer, d);
+    if (!ends_with_tensor(source, d) && (is_store(source->op) || !tl_rows_are_dropped(source->op, d)))
+      return "it ends at another limit than the tensor";
     if (!fits_coordinate(source, d) && (size ? tl_value_range(size).hi : buffer->type->dims[d]) > INT32_MAX)
       return "an offset may not fit 32 bits";
     int32_t t = source->tile_dim[d];
@@ -362,6 +367,10 @@ const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   tl_op_set_group(context->module, copy, TL_GROUP_COPY_map, &map, 1);
   tl_op_set_int(context->module, copy, TL_ATTR_VIA, TL_VIA_TMA);
   clamp_offsets(context, copy, &sides.source);
+  // Limits that are not the tensor's own are of rows that decide nothing.
+  bool ends = true;
+  for (int32_t d = 0; d < sides.source.buffer_rank; d++) ends &= ends_with_tensor(&sides.source, d);
+  if (!ends) tl_op_set_group(context->module, copy, TL_GROUP_COPY_src_limits, NULL, 0);
   remark(context, copy, tile, &plan);
   if (stores) wait_for_store(context, copy);
   return NULL;
