@@ -170,6 +170,29 @@ static const char *region_shape(tl_sema *sema, const tl_sema_region *region) {
   return tl_sema_shape_text(sema->arena, shape, region->num_axes);
 }
 
+// `qs[0:8, :]`, where a slice fits into a part of a whole tile; else NULL.
+static const char *fitting_part(tl_sema *sema, const tl_sema_region *whole, const tl_sema_region *slice) {
+  if (!whole->is_whole || slice->is_whole || slice->is_corner || whole->num_axes != slice->num_axes) return NULL;
+  tl_strbuf text;
+  tl_strbuf_init(&text);
+  tl_str name = tl_loc_text(sema->sources, whole->loc);
+  tl_strbuf_appendf(&text, "%.*s[", TL_STR_ARG(name));
+  bool fits = true;
+  for (int32_t i = 0; i < whole->num_axes; i++) {
+    int64_t all = whole->axes[i].extent, part = slice->axes[i].extent;
+    fits &= part > 0 && part <= all;
+    if (i > 0) tl_strbuf_append_c(&text, ", ");
+    if (part == all)
+      tl_strbuf_append_c(&text, ":");
+    else
+      tl_strbuf_appendf(&text, "0:%lld", (long long)part);
+  }
+  tl_strbuf_append_c(&text, "]");
+  const char *out = fits ? tl_arena_printf(sema->arena, "%s", tl_strbuf_c(&text)) : NULL;
+  tl_strbuf_fini(&text);
+  return out;
+}
+
 static bool report_mismatch(tl_sema *sema, const tl_sema_region *a, const tl_sema_region *b, tl_loc loc) {
   tl_diag *diag = tl_diag_report(
       sema->diags, TL_DIAG_SHAPE_MISMATCH, loc, "shapes disagree: `%s` is %s, `%s` is %s",
@@ -180,6 +203,9 @@ static bool report_mismatch(tl_sema *sema, const tl_sema_region *a, const tl_sem
   bool swapped = a->num_axes == 2 && b->num_axes == 2 && a->axes[0].extent == b->axes[1].extent &&
                  a->axes[1].extent == b->axes[0].extent;
   if (swapped) tl_diag_add_hint(sema->diags, diag, "transpose one side with `.T`");
+  const char *part = fitting_part(sema, a, b);
+  if (!part) part = fitting_part(sema, b, a);
+  if (part && !swapped) tl_diag_add_hint(sema->diags, diag, "`%s` is a part of this shape", part);
   const tl_sema_region *fewer = a->num_axes < b->num_axes ? a : b;
   if (a->num_axes != b->num_axes && !fewer->is_whole && fewer->num_axes > 0) {
     tl_diag_add_hint(sema->diags, diag, "beside a slice a scalar subscript drops its dim: write `i:+n` for n elements");
