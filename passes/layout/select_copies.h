@@ -25,8 +25,8 @@ const char *tl_tma_gather_choice_obstacle(const tl_op *parallel, const tl_value 
 // Whether the copy stands in the kernel's body, is all that fills its shared tile, before anything reads
 // it, and takes what the kernel never writes: then TMA may bring it outside of a pipelined loop.
 bool tl_copy_fills_once(const tl_op *copy);
-// select_copies_rows.c. Whether what the copy brings from behind its limit along a dim of the tensor decides nothing that
-// is kept, whatever it is.
+// select_copies_rows.c. Whether what the copy brings from behind its limit along a dim of the tensor decides nothing
+// that is kept, whatever it is.
 bool tl_rows_are_dropped(tl_op *copy, int32_t dim);
 // Sends the copy by TMA, with its tensor map. Why it cannot go, or NULL.
 const char *tl_select_tma(tl_pass_context *context, tl_op *copy);
