@@ -102,6 +102,8 @@ static const char *store_obstacle(const tl_op *copy) {
 
 static const char *load_obstacle(const tl_op *load, const tl_value *src, const tl_value *dst) {
   const char *obstacle = readers_obstacle(dst);
+  bool is_loaded = load->code == TL_OP_COPY && tl_is_in_pipeline(load);
+  if (obstacle && is_loaded && may_have_roles(tl_op_enclosing(load, TL_OP_KERNEL))) obstacle = NULL;
   if (!obstacle) obstacle = tensor_obstacle(src);
   return obstacle ? obstacle : loop_obstacle(load);
 }

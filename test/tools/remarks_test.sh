@@ -65,11 +65,19 @@ why 'the gemm is waited for at once: something else in the loop uses its result'
 - parallel: i, j in bm, bn
   do: acc[i, j] = acc[i, j] * 2
 END
-why 'the gemm is waited for at once: copies would start 1024 clocks of the tensor cores before they are read, and take 1340' <<END
+why 'the gemm is waited for at once: copies would start 512 clocks of the tensor cores before they are read, and take 1340' -D bn=128 <<END
 - copy: A_s -> A_f
 - gemm: acc += A_f @ B_s
 END
 says "'A' to 'A_s' by cp.async, 16 bytes at a time: not by TMA, threads read its tile, not only wgmma"
+# With warps of their own the tiles that threads read come by TMA, too.
+why "'A' to 'A_s' by TMA" <<END
+- copy: A_s -> A_f
+- gemm: acc += A_f @ B_s
+END
+says 'remark: 4 warps bring tiles, 8 compute'
+sed 's/-> A_s$/&\n        via: cp_async/' "$work/k.yaml" >"$work/threads.yaml"
+expect 0 "$llc" "$work/threads.yaml" --remarks -Wnone -o /dev/null
 says 'no warps of their own bring tiles by TMA: some copies do not come by TMA'
 # Nothing but a maximum stands between the two products.
 cat >"$work/chain.yaml" <<END
