@@ -18,17 +18,17 @@ static bool is_matrix_operand(const tl_op *op, const tl_value *tile) {
 }
 
 // Why the tile is more than an operand, or NULL. Threads that read what the engine wrote fence before it may write
-// again.
-static const char *readers_obstacle(const tl_value *tile) {
-  bool is_operand = false;
+// again: that pays where all of the loop's copies can go to warps of their own.
+static const char *readers_obstacle(const tl_value *tile, bool in_roles) {
+  bool is_read = false;
   for (const tl_use *use = tile->uses; use; use = use->next) {
     bool is_filled = (use->owner->code == TL_OP_COPY && tl_op_arg(use->owner, TL_GROUP_COPY_dst) == tile) ||
                      use->owner->code == TL_OP_STORE;
     if (is_filled) continue;
-    if (!is_matrix_operand(use->owner, tile)) return "threads read its tile, not only wgmma";
-    is_operand = true;
+    if (!in_roles && !is_matrix_operand(use->owner, tile)) return "threads read its tile, not only wgmma";
+    is_read = true;
   }
-  return is_operand ? NULL : "nothing reads its tile";
+  return is_read ? NULL : "nothing reads its tile";
 }
 
 static tl_value *stride_value(const tl_value *tensor, int32_t d) {
@@ -101,9 +101,8 @@ static const char *store_obstacle(const tl_op *copy) {
 }
 
 static const char *load_obstacle(const tl_op *load, const tl_value *src, const tl_value *dst) {
-  const char *obstacle = readers_obstacle(dst);
   bool is_loaded = load->code == TL_OP_COPY && tl_is_in_pipeline(load);
-  if (obstacle && is_loaded && may_have_roles(tl_op_enclosing(load, TL_OP_KERNEL))) obstacle = NULL;
+  const char *obstacle = readers_obstacle(dst, is_loaded && may_have_roles(tl_op_enclosing(load, TL_OP_KERNEL)));
   if (!obstacle) obstacle = tensor_obstacle(src);
   return obstacle ? obstacle : loop_obstacle(load);
 }
