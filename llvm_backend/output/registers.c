@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Liveness over PTX text. ptxas allocates anew and reorders, but to keep more values under way, not fewer: the most
-// values that live at once are what must fit. Held against ptxas by test/kernels/registers.sh.
+// Liveness over PTX text. ptxas allocates anew and reorders, mostly to keep more values under way: the most values that
+// live at once are what must fit, or, where they do not, what lives at once with each value computed when it is needed.
+// Held against ptxas by test/kernels/registers.sh.
 #include "llvm_backend/output/registers.h"
 
 #include <ctype.h>
@@ -8,11 +9,12 @@
 #include <string.h>
 
 #include "ir/target.h"
-#include "support/vec.h"
+#include "llvm_backend/output/registers_internal.h"
 
 enum {
   MAX_SET_BITS = 1 << 27,  // of the sets of all blocks
   SPARE = 8,               // what ptxas needs beside the values: addresses, aligned groups for vectors
+  SPARE_OF_ORDER = 16,     // in the order of registers_order.c, which ptxas comes near
   SPARE_OF_CALLS = 8       // the same around the subroutines of exact quotients and roots
 };
 
@@ -21,32 +23,7 @@ static const struct {
   const char *letters;
   int32_t size;
 } classes[] = {{"r", 1}, {"rd", 2}, {"rs", 1}, {"f", 1}, {"fd", 2}, {"h", 1}, {"hh", 1}, {"rq", 4}};
-enum { NUM_CLASSES = sizeof classes / sizeof *classes };
-
-typedef struct operand {
-  int32_t class, number;
-} operand;
-
-typedef struct instruction {
-  size_t defs, uses, end;  // positions in `operands`: what it defines, then what it reads
-  bool keeps;              // what it defines may keep its content
-} instruction;
-
-typedef struct block {
-  tl_str label, target;  // empty: none
-  size_t from, to;       // instructions
-  bool falls;            // into the next one
-} block;
-
-typedef struct liveness {
-  TL_VEC(operand) operands;
-  TL_VEC(instruction) instructions;
-  TL_VEC(block) blocks;
-  int32_t counts[NUM_CLASSES], first[NUM_CLASSES];  // numbers of a class, and where they begin in a set
-  size_t words;                                     // of a set
-  uint64_t *live_in, *is_free;                      // Owned. is_free: stays in the parameters' memory
-  bool unknown, calls;
-} liveness;
+_Static_assert(sizeof classes / sizeof *classes == TL_NUM_REGISTER_CLASSES, "one row a class");
 
 // ---- reading
 
@@ -56,38 +33,38 @@ static bool starts_with(const char *at, const char *end, const char *what) {
 }
 
 // A register at `at` (behind its "%"), or false. `*out_end`: behind its name.
-static bool read_register(const char *at, const char *end, operand *out, const char **out_end) {
+static bool read_register(const char *at, const char *end, tl_ptx_operand *out, const char **out_end) {
   const char *digits = at;
   while (digits < end && islower((unsigned char)*digits)) digits++;
   size_t len = (size_t)(digits - at);
   *out_end = digits;
   out->number = 0;
   while (*out_end < end && isdigit((unsigned char)**out_end)) out->number = out->number * 10 + *(*out_end)++ - '0';
-  for (out->class = 0; *out_end > digits && out->class < NUM_CLASSES; out->class ++)
+  for (out->class = 0; *out_end > digits && out->class < TL_NUM_REGISTER_CLASSES; out->class ++)
     if (strlen(classes[out->class].letters) == len && memcmp(classes[out->class].letters, at, len) == 0) return true;
   return false;
 }
 
-static void read_operands(liveness *live, const char *at, const char *end) {
+static void read_operands(tl_liveness *live, const char *at, const char *end) {
   while (at < end) {
-    operand found;
+    tl_ptx_operand found;
     if (*at++ != '%' || !read_register(at, end, &found, &at)) continue;
     tl_vec_push(&live->operands, found);
     if (found.number >= live->counts[found.class]) live->counts[found.class] = found.number + 1;
   }
 }
 
-static block *current_block(liveness *live) {
+static tl_ptx_block *current_block(tl_liveness *live) {
   return &tl_vec_last(&live->blocks);
 }
 
-static void begin_block(liveness *live, tl_str label) {
-  block next = {.label = label, .from = live->instructions.len, .falls = true};
+static void begin_block(tl_liveness *live, tl_str label) {
+  tl_ptx_block next = {.label = label, .from = live->instructions.len, .falls = true};
   if (live->blocks.len > 0) current_block(live)->to = next.from;
   tl_vec_push(&live->blocks, next);
 }
 
-static void read_branch(liveness *live, const char *at, const char *end, bool is_conditional) {
+static void read_branch(tl_liveness *live, const char *at, const char *end, bool is_conditional) {
   const char *label = at;
   while (label < end && *label != '$') label++;
   current_block(live)->target = tl_str_trim((tl_str){label, (size_t)(end - label)});
@@ -105,8 +82,27 @@ static const char *end_of_first(const char *at, const char *end) {
   return at;
 }
 
+static bool starts_with_one_of(const char *at, const char *end, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (starts_with(at, end, words[i])) return true;
+  }
+  return false;
+}
+#define ONE_OF(at, end, words) starts_with_one_of(at, end, words, sizeof words / sizeof *words)
+
+// What the instruction with this opcode does beside its operands.
+static void classify(const char *at, const char *end, tl_ptx_instruction *out) {
+  static const char *const pure[] = {"add.", "sub.", "mul.", "fma.", "mad.", "neg.", "abs.", "min.", "max.",    "ex2.",
+                                     "rcp.", "div.", "lg2.", "cvt.", "mov.", "and.", "or.",  "xor.", "shl.",    "shr.",
+                                     "not.", "lop",  "prmt", "selp", "set.", "rsq",  "sqr",  "tanh", "copysign"};
+  static const char *const orders[] = {"st.shared", "bar", "cp.", "mbarrier.", "fence", "atom", "red", "st.async"};
+  out->reads_shared = starts_with(at, end, "ld.shared");
+  out->is_pure = out->reads_shared || ONE_OF(at, end, pure);
+  out->orders_shared = ONE_OF(at, end, orders);
+}
+
 // One statement without its semicolon.
-static void read_statement(liveness *live, const char *at, const char *end) {
+static void read_statement(tl_liveness *live, const char *at, const char *end) {
   static const char *const readers[] = {"st.", "red", "bar", "cp.", "prefetch", "mbarrier.", "fence", "call", "wgmma."};
   bool is_conditional = *at == '@', is_branch = false, only_reads = false;
   while (is_conditional && at < end && !isspace((unsigned char)*at)) at++;
@@ -117,15 +113,16 @@ static void read_statement(liveness *live, const char *at, const char *end) {
   is_branch = starts_with(at, end, "bra") || starts_with(at, end, "ret") || starts_with(at, end, "exit");
   live->unknown |= starts_with(at, end, "brx");
   live->calls |= starts_with(at, end, "div.r") || starts_with(at, end, "sqrt.r") || starts_with(at, end, "rcp.r");
-  for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) only_reads |= starts_with(at, end, readers[i]);
+  only_reads = ONE_OF(at, end, readers);
   const char *first = end_of_first(operands, end);
   while (operands < end && isspace((unsigned char)*operands)) operands++;
   if (only_reads || (operands < end && *operands == '[')) first = operands;
-  instruction next = {.defs = live->operands.len, .keeps = is_conditional};
+  tl_ptx_instruction next = {.defs = live->operands.len, .keeps = is_conditional};
   if (!is_branch) read_operands(live, operands, first);
   next.uses = live->operands.len;
   if (!is_branch) read_operands(live, first, end);
   next.end = live->operands.len;
+  classify(at, end, &next);
   tl_vec_push(&live->instructions, next);
   if (!is_branch) return;
   if (starts_with(at, end, "bra"))
@@ -135,7 +132,7 @@ static void read_statement(liveness *live, const char *at, const char *end) {
   begin_block(live, (tl_str){0});
 }
 
-static void read_line(liveness *live, const char *at, const char *end) {
+static void read_line(tl_liveness *live, const char *at, const char *end) {
   for (const char *c = at; c + 1 < end; c++)
     if (c[0] == '/' && c[1] == '/') end = c;
   while (at < end && (isspace((unsigned char)*at) || *at == '{' || *at == '}')) at++;
@@ -156,7 +153,7 @@ static void read_line(liveness *live, const char *at, const char *end) {
 
 // ---- sets
 
-static size_t bit_of(const liveness *live, const operand *of) {
+size_t tl_ptx_register_bit(const tl_liveness *live, const tl_ptx_operand *of) {
   return (size_t)live->first[of->class] + (size_t)of->number;
 }
 
@@ -164,9 +161,9 @@ static bool has(const uint64_t *set, size_t bit) {
   return set[bit / 64] >> (bit % 64) & 1;
 }
 
-static int32_t size_of(const liveness *live, const uint64_t *set) {
+static int32_t size_of(const tl_liveness *live, const uint64_t *set) {
   int32_t size = 0;
-  for (int32_t c = 0; c < NUM_CLASSES; c++)
+  for (int32_t c = 0; c < TL_NUM_REGISTER_CLASSES; c++)
     for (size_t bit = (size_t)live->first[c], end = bit + (size_t)live->counts[c]; bit < end;)
       if (bit % 64 == 0 && bit + 64 <= end) {
         size += classes[c].size * __builtin_popcountll(set[bit / 64]);
@@ -178,33 +175,33 @@ static int32_t size_of(const liveness *live, const uint64_t *set) {
 }
 
 // The set before the instruction from the one behind it.
-static void step_back(const liveness *live, uint64_t *set, const instruction *at) {
+static void step_back(const tl_liveness *live, uint64_t *set, const tl_ptx_instruction *at) {
   for (size_t i = at->defs; i < at->uses && !at->keeps; i++) {
-    size_t bit = bit_of(live, &live->operands.items[i]);
+    size_t bit = tl_ptx_register_bit(live, &live->operands.items[i]);
     set[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
   }
   for (size_t i = at->uses; i < at->end; i++) {
-    size_t bit = bit_of(live, &live->operands.items[i]);
+    size_t bit = tl_ptx_register_bit(live, &live->operands.items[i]);
     if (!has(live->is_free, bit)) set[bit / 64] |= UINT64_C(1) << (bit % 64);
   }
 }
 
-static size_t find_label(const liveness *live, tl_str label) {
+static size_t find_label(const tl_liveness *live, tl_str label) {
   size_t at = 0;
   while (at < live->blocks.len && !tl_str_equal(live->blocks.items[at].label, label)) at++;
   return at;
 }
 
-static void live_out(const liveness *live, size_t number, const size_t *targets, uint64_t *set) {
+static void live_out(const tl_liveness *live, size_t number, const size_t *targets, uint64_t *set) {
   memset(set, 0, live->words * sizeof *set);
-  const block *at = &live->blocks.items[number];
+  const tl_ptx_block *at = &live->blocks.items[number];
   size_t next[] = {at->falls && number + 1 < live->blocks.len ? number + 1 : SIZE_MAX,
                    at->target.len ? targets[number] : SIZE_MAX};
   for (int i = 0; i < 2; i++)
     for (size_t w = 0; next[i] != SIZE_MAX && w < live->words; w++) set[w] |= live->live_in[next[i] * live->words + w];
 }
 
-static int32_t solve(liveness *live, const size_t *targets, uint64_t *set) {
+static int32_t solve(tl_liveness *live, const size_t *targets, uint64_t *set) {
   int32_t most = 0;
   for (bool changed = true, last = false; changed || !last;) {
     last = !changed;
@@ -226,7 +223,7 @@ static int32_t solve(liveness *live, const size_t *targets, uint64_t *set) {
 }
 
 // What parameters bring is read where it is used, by any instruction (SASS: constant banks).
-static void find_free(liveness *live, tl_str body) {
+static void find_free(tl_liveness *live, tl_str body) {
   static const char param[] = "ld.param.", cast[] = "cvta.to.";
   for (int pass = 0; pass < 2; pass++)
     for (const char *at = body.data, *end = body.data + body.len; at < end; at++) {
@@ -235,19 +232,20 @@ static void find_free(liveness *live, tl_str body) {
       size_t before = live->operands.len;
       read_operands(live, at, stop ? stop : end);
       size_t count = live->operands.len - before;
-      const operand *found = live->operands.items + before;
-      bool is_free = pass == 0 || (count == 2 && has(live->is_free, bit_of(live, &found[1])));
+      const tl_ptx_operand *found = live->operands.items + before;
+      bool is_free = pass == 0 || (count == 2 && has(live->is_free, tl_ptx_register_bit(live, &found[1])));
       for (size_t i = 0; i < (pass ? 1 : count) && is_free; i++) {
-        size_t bit = bit_of(live, &found[i]);
+        size_t bit = tl_ptx_register_bit(live, &found[i]);
         live->is_free[bit / 64] |= UINT64_C(1) << (bit % 64);
       }
       live->operands.len = before;
     }
 }
 
-static int32_t count_registers(liveness *live, tl_str body) {
+// `by_need`: in the order of registers_order.c.
+static int32_t count_registers(tl_liveness *live, tl_str body, bool by_need) {
   int32_t bits = 0;
-  for (int32_t c = 0; c < NUM_CLASSES; c++) {
+  for (int32_t c = 0; c < TL_NUM_REGISTER_CLASSES; c++) {
     live->first[c] = bits;
     bits += live->counts[c];
   }
@@ -263,14 +261,15 @@ static int32_t count_registers(liveness *live, tl_str body) {
   live->is_free = tl_xcalloc(live->words, sizeof *live->is_free);
   uint64_t *set = tl_xcalloc(live->words, sizeof *set);
   find_free(live, body);
+  if (by_need) tl_ptx_order_by_need(live);
   int32_t most = live->unknown ? 0 : solve(live, targets, set);
   free(set);
   free(targets);
   return most;
 }
 
-static int32_t needed_registers(tl_str body, bool *out_calls) {
-  liveness live = {0};
+static int32_t needed_registers(tl_str body, bool by_need, bool *out_calls) {
+  tl_liveness live = {0};
   begin_block(&live, (tl_str){0});
   for (const char *at = body.data, *end = body.data + body.len; at < end;) {
     const char *line = memchr(at, '\n', (size_t)(end - at));
@@ -278,7 +277,7 @@ static int32_t needed_registers(tl_str body, bool *out_calls) {
     at = line ? line + 1 : end;
   }
   current_block(&live)->to = live.instructions.len;
-  int32_t most = live.unknown ? 0 : count_registers(&live, body);
+  int32_t most = live.unknown ? 0 : count_registers(&live, body, by_need);
   *out_calls = live.calls;
   tl_vec_fini(&live.operands);
   tl_vec_fini(&live.instructions);
@@ -290,7 +289,12 @@ static int32_t needed_registers(tl_str body, bool *out_calls) {
 
 int32_t tl_ptx_live_registers(tl_str body) {
   bool calls;
-  return needed_registers(body, &calls);
+  return needed_registers(body, false, &calls);
+}
+
+int32_t tl_ptx_live_registers_by_need(tl_str body) {
+  bool calls;
+  return needed_registers(body, true, &calls);
 }
 
 // ---- blocks
@@ -316,10 +320,16 @@ void tl_ptx_fit_blocks(tl_str ptx, tl_strbuf *out) {
     long blocks = strtol(wanted + strlen(directive), &behind, 10);
     int32_t threads = (int32_t)strtol(sizes + strlen(threads_directive), NULL, 10);
     bool calls;
-    int32_t needed = needed_registers((tl_str){body, (size_t)(body_end - body)}, &calls);
+    tl_str text = {body, (size_t)(body_end - body)};
+    int32_t needed = needed_registers(text, false, &calls), limit = tl_target_registers(threads, blocks);
     needed += SPARE + (calls ? SPARE_OF_CALLS : 0);
+    if (needed > limit) {
+      int32_t least = needed_registers(text, true, &calls);
+      least += SPARE + SPARE_OF_ORDER + (calls ? SPARE_OF_CALLS : 0);
+      if (least < needed) needed = least;
+    }
     // Where a thread has all that the hardware gives it, fewer blocks leave it no more.
-    for (int32_t limit; blocks > 1; blocks--) {
+    for (; blocks > 1; blocks--) {
       limit = tl_target_registers(threads, blocks);
       if (needed <= limit || limit == TL_MAX_REGISTERS_PER_THREAD) break;
     }

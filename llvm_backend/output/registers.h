@@ -10,6 +10,9 @@
 // unknown, because the function is too large or has a branch of a kind that is not followed.
 int32_t tl_ptx_live_registers(tl_str body);
 
+// The same with arithmetic and loads from shared memory where what they define is needed first.
+int32_t tl_ptx_live_registers_by_need(tl_str body);
+
 // Appends the PTX with .minnctapersm lowered where a thread's values need more registers than that many blocks leave
 // it: a limit below makes ptxas spill (PTX ISA, "Performance-Tuning Directives: .minnctapersm").
 void tl_ptx_fit_blocks(tl_str ptx, tl_strbuf *out);

@@ -103,13 +103,25 @@ static void add_ranges(register_count *count) {
   }
 }
 
+// Whether one op of the value's own block, or what is inside of it, has all of its uses.
+static bool is_used_once(const tl_value *value) {
+  const tl_block *home = value->def ? value->def->parent : value->block;
+  const tl_op *only = NULL;
+  for (const tl_use *use = value->uses; use; use = use->next) {
+    const tl_op *user = use->owner;
+    while (user->parent != home && user->parent->parent) user = user->parent->parent;
+    if (only && user != only) return false;
+    only = user;
+  }
+  return only != NULL;
+}
+
 // The largest sum of registers over all positions, and where. With `held_only` without values that are used once: their
 // elements can go by one after the other.
 static int64_t most_registers(const register_count *count, bool held_only, int32_t *out_at) {
   int64_t *change = tl_xcalloc(count->text.len + 1, sizeof *change), sum = 0, most = 0;
   for (size_t i = 0; i < count->ranges.len; i++) {
-    const tl_use *uses = count->ranges.items[i].value->uses;
-    if (held_only && uses && !uses->next) continue;
+    if (held_only && is_used_once(count->ranges.items[i].value)) continue;
     change[count->ranges.items[i].from] += count->ranges.items[i].registers;
     change[count->ranges.items[i].to] -= count->ranges.items[i].registers;
   }

@@ -82,6 +82,29 @@ static bool is_row_by_row(const tl_pass_context *context, const tl_op *kernel, c
          tl_cost_resident_blocks(context->target, threads, registers, 0);
 }
 
+enum { MAX_STEPS = 4 };  // from what is stored back to what it is computed from
+
+static bool is_filled_ahead(const tl_value *buffer) {
+  for (const tl_use *use = buffer->uses; use && tl_buffer_is_shared(buffer); use = use->next) {
+    if (use->owner->code == TL_OP_COPY && tl_op_has(use->owner, TL_ATTR_ASYNC)) return true;
+  }
+  return false;
+}
+
+// Whether a tile of the values that `op` computes is read from shared memory right there: in registers it would be held
+// over the barrier before the staged tile is written, for which there may be no room (stage_reads.c).
+static bool reads_shared_tile(const tl_op *op, int steps) {
+  if (op->code == TL_OP_TILE_LOAD) return is_filled_ahead(tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
+  for (uint32_t r = 0; steps > 0 && op->code == TL_OP_PARALLEL && r < op->num_regions; r++) {
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
+      const tl_op *from = inner->code == TL_OP_EXTRACT ? tl_op_arg(inner, TL_GROUP_EXTRACT_tile)->def : NULL;
+      if (from && from->num_results > 0 && from->results[0].type->rank > 1 && reads_shared_tile(from, steps - 1))
+        return true;
+    }
+  }
+  return false;
+}
+
 static bool is_load_worth_staging(const tl_pass_context *context, const tl_op *kernel, tl_op *load) {
   tl_box box = tl_box_source(load);
   const tl_type *tile = tl_op_result(load, 0)->type;
@@ -94,6 +117,8 @@ static bool is_worth_staging(const tl_pass_context *context, const tl_op *kernel
                              const tl_box *box) {
   const tl_type *tile = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->type;
   if (is_by_tma(store, box)) return true;
+  const tl_op *from = tl_op_arg(store, TL_GROUP_TILE_STORE_tile)->def;
+  if (from && reads_shared_tile(from, MAX_STEPS)) return false;
   if (!tl_buffer_is_global(box->buffer) || !tile->layout || tile->rank < 2) return false;
   int bits = tl_dtype_bits(box->buffer->type->dtype);
   int32_t fast = tl_box_contiguous_dim(box);
@@ -109,7 +134,7 @@ static bool is_scattered(const tl_pass_context *context, const tl_op *kernel, co
                          const tl_value *buffer) {
   const tl_layout *layout = tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
   int bits = tl_dtype_bits(buffer->type->dtype);
-  if (!layout || layout->rank < 2 || bits < 8) return false;
+  if (!layout || layout->rank < 2 || bits < 8 || reads_shared_tile(parallel, MAX_STEPS)) return false;
   int64_t elements = 1;
   for (int32_t d = 0; d < layout->rank; d++) elements *= layout->shape[d];
   if (is_row_by_row(context, kernel, parallel, layout, bits / 8)) return true;

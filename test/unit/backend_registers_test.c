@@ -51,6 +51,28 @@ START_TEST(loops) {
 }
 END_TEST
 
+static int32_t by_need(const char *body) {
+  return tl_ptx_live_registers_by_need(tl_str_from(body));
+}
+
+START_TEST(values_when_they_are_needed) {
+#define LOADS "\tld.shared.b32 \t%r1, [0];\n\tld.shared.b32 \t%r2, [4];\n\tld.shared.b32 \t%r3, [8];\n"
+#define SUMS "\tadd.f32 \t%r4, %r1, %r2;\n\tadd.f32 \t%r5, %r4, %r3;\n\tst.global.b32 \t[%rd1], %r5;\n\tret;\n"
+  // The address aside, three loads live at once as they stand, a sum and a load where each comes when it is needed.
+  ck_assert_int_eq(live("\n{\n" LOADS SUMS), 3 + 2);
+  ck_assert_int_eq(by_need("\n{\n" LOADS SUMS), 2 + 2);
+  // No load moves over a barrier or a store to shared memory; one from global memory stays where it is.
+  ck_assert_int_eq(by_need("\n{\n" LOADS "\tbar.sync \t0;\n" SUMS), 3 + 2);
+  ck_assert_int_eq(by_need("\n{\n" LOADS "\tst.shared.b32 \t[0], 7;\n" SUMS), 3 + 2);
+  ck_assert_int_eq(by_need("\n{\n\tld.global.b32 \t%r1, [%rd1];\n\tld.global.b32 \t%r2, [%rd1];\n\tld.global.b32 "
+                           "\t%r3, [%rd1];\n" SUMS),
+                   3 + 2);
+  // What another instruction gives a value once more does not move over it.
+  ck_assert_int_eq(by_need("\n{\n" LOADS "\tmov.b32 \t%r3, 0;\n\tmov.b32 \t%r1, %r3;\n\tmov.b32 \t%r2, %r3;\n" SUMS),
+                   live("\n{\n" LOADS "\tmov.b32 \t%r3, 0;\n\tmov.b32 \t%r1, %r3;\n\tmov.b32 \t%r2, %r3;\n" SUMS));
+}
+END_TEST
+
 // A kernel whose `registers` values live at once.
 static void write_kernel(int registers, int threads, int blocks, tl_strbuf *out) {
   tl_strbuf_appendf(out, ".visible .entry k()\n.reqntid %d, 1, 1\n.minnctapersm %d\n{\n", threads, blocks);
@@ -97,6 +119,7 @@ int main(void) {
   tcase_add_test(tcase, parameters_are_free);
   tcase_add_test(tcase, a_guarded_load_keeps_what_was_there);
   tcase_add_test(tcase, loops);
+  tcase_add_test(tcase, values_when_they_are_needed);
   tcase_add_test(tcase, blocks_that_fit);
   suite_add_tcase(suite, tcase);
   SRunner *runner = srunner_create(suite);
