@@ -252,12 +252,16 @@ static void collect_op(tl_op *op, void *user) {
     problem->shapes[g] = shape_of(op);
     problem->use_mma[g] = choose_family(problem, g);
   }
+  if (op->code == TL_OP_ALLOC && op->results[0].type->scope == TL_SCOPE_FRAGMENT) {
+    int64_t elements = tl_type_num_elements(op->results[0].type);
+    if (elements > problem->most_elements) problem->most_elements = elements;
+  }
   if (op->code == TL_OP_PARALLEL) {
     int32_t len = 0;
     const int64_t *extents = tl_op_ints(op, TL_ATTR_EXTENTS, &len);
     int64_t elements = 1;
     for (int32_t d = 0; d < len; d++) elements *= extents[d];
-    if (elements > problem->parallel_elements) problem->parallel_elements = elements;
+    if (elements > problem->most_elements) problem->most_elements = elements;
   }
   if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) {
     tl_loop_plan *loop = &problem->loops[problem->num_loops++];

@@ -55,7 +55,7 @@ typedef struct tl_schedule_problem {
   tl_loop_plan *loops;
   int64_t stored_bytes;       // of tiles in registers that the kernel's own body writes to global memory
   int64_t shared_bytes;       // of all shared tiles, one copy each
-  int64_t parallel_elements;  // of the largest parallel
+  int64_t most_elements;      // of the largest parallel or fragment
   int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
 } tl_schedule_problem;
 
