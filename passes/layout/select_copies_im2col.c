@@ -189,12 +189,15 @@ static const char *place_corners(pixel_plan *plan, int32_t d) {
 // ---- the parts of a gather
 
 static const char *find_parts(pixel_plan *plan) {
+  int32_t loads = 0;
   for (tl_op *op = plan->parallel->regions[0]->first; op; op = op->next) {
+    loads += op->code == TL_OP_LOAD;
     if (op->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(op))) plan->load = op;
     if (op->code == TL_OP_STORE) plan->store = op;
   }
   const tl_block *body = plan->parallel->regions[0];
   if (!plan->load || !plan->store) return "it is no gather";
+  if (loads > 1) return "a table says which rows it reads";
   plan->tensor = tl_element_buffer(plan->load);
   plan->tile = tl_element_buffer(plan->store);
   plan->rank = plan->tensor->type->rank;
