@@ -30,13 +30,14 @@ TARGET = "sm_90a"
 
 
 class Kernel(peers_launch.Program):
-    """A kernel of the library that takes tensors of torch, on torch's stream."""
+    """A kernel of the library, or of a .ptx file, that takes tensors of torch, on torch's stream."""
 
     def __init__(self, spec, target, **bindings):
         torch.cuda.current_stream()  # makes torch's context current
         torch.zeros(1, device="cuda")
         sms = torch.cuda.get_device_properties(0).multi_processor_count
-        super().__init__(os.path.join(BIN, "tl-llc"), os.path.join(ROOT, "kernels", spec + ".yaml"), target, sms, **bindings)
+        path = spec if spec.endswith(".ptx") else os.path.join(ROOT, "kernels", spec + ".yaml")
+        super().__init__(os.path.join(BIN, "tl-llc"), path, target, sms, **bindings)
 
     def launch(self, args, dynamic=None):
         """args: tensors in the spec's order; dynamic: name → value."""
