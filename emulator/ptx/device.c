@@ -73,11 +73,15 @@ static ptx_value emit_call(ptx_translator *t, const char *name, const char *lett
                            const ptx_args *args) {
   ptx_value value = {{0}};
   tl_strbuf *out = &t->body;
-  if (strcmp(result, "void") != 0) value = tl_ptx_value("%%t%u", t->next_value++);
+  if (strcmp(result, "void") != 0) value = tl_ptx_next_value(t);
   tl_strbuf_appendf(out, value.text[0] ? "  %s = " : "  %s", value.text);
   tl_strbuf_appendf(out, "call %s @\"%s\"(", result, name);
-  for (unsigned i = 0; i < args->n; i++)
-    tl_strbuf_appendf(out, "%s%s %s", i ? ", " : "", tl_emu_letter_type(letters[i]), args->items[i].text);
+  for (unsigned i = 0; i < args->n; i++) {
+    if (i) tl_strbuf_append_c(out, ", ");
+    tl_strbuf_append_c(out, tl_emu_letter_type(letters[i]));
+    tl_strbuf_append_char(out, ' ');
+    tl_strbuf_append_c(out, args->items[i].text);
+  }
   tl_strbuf_append_char(out, ')');
   if (t->place) tl_strbuf_appendf(out, ", !dbg !%u", t->place);
   tl_strbuf_append_char(out, '\n');
@@ -113,9 +117,12 @@ void tl_ptx_call_signature(ptx_translator *t, const char *name, const char *sign
     out->n = results;
     out->items[0] = value;
     for (unsigned i = 0; results > 1 && i < results; i++) {
-      out->items[i] = tl_ptx_value("%%t%u", t->next_value++);
-      tl_strbuf_appendf(&t->body, "  %s = extractvalue %s %s, %u\n", out->items[i].text, tl_strbuf_c(&type), value.text,
-                        i);
+      out->items[i] = tl_ptx_next_value(t);
+      tl_strbuf_append_c(&t->body, "  ");
+      tl_strbuf_append_c(&t->body, out->items[i].text);
+      tl_strbuf_append_c(&t->body, " = extractvalue ");
+      tl_strbuf_append(&t->body, tl_strbuf_view(&type));
+      tl_strbuf_appendf(&t->body, " %s, %u\n", value.text, i);
     }
   }
   tl_strbuf_fini(&type);

@@ -27,18 +27,48 @@ static void append_place(ptx_translator *t) {
   tl_strbuf_append_char(&t->body, '\n');
 }
 
+ptx_value tl_ptx_next_value(ptx_translator *t) {
+  char digits[12];
+  unsigned n = 0;
+  uint32_t number = t->next_value++;
+  do digits[n++] = (char)('0' + number % 10);
+  while (number /= 10);
+  ptx_value value = {"%t"};
+  for (unsigned i = 0; i < n; i++) value.text[2 + i] = digits[n - 1 - i];
+  value.text[2 + n] = '\0';
+  return value;
+}
+
+static ptx_value append_value(ptx_translator *t, const char *format, va_list args) {
+  ptx_value value = tl_ptx_next_value(t);
+  tl_strbuf_append_c(&t->body, "  ");
+  tl_strbuf_append_c(&t->body, value.text);
+  tl_strbuf_append_c(&t->body, " = ");
+  append_v(&t->body, format, args);
+  return value;
+}
+
 ptx_value tl_ptx_emit(ptx_translator *t, const char *format, ...) {
-  ptx_value value = tl_ptx_value("%%t%u", t->next_value++);
-  tl_strbuf_appendf(&t->body, "  %s = ", value.text);
   va_list args;
   va_start(args, format);
-  append_v(&t->body, format, args);
+  ptx_value value = append_value(t, format, args);
+  va_end(args);
+  tl_strbuf_append_char(&t->body, '\n');
+  return value;
+}
+
+ptx_value tl_ptx_emit_placed(ptx_translator *t, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  ptx_value value = append_value(t, format, args);
   va_end(args);
   append_place(t);
   return value;
 }
 
 void tl_ptx_emit_void(ptx_translator *t, const char *format, ...) {
+  if (!strncmp(format, "br ", 3)) tl_ptx_save_variables(t);
+  if (!strcmp(format, "ret void") || !strcmp(format, "unreachable")) tl_ptx_drop_variables(t);
   tl_strbuf_append_c(&t->body, "  ");
   va_list args;
   va_start(args, format);
@@ -81,7 +111,7 @@ void tl_ptx_declare_function(ptx_translator *t, const char *name, const char *fo
   tl_strbuf_append_char(&t->declarations, '\n');
 }
 
-static const char *suffix_of(tl_ptx_type type) {
+const char *tl_ptx_suffix(tl_ptx_type type) {
   switch (type) {
     case TL_PTX_F16:
       return "f16";
@@ -99,7 +129,7 @@ static const char *suffix_of(tl_ptx_type type) {
 ptx_value tl_ptx_intrinsic(ptx_translator *t, const char *name, tl_ptx_type type, const ptx_value *args, unsigned n) {
   const char *llvm = tl_ptx_llvm_type(type);
   char full[64];
-  snprintf(full, sizeof full, "llvm.%s.%s", name, suffix_of(type));
+  snprintf(full, sizeof full, "llvm.%s.%s", name, tl_ptx_suffix(type));
   // Counting zeros and the absolute value take a flag: that zero, and the least number, have a result.
   bool has_flag = !strcmp(name, "ctlz") || !strcmp(name, "abs");
   tl_ptx_declare_function(t, full, "%s @%s(%s%s%s%s%s%s)", llvm, full, llvm, n > 1 ? ", " : "", n > 1 ? llvm : "",

@@ -110,34 +110,38 @@ static void enter_locals(ptx_translator *t) {
 // code; NEVER: it is a variable.
 enum { NOT_WRITTEN = 0, NEVER = -1 };
 
-static void see_operand(const tl_ptx_operand *operand, bool writes, int run, int *runs) {
+static void see_operand(const ptx_translator *t, const tl_ptx_operand *operand, bool writes, int run) {
+  int *runs = t->runs;
   if (operand->symbol && operand->symbol->space == TL_PTX_SPACE_REG) {
     int *at = &runs[operand->symbol->id];
+    t->leans[operand->symbol->id] += tl_ptx_type_class(operand->type) == TL_PTX_CLASS_FLOAT ? 1 : -1;
     if (*at == NOT_WRITTEN && writes)
       *at = run;
     else if (*at != run)
       *at = NEVER;
   }
-  for (uint32_t i = 0; i < operand->num_items; i++) see_operand(&operand->items[i], writes, run, runs);
+  for (uint32_t i = 0; i < operand->num_items; i++) see_operand(t, &operand->items[i], writes, run);
 }
 
-static void see_instruction(const tl_ptx_statement *s, int run, int *runs) {
+static void see_instruction(const ptx_translator *t, const tl_ptx_statement *s, int run) {
+  int *runs = t->runs;
   bool writes = s->row->operands[0] == '=';
-  for (uint32_t i = writes; i < s->num_operands; i++) see_operand(&s->operands[i], false, run, runs);
+  for (uint32_t i = writes; i < s->num_operands; i++) see_operand(t, &s->operands[i], false, run);
   // Under a guard it may not be written: the value of before lives on.
-  if (writes && s->num_operands) see_operand(&s->operands[0], true, s->symbol ? NEVER : run, runs);
+  if (writes && s->num_operands) see_operand(t, &s->operands[0], true, s->symbol ? NEVER : run);
   if (s->symbol && runs[s->symbol->id] != run) runs[s->symbol->id] = NEVER;
   // Waits look at A in registers, wherever they stand.
   for (uint32_t i = 0; !strcmp(s->row->rule, "WGMMA") && i < s->operands[1].num_items; i++)
     if (s->operands[1].items[i].symbol) runs[s->operands[1].items[i].symbol->id] = NEVER;
 }
 
-static int *find_runs(const ptx_translator *t) {
+static void find_runs(ptx_translator *t) {
   const tl_ptx_function *f = t->function;
-  int *runs = tl_xcalloc(f->num_registers + 1, sizeof *runs), run = 1;
+  int *runs = t->runs = tl_xcalloc(f->num_registers + 1, sizeof *runs), run = 1;
+  t->leans = tl_xcalloc(f->num_registers + 1, sizeof *t->leans);
   for (uint32_t i = 0; i < f->num_statements; i++) {
     if (f->statements[i].kind == TL_PTX_LABEL_HERE) run++;
-    if (f->statements[i].kind == TL_PTX_INSTRUCTION) see_instruction(&f->statements[i], run, runs);
+    if (f->statements[i].kind == TL_PTX_INSTRUCTION) see_instruction(t, &f->statements[i], run);
   }
   // Waits read all sums, the end of a function what it returns.
   for (uint32_t i = 0; t->sums && i < f->num_registers; i++)
@@ -147,16 +151,15 @@ static int *find_runs(const ptx_translator *t) {
   // Parameters come into their variables.
   for (uint32_t i = 0; i < f->num_params; i++)
     if (f->params[i]->space == TL_PTX_SPACE_REG) runs[f->params[i]->id] = NEVER;
-  return runs;
 }
 
 static void declare_registers(ptx_translator *t) {
-  t->runs = find_runs(t);
+  find_runs(t);
   t->values = tl_xcalloc(t->function->num_registers + 1, sizeof *t->values);
   for (uint32_t i = 0; i < t->function->num_registers; i++) {
-    unsigned bits = tl_ptx_type_bits(t->function->registers[i]->type);
     if (t->runs[i] != NEVER) continue;
-    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca i%u\n  store i%u 0, ptr %%r%u\n", i, bits, bits, i);
+    const char *type = tl_ptx_variable_type(t, t->function->registers[i]);
+    tl_strbuf_appendf(&t->entry, "  %%r%u = alloca %s\n  store %s zeroinitializer, ptr %%r%u\n", i, type, type, i);
   }
   tl_strbuf_append_c(&t->entry, "  %cc = alloca i32\n  store i32 0, ptr %cc\n");
   tl_strbuf_append_c(&t->entry,
@@ -205,11 +208,11 @@ static void declare_function_parameters(ptx_translator *t, tl_strbuf *head) {
       tl_strbuf_appendf(head, "ptr %s", tl_ptx_variable(p).text);
       continue;
     }
-    unsigned bits = tl_ptx_type_bits(p->type);
+    const char *type = tl_ptx_variable_type(t, p);
     tl_strbuf_appendf(head, "ptr %%a%u", i);
     if (!is_result)
-      tl_strbuf_appendf(&t->entry, "  %%given%u = load i%u, ptr %%a%u\n  store i%u %%given%u, ptr %%r%u\n", i, bits, i,
-                        bits, i, p->id);
+      tl_strbuf_appendf(&t->entry, "  %%given%u = load %s, ptr %%a%u\n  store %s %%given%u, ptr %%r%u\n", i, type, i,
+                        type, i, p->id);
   }
 }
 
@@ -235,6 +238,7 @@ bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *functio
   t->place = 0;
   t->sums = tl_ptx_find_sums(function);
   t->run = 1;
+  tl_vec_clear(&t->unsaved);
   if (t->options->contracts) t->products = tl_xcalloc(function->num_registers + 1, sizeof *t->products);
   uint32_t subprogram = t->next_metadata++;
   tl_vec_push(&t->places, (ptx_place){function, UINT32_MAX, 0, subprogram});
@@ -260,6 +264,7 @@ bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *functio
   free(t->sums);
   free(t->products);
   free(t->runs);
+  free(t->leans);
   free(t->values);
   t->sums = NULL;
   t->products = NULL;

@@ -28,6 +28,7 @@ void tl_ptx_rule_BRX(ptx_translator *t, const tl_ptx_statement *s) {
   }
   ptx_value index = tl_ptx_read(t, &s->operands[0]);
   uint32_t outside = tl_ptx_new_block(t);
+  tl_ptx_save_variables(t);
   tl_strbuf_appendf(&t->body, "  switch i32 %s, label %%b%u [", index.text, outside);
   for (uint32_t i = 0; i < list->num_operands; i++)
     tl_strbuf_appendf(&t->body, " i32 %u, label %%b%u", i, list->operands[i].label);
@@ -203,6 +204,7 @@ void tl_ptx_rule_CALL_INDIRECT(ptx_translator *t, const tl_ptx_statement *s) {
   const tl_ptx_module *m = t->module;
   ptx_value address = tl_ptx_read(t, parts.callee);
   uint32_t behind = tl_ptx_new_block(t), outside = tl_ptx_new_block(t), first = t->next_block;
+  tl_ptx_save_variables(t);
   tl_strbuf_appendf(&t->body, "  switch i64 %s, label %%b%u [", address.text, outside);
   for (uint32_t i = 0; i < m->num_functions; i++)
     if (may_be_called(t, m->functions[i], &parts))

@@ -55,15 +55,21 @@ ptx_value tl_ptx_canonical(ptx_translator *t, tl_ptx_type type, ptx_value value)
   return is_flushed(t, value) ? mark_flushed(t, result) : result;
 }
 
+// "bitcast (i32 1065353216 to float)" and the like, by its exponent.
+static bool is_normal_constant(tl_ptx_type type, ptx_value value) {
+  unsigned bits;
+  if (type != TL_PTX_F32 || sscanf(value.text, "bitcast (i32 %u to float)", &bits) != 1) return false;
+  return (bits & 0x7fffffff) == 0 || (bits >> 23 & 0xff) != 0;
+}
+
 ptx_value tl_ptx_flush(ptx_translator *t, tl_ptx_type type, ptx_value value) {
-  if (is_flushed(t, value)) return value;
+  if (is_flushed(t, value) || is_normal_constant(type, value)) return value;
   const char *llvm = tl_ptx_llvm_type(type);
-  ptx_value size = tl_ptx_intrinsic(t, "fabs", type, &value, 1);
-  // The least normal number: f32, f16.
-  ptx_value least = tl_ptx_float_constant(type, type == TL_PTX_F16    ? 0x0400
-                                                : type == TL_PTX_BF16 ? 0x0080
-                                                                      : 0x00800000);
-  ptx_value is_small = tl_ptx_emit(t, "fcmp olt %s %s, %s", llvm, size.text, least.text);
+  char name[48];
+  snprintf(name, sizeof name, "llvm.is.fpclass.%s", tl_ptx_suffix(type));
+  tl_ptx_declare_function(t, name, "i1 @%s(%s, i32 immarg)", name, llvm);
+  enum { SUBNORMAL = 0x90 };  // LLVM's numbers: negative 0x10, positive 0x80
+  ptx_value is_small = tl_ptx_emit(t, "call i1 @%s(%s %s, i32 %d)", name, llvm, value.text, SUBNORMAL);
   ptx_value zero[] = {constant(type, 0), value};
   ptx_value signed_zero = tl_ptx_intrinsic(t, "copysign", type, zero, 2);
   return mark_flushed(

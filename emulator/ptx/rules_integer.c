@@ -21,10 +21,10 @@ static ptx_value smaller(ptx_translator *t, const char *llvm, ptx_value a, ptx_v
 static ptx_value divide(ptx_translator *t, const char *op, tl_ptx_type type, ptx_value a, ptx_value b) {
   const char *llvm = tl_ptx_llvm_type(type);
   bool is_div = !strcmp(op, "div");
-  if (!is_signed(type)) return tl_ptx_emit(t, "u%s %s %s, %s", op, llvm, a.text, b.text);
+  if (!is_signed(type)) return tl_ptx_emit_placed(t, "u%s %s %s, %s", op, llvm, a.text, b.text);
   ptx_value is_minus = tl_ptx_emit(t, "icmp eq %s %s, -1", llvm, b.text);
   ptx_value divisor = tl_ptx_emit(t, "select i1 %s, %s 1, %s %s", is_minus.text, llvm, llvm, b.text);
-  ptx_value result = tl_ptx_emit(t, "s%s %s %s, %s", op, llvm, a.text, divisor.text);
+  ptx_value result = tl_ptx_emit_placed(t, "s%s %s %s, %s", op, llvm, a.text, divisor.text);
   if (!is_div) return result;
   ptx_value negative = tl_ptx_emit(t, "sub %s 0, %s", llvm, result.text);
   return tl_ptx_emit(t, "select i1 %s, %s %s, %s %s", is_minus.text, llvm, negative.text, llvm, result.text);

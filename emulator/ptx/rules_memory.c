@@ -101,12 +101,13 @@ void tl_ptx_rule_LOAD(ptx_translator *t, const tl_ptx_statement *s) {
   if (t->part.text[0])
     all = access_part(t, a.window, "tl.ld.relaxed.%s.part", pointer_to_lane(t, &a, 0), NULL, 0);
   else if (!a.order)
-    all = tl_ptx_emit(t, "load %s, %s, align %u", memory.text, pointer_to_lane(t, &a, 0).text, a.lanes * a.bytes);
+    all =
+        tl_ptx_emit_placed(t, "load %s, %s, align %u", memory.text, pointer_to_lane(t, &a, 0).text, a.lanes * a.bytes);
   for (uint32_t i = 0; i < a.lanes; i++) {
     ptx_value lane = all;
     if (!all.text[0])
-      lane = tl_ptx_emit(t, "load atomic %s, %s%s %s, align %u", memory_type(a.type, 1).text,
-                         pointer_to_lane(t, &a, i).text, scope_of(s, "").text, a.order, a.bytes);
+      lane = tl_ptx_emit_placed(t, "load atomic %s, %s%s %s, align %u", memory_type(a.type, 1).text,
+                                pointer_to_lane(t, &a, i).text, scope_of(s, "").text, a.order, a.bytes);
     else if (a.lanes > 1)
       lane = tl_ptx_emit(t, "extractelement %s %s, i32 %u", memory.text, all.text, i);
     tl_ptx_write_as(t, lane_of(a.values, i), a.type, lane);
@@ -157,9 +158,9 @@ static const char *update_of(const tl_ptx_statement *s, tl_ptx_type type) {
 static ptx_value update(ptx_translator *t, const tl_ptx_statement *s, tl_ptx_type type, ptx_value pointer,
                         ptx_value value, unsigned align) {
   const char *order = order_of(s);
-  return tl_ptx_emit(t, "atomicrmw %s %s, %s %s%s %s, align %u", update_of(s, type), pointer.text,
-                     tl_ptx_llvm_type(type), value.text, scope_of(s, "device").text, order ? order : "monotonic",
-                     align);
+  return tl_ptx_emit_placed(t, "atomicrmw %s %s, %s %s%s %s, align %u", update_of(s, type), pointer.text,
+                            tl_ptx_llvm_type(type), value.text, scope_of(s, "device").text, order ? order : "monotonic",
+                            align);
 }
 
 static void compare_and_swap(ptx_translator *t, const tl_ptx_statement *s, ptx_value pointer) {
@@ -172,9 +173,9 @@ static void compare_and_swap(ptx_translator *t, const tl_ptx_statement *s, ptx_v
                  access_part(t, tl_ptx_window_of(s), "tl.atom.relaxed.%s.cas.part", pointer, values, 2));
     return;
   }
-  ptx_value pair = tl_ptx_emit(t, "cmpxchg %s, %s %s, %s %s%s %s %s, align %u", pointer.text, llvm, values[0].text,
-                               llvm, values[1].text, scope_of(s, "").text, order, acquires ? "acquire" : "monotonic",
-                               tl_ptx_type_bytes(type));
+  ptx_value pair = tl_ptx_emit_placed(t, "cmpxchg %s, %s %s, %s %s%s %s %s, align %u", pointer.text, llvm,
+                                      values[0].text, llvm, values[1].text, scope_of(s, "").text, order,
+                                      acquires ? "acquire" : "monotonic", tl_ptx_type_bytes(type));
   tl_ptx_write(t, &s->operands[0], tl_ptx_emit(t, "extractvalue {%s, i1} %s, 0", llvm, pair.text));
 }
 

@@ -104,7 +104,7 @@ void tl_ptx_rule_WMMA_LOAD(ptx_translator *t, const tl_ptx_statement *s) {
     ptx_value all = tl_ptx_value("0");
     for (uint32_t i = 0; i < m.per_register; i++) {
       ptx_value pointer = pointer_to(t, &m, r * m.per_register + i);
-      ptx_value part = tl_ptx_emit(t, "load i%u, %s, align %u", bits, pointer.text, bits / 8);
+      ptx_value part = tl_ptx_emit_placed(t, "load i%u, %s, align %u", bits, pointer.text, bits / 8);
       if (bits == whole) {
         all = part;
         continue;

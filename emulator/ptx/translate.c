@@ -96,6 +96,7 @@ static void fini(ptx_translator *t) {
   tl_vec_fini(&t->structs);
   tl_vec_fini(&t->flushed);
   tl_vec_fini(&t->wanted);
+  tl_vec_fini(&t->unsaved);
   tl_vec_fini(&t->places);
   tl_strbuf_fini(&t->declarations);
   tl_strbuf_fini(&t->functions);
@@ -135,7 +136,7 @@ static tl_status llvm_failed(const char *what, char *message) {
 // Registers become values; nothing that reorders or removes accesses runs.
 static tl_status promote(LLVMModuleRef module) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(module, "function(mem2reg,instsimplify)", NULL, options);
+  LLVMErrorRef error = LLVMRunPasses(module, "function(mem2reg)", NULL, options);
   LLVMDisposePassBuilderOptions(options);
   if (!error) return TL_OK;
   char *message = LLVMGetErrorMessage(error);
@@ -160,12 +161,12 @@ tl_status tl_emu_ptx_module(tl_str text, void **out_module) {
     LLVMContextDispose(context);
     return llvm_failed("LLVM cannot read it", message);
   }
-  tl_status status = TL_OK;
-  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
+  // Half is gone when registers are values: what is left is verified.
+  tl_status status = promote(module);
+  if (!status && LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
     status = llvm_failed("LLVM refuses it", message);
-  else
+  else if (!status)
     LLVMDisposeMessage(message);
-  if (!status) status = promote(module);
   if (status)
     tl_emu_ptx_dispose(module);
   else

@@ -26,12 +26,15 @@ typedef struct ptx_product {
   ptx_value factors[2];
 } ptx_product;
 
-// A register that is a value: as it was written, and as an integer of its width, which is made when it is asked for.
+// A register that is a value: as it was written, and as an integer of its width, which is made when it is asked for. Of
+// a variable, what it held last in the code `run`.
 typedef struct ptx_register {
   ptx_value value;
   const char *type;  // LLVM's of the value
   ptx_value bits;
   uint32_t bits_run;  // the code that the integer belongs to: 0: none yet
+  uint32_t run;
+  bool is_unsaved;  // its variable does not have the value yet
 } ptx_register;
 
 typedef struct ptx_translator {
@@ -47,6 +50,7 @@ typedef struct ptx_translator {
   TL_VEC(char *) declared;                       // names of functions; owned
   TL_VEC(char *) structs;                        // texts of the types %struct0 …; owned
   TL_VEC(const tl_ptx_function *) wanted;        // that are called, in the order of the calls
+  TL_VEC(uint32_t) unsaved;                      // registers whose variables lack their values
   TL_VEC(ptx_place) places;
   TL_VEC(uint8_t) flushed;  // by the number of a value: it is not subnormal
   uint32_t next_value, next_block, next_metadata;
@@ -56,6 +60,7 @@ typedef struct ptx_translator {
   bool ends;              // the block that is open has its end
   uint32_t run;           // number of the code between two labels, from 1
   int *runs;              // by register: the code in which it is a value, 0: never written, -1: a variable (function.c)
+  int *leans;             // by register: how many operands take it as a float, less those that do not
   ptx_register *values;   // by register that is a value: the last
   ptx_product *products;  // by register; NULL: nothing is fused
   uint8_t *sums;          // by register: which sum of wgmma it may hold (tl_wgmma_register + 1); NULL: none
@@ -70,16 +75,26 @@ typedef void ptx_rule(ptx_translator *t, const tl_ptx_statement *s);
 // ---- emit.c
 // Reports that the instruction cannot be run.
 void tl_ptx_unsupported(ptx_translator *t, tl_loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
-// An instruction with a result, or without.
+// An instruction with a result, or without. Reports and findings name places of what accesses memory, divides or goes
+// on elsewhere; others have none, since places cost LLVM time.
 ptx_value tl_ptx_emit(ptx_translator *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+ptx_value tl_ptx_emit_placed(ptx_translator *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tl_ptx_emit_void(ptx_translator *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 ptx_value tl_ptx_value(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Stores what registers hold into their variables: before the block ends.
+void tl_ptx_save_variables(ptx_translator *t);
+// … or nobody will read them.
+void tl_ptx_drop_variables(ptx_translator *t);
+// "%t12", the next number.
+ptx_value tl_ptx_next_value(ptx_translator *t);
 uint32_t tl_ptx_new_block(ptx_translator *t);
 // Ends the open block with a jump, unless it has an end, and opens block `b<number>`.
 void tl_ptx_open_block(ptx_translator *t, uint32_t number);
 // Declares a function, once.
 void tl_ptx_declare_function(ptx_translator *t, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// "f32", as LLVM's intrinsics are called for it.
+const char *tl_ptx_suffix(tl_ptx_type type);
 // Calls LLVM's intrinsic "llvm.<name>.<suffix>" of operands and result of one type.
 ptx_value tl_ptx_intrinsic(ptx_translator *t, const char *name, tl_ptx_type type, const ptx_value *args, unsigned n);
 
@@ -87,6 +102,9 @@ ptx_value tl_ptx_intrinsic(ptx_translator *t, const char *name, tl_ptx_type type
 // "i32", "float", "<2 x half>".
 const char *tl_ptx_llvm_type(tl_ptx_type type);
 ptx_value tl_ptx_convert_bits(ptx_translator *t, ptx_value value, const char *from, const char *to);
+// The type of the variable of a register: "float" and "double" where most operands take it so, for casts cost LLVM
+// time.
+const char *tl_ptx_variable_type(const ptx_translator *t, const tl_ptx_symbol *symbol);
 // What a register holds: an integer of its width.
 ptx_value tl_ptx_register(ptx_translator *t, const tl_ptx_symbol *symbol);
 // The operand as its own type, or as another of the same width.

@@ -110,6 +110,21 @@ static ptx_value address_of_variable(ptx_translator *t, const tl_ptx_symbol *sym
   return offset ? tl_ptx_emit(t, "add i64 %s, %" PRId64, base.text, (int64_t)offset) : base;
 }
 
+const char *tl_ptx_variable_type(const ptx_translator *t, const tl_ptx_symbol *symbol) {
+  unsigned bits = tl_ptx_type_bits(symbol->type);
+  if (t->leans[symbol->id] > 0 && bits == 32) return "float";
+  return t->leans[symbol->id] > 0 && bits == 64 ? "double" : integer_of(bits);
+}
+
+// A variable is in memory until LLVM promotes it: what a block has written or loaded is not loaded again.
+static ptx_value load_variable(ptx_translator *t, const tl_ptx_symbol *symbol) {
+  ptx_register *last = &t->values[symbol->id];
+  if (last->run == t->run) return last->value;
+  last->value = tl_ptx_emit(t, "load %s, ptr %%r%u", tl_ptx_variable_type(t, symbol), symbol->id);
+  last->run = t->run;
+  return last->value;
+}
+
 enum { ALWAYS = UINT32_MAX };  // as bits_run: it was an integer from the beginning
 
 ptx_value tl_ptx_register(ptx_translator *t, const tl_ptx_symbol *symbol) {
@@ -124,7 +139,8 @@ ptx_value tl_ptx_register(ptx_translator *t, const tl_ptx_symbol *symbol) {
     r->bits_run = t->run;
     return r->bits;
   }
-  return tl_ptx_emit(t, "load %s, ptr %%r%u", integer_of(tl_ptx_type_bits(symbol->type)), symbol->id);
+  return tl_ptx_convert_bits(t, load_variable(t, symbol), tl_ptx_variable_type(t, symbol),
+                             integer_of(tl_ptx_type_bits(symbol->type)));
 }
 
 static ptx_value read_register(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_type type) {
@@ -133,6 +149,9 @@ static ptx_value read_register(ptx_translator *t, const tl_ptx_operand *operand,
   if (written && written->type && have == want && !operand->is_negated &&
       !strcmp(written->type, tl_ptx_llvm_type(type)))
     return written->value;
+  if (t->runs[operand->symbol->id] < 0 && have == want && !operand->is_negated &&
+      !strcmp(tl_ptx_variable_type(t, operand->symbol), tl_ptx_llvm_type(type)))
+    return load_variable(t, operand->symbol);
   ptx_value value = tl_ptx_register(t, operand->symbol);
   if (have > want) value = tl_ptx_emit(t, "trunc i%u %s to i%u", have, value.text, want);
   if (operand->is_negated) value = tl_ptx_emit(t, "xor i1 %s, true", value.text);
@@ -225,11 +244,27 @@ void tl_ptx_write_as(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_ty
   }
   if (t->runs[operand->symbol->id] > 0) {
     bool is_integer = !strcmp(llvm, integer_of(want));
-    t->values[operand->symbol->id] = (ptx_register){value, llvm, value, is_integer ? ALWAYS : 0};
+    t->values[operand->symbol->id] = (ptx_register){value, llvm, value, is_integer ? ALWAYS : 0, 0};
     return;
   }
-  value = tl_ptx_convert_bits(t, value, llvm, integer_of(want));
-  tl_ptx_emit_void(t, "store %s %s, ptr %%r%u", integer_of(want), value.text, operand->symbol->id);
+  const char *variable = tl_ptx_variable_type(t, operand->symbol);
+  value = tl_ptx_convert_bits(t, value, llvm, variable);
+  ptx_register *written = &t->values[operand->symbol->id];
+  if (!written->is_unsaved) tl_vec_push(&t->unsaved, operand->symbol->id);
+  *written = (ptx_register){.value = value, .type = variable, .run = t->run, .is_unsaved = true};
+}
+
+void tl_ptx_drop_variables(ptx_translator *t) {
+  for (size_t i = 0; i < t->unsaved.len; i++) t->values[t->unsaved.items[i]].is_unsaved = false;
+  tl_vec_clear(&t->unsaved);
+}
+
+void tl_ptx_save_variables(ptx_translator *t) {
+  for (size_t i = 0; i < t->unsaved.len; i++) {
+    const ptx_register *r = &t->values[t->unsaved.items[i]];
+    tl_strbuf_appendf(&t->body, "  store %s %s, ptr %%r%u\n", r->type, r->value.text, t->unsaved.items[i]);
+  }
+  tl_ptx_drop_variables(t);
 }
 
 void tl_ptx_write(ptx_translator *t, const tl_ptx_operand *operand, ptx_value value) {
