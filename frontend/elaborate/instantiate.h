@@ -40,7 +40,8 @@ typedef struct tl_env_entry {
 typedef struct tl_env {
   tl_env_entry *entries;
   uint32_t len;
-  int64_t threads;  // 0: auto
+  int64_t threads;    // 0: auto
+  int64_t occupancy;  // blocks on a multiprocessor; 0: auto
   tl_ir_enum_SWITCH persistent;
   bool fast_math;
 } tl_env;

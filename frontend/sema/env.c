@@ -345,26 +345,32 @@ static void print_folded(fold_status status, const tl_const *value, tl_strbuf *o
   }
 }
 
-static void set_threads(env_builder *b) {
-  enum { WARP = 32, MAX_THREADS = 1024 };
-  const tl_expr *expr = bound_key(b, TL_STR("threads"), b->kernel->threads);
-  if (is_auto(b, expr)) return;
+// A key's number, a multiple of `unit` up to `most`; 0 without one. Reports `message` for anything else.
+static int64_t key_number(env_builder *b, const tl_expr *expr, int64_t unit, int64_t most, tl_diag_code code,
+                          const char *message) {
   folder f = folder_of(b);
   tl_const value;
+  if (is_auto(b, expr)) return 0;
   fold_status status = fold(&f, expr, &value);
-  if (status == FOLDED && value.kind == TL_CONST_INT && value.i >= WARP && value.i <= MAX_THREADS &&
-      value.i % WARP == 0) {
-    b->env->threads = value.i;
-    return;
-  }
+  bool is_number = status == FOLDED && value.kind == TL_CONST_INT;
+  if (is_number && value.i >= unit && value.i <= most && value.i % unit == 0) return value.i;
   b->ok = false;
-  if (status == FOLD_FAILED) return;
+  if (status == FOLD_FAILED) return 0;
   tl_strbuf text;
   tl_strbuf_init(&text);
   print_folded(status, &value, &text);
-  tl_diag_report(b->diags, TL_DIAG_THREADS, expr->loc, "threads is a multiple of 32 from 32 to 1024 or auto, not %s",
-                 tl_strbuf_c(&text));
+  tl_diag_report(b->diags, code, expr->loc, "%s, not %s", message, tl_strbuf_c(&text));
   tl_strbuf_fini(&text);
+  return 0;
+}
+
+static void set_threads(env_builder *b) {
+  enum { WARP = 32, MAX_THREADS = 1024, MAX_BLOCKS = 32 };
+  const tl_expr *threads = bound_key(b, TL_STR("threads"), b->kernel->threads);
+  b->env->threads =
+      key_number(b, threads, WARP, MAX_THREADS, TL_DIAG_THREADS, "threads is a multiple of 32 from 32 to 1024 or auto");
+  b->env->occupancy = key_number(b, b->kernel->occupancy, 1, MAX_BLOCKS, TL_DIAG_OCCUPANCY,
+                                 "occupancy is a number of blocks from 1 to 32 or auto");
 }
 
 // The truth of a key's expression, which is a bool: a number is no answer. Reports `message` when it has none.

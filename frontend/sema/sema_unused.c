@@ -110,6 +110,7 @@ static void scan_document(mentions *m, const tl_kernel_spec *kernel) {
   scan_named(m, kernel->grid, kernel->num_grid);
   scan_named(m, kernel->cluster, kernel->num_cluster);
   scan_expr(m, kernel->threads);
+  scan_expr(m, kernel->occupancy);
   scan_expr(m, kernel->persistent);
   scan_expr(m, kernel->fast_math);
   scan_expr(m, kernel->raster_panel);

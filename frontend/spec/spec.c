@@ -305,6 +305,8 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
     tl_spec_read_named(reader, value, key, &kernel->cluster, &kernel->num_cluster);
   } else if (tl_str_is(key, "threads")) {
     kernel->threads = tl_spec_read_expr(reader, value, key);
+  } else if (tl_str_is(key, "occupancy")) {
+    kernel->occupancy = tl_spec_read_expr(reader, value, key);
   } else if (tl_str_is(key, "persistent")) {
     kernel->persistent = tl_spec_read_expr(reader, value, key);
   } else if (tl_str_is(key, "fast_math")) {

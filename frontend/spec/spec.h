@@ -284,6 +284,7 @@ struct tl_kernel_spec {
   tl_named_expr *cluster;  // grid index: how many neighbours along it are one cluster
   uint32_t num_cluster;
   tl_expr *threads;       // NULL or the NAME auto: the compiler's choice
+  tl_expr *occupancy;     // NULL or the NAME auto: the compiler's choice
   tl_expr *persistent;    // NULL: auto
   tl_expr *fast_math;     // NULL: false
   tl_expr *raster_panel;  // NULL: the compiler's choice

@@ -219,6 +219,7 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
     tl_spec_print_expr("panel", kernel->raster_panel, 2, out);
     tl_strbuf_appendf(out, "  order: %.*s\n", TL_STR_ARG(kernel->raster_order));
   }
+  tl_spec_print_expr("occupancy", kernel->occupancy, 0, out);
   tl_spec_print_expr("persistent", kernel->persistent, 0, out);
   tl_spec_print_expr("fast_math", kernel->fast_math, 0, out);
   print_tiles(kernel, TL_TILE_SHARED, "shared", out);

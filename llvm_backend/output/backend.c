@@ -22,6 +22,7 @@ static tl_status lower_module(tl_backend *backend, const tl_module *module, cons
   if (!l.kernel) return tl_status_make(TL_STATUS_INTERNAL, "lower: the module has no kernel");
   tl_arena_init(&l.arena);
   tl_lower_kernel(&l);
+  backend->keeps_blocks = l.kernel && tl_op_has(l.kernel, TL_ATTR_OCCUPANCY);
   tl_status status = l.status;
   if (!status && l.reported) status = tl_status_make(TL_STATUS_DIAGNOSTICS, "the kernel cannot be lowered");
   if (!status) status = tl_backend_make_manifest(backend, &l);

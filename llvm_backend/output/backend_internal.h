@@ -12,7 +12,8 @@ struct tl_backend {
   tl_session session;
   LLVMModuleRef optimised;  // Owned. NULL until tl_backend_optimise.
   int ptx_version;
-  tl_arena arena;  // manifest
+  bool keeps_blocks;  // the author says how many blocks a multiprocessor holds
+  tl_arena arena;     // manifest
   tl_manifest manifest;
   tl_debug_info debug;
 };

@@ -178,7 +178,10 @@ static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbu
   tl_strbuf text;
   tl_strbuf_init(&text);
   append_without_unused_stack(LLVMGetBufferStart(call.buffer), LLVMGetBufferSize(call.buffer), &text);
-  tl_ptx_fit_blocks(tl_strbuf_view(&text), out);
+  if (backend->keeps_blocks)
+    tl_strbuf_append(out, tl_strbuf_view(&text));
+  else
+    tl_ptx_fit_blocks(tl_strbuf_view(&text), out);
   tl_strbuf_fini(&text);
   LLVMDisposeMemoryBuffer(call.buffer);
   return tl_session_take_errors(session, "code generation");

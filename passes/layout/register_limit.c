@@ -218,6 +218,7 @@ static void warn_of_spills(tl_layout_graph *graph, const register_count *count, 
 // Whether fewer blocks on a multiprocessor, at least three quarters of those that are asked for, leave each thread the
 // registers; then so many are asked for.
 static bool make_room(tl_layout_graph *graph, int64_t registers) {
+  if (tl_op_has(graph->kernel, TL_ATTR_OCCUPANCY)) return false;
   int64_t wanted = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
   for (int64_t blocks = wanted - 1; blocks >= 1 && 4 * blocks >= 3 * wanted; blocks--) {
     if (registers > tl_target_registers(graph->threads, blocks)) continue;

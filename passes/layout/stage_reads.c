@@ -197,6 +197,7 @@ static void stage_region(staging *self, tl_staged_region *region, bool recompute
 
 // Registers for the blocks that shared memory has room for.
 static void hint_blocks(staging *self, bool recomputes) {
+  if (tl_op_has(self->kernel, TL_ATTR_OCCUPANCY)) return;
   int32_t blocks = resident(self, recomputes ? 0 : self->largest_tile, 0);
   int32_t enough = STAGED_THREADS / self->threads > MIN_BLOCKS ? STAGED_THREADS / self->threads : MIN_BLOCKS;
   if (blocks > enough) blocks = enough;

@@ -417,6 +417,17 @@ static void hint_streaming(tl_schedule_problem *problem, const tl_plan *plan) {
   if (blocks > 1) tl_op_set_int(problem->context->module, problem->kernel, TL_ATTR_MIN_BLOCKS, blocks);
 }
 
+// As many blocks as the author wants, whatever their registers are.
+static void apply_occupancy(tl_schedule_problem *problem, const tl_plan *plan) {
+  int64_t blocks = tl_op_int(problem->kernel, TL_ATTR_OCCUPANCY, 0);
+  const tl_target *target = problem->context->target;
+  if (blocks * plan->threads > target->threads_per_sm)
+    tl_diag_report(problem->context->diags, TL_DIAG_OCCUPANCY, problem->kernel->loc,
+                   "%lld blocks of %d threads: a multiprocessor of %s holds %d threads", (long long)blocks,
+                   plan->threads, target->name, target->threads_per_sm);
+  if (blocks > 0) tl_op_set_int(problem->context->module, problem->kernel, TL_ATTR_MIN_BLOCKS, blocks);
+}
+
 static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   tl_pass_context *context = problem->context;
   if (!problem->fixed_threads) {
@@ -452,6 +463,7 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
   } else {
     hint_streaming(problem, plan);
   }
+  apply_occupancy(problem, plan);
   write_dict(problem, plan);
 }
 
