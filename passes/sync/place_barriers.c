@@ -32,17 +32,21 @@ typedef struct hazard_state {
   tl_access_set released;    // rings with a release
   tl_access_set
       unfenced;  // written, or rings with a wait, since the last proxy fence, if the asynchronous proxy reads it
+  tl_access_set unfenced_global;  // the same of tensors, which have a fence of their own
 } hazard_state;
 
 enum { NUM_SETS = sizeof(hazard_state) / sizeof(tl_access_set) };
+
+typedef TL_VEC(tl_value *) value_list;
 
 typedef struct placement {
   tl_pass_context *context;
   tl_module *module;
   tl_status status;
-  TL_VEC(tl_op *) placed;      // barriers and fences that this pass put in
-  TL_VEC(tl_value *) proxied;  // roots that the asynchronous proxy reads, and rings that they travel in
-  TL_VEC(tl_value *) filled;   // roots that copies fill which count on barriers of the author
+  TL_VEC(tl_op *) placed;                  // barriers and fences that this pass put in
+  value_list proxied;                      // roots that the asynchronous proxy reads, and rings that they travel in
+  value_list filled;                       // roots that copies fill which count on barriers of the author
+  value_list engine_reads, engine_writes;  // tensors that copies by the copy engine read, and write
 } placement;
 
 static void set_add_ring(tl_access_set *set, tl_value *ring) {
@@ -117,18 +121,14 @@ static bool effect_conflicts(const hazard_state *state, const tl_effect *effect)
   return effect->kind != TL_EFFECT_ATOMIC && tl_access_set_meets(&state->atomics, effect);
 }
 
-static bool is_proxied(const placement *self, const tl_value *root) {
-  for (size_t i = 0; i < self->proxied.len; i++) {
-    if (self->proxied.items[i] == root) return true;
-  }
+static bool has_value(const value_list *list, const tl_value *value) {
+  for (size_t i = 0; i < list->len; i++)
+    if (list->items[i] == value) return true;
   return false;
 }
 
-static bool is_filled(const placement *self, const tl_value *root) {
-  for (size_t i = 0; i < self->filled.len; i++) {
-    if (self->filled.items[i] == root) return true;
-  }
-  return false;
+static void add_value(value_list *list, tl_value *value) {
+  if (!has_value(list, value)) tl_vec_push(list, value);
 }
 
 // A copy that counts on a barrier of the author: who waits for that sees it, and verify-barriers asks who does.
@@ -143,19 +143,31 @@ static bool is_matrix_read(const tl_effect *effect) {
 
 // A generic write, or a wait for some in a ring, that only this thread has seen.
 static void note_generic(const placement *self, hazard_state *state, const tl_effect *effect) {
-  if (is_proxied(self, effect->root)) tl_access_set_add(&state->unfenced, effect);
+  if (has_value(&self->proxied, effect->root)) tl_access_set_add(&state->unfenced, effect);
+}
+
+static bool is_by_engine(const tl_op *op) {
+  return op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
 }
 
 static bool is_engine_store(const tl_effect *effect) {
-  return effect->op->code == TL_OP_COPY && tl_op_arg(effect->op, TL_GROUP_COPY_map) &&
-         effect->root->type->scope == TL_SCOPE_SHARED;
+  return is_by_engine(effect->op) && effect->root->type->scope == TL_SCOPE_SHARED;
+}
+
+// What threads did in a tensor before the engine writes there, or wrote before it reads there.
+static void note_tensor(const placement *self, hazard_state *state, const tl_effect *effect) {
+  if (is_by_engine(effect->op)) return;
+  bool crosses = has_value(&self->engine_writes, effect->root);
+  if (effect->kind != TL_EFFECT_READ) crosses |= has_value(&self->engine_reads, effect->root);
+  if (crosses) tl_access_set_add(&state->unfenced_global, effect);
 }
 
 static void note_effect(const placement *self, hazard_state *state, const tl_effect *effect) {
   if (effect->slot || (counts_by_hand(effect->op) && effect->kind == TL_EFFECT_WRITE)) return;
+  note_tensor(self, state, effect);
   if (effect->kind == TL_EFFECT_WRITE && !effect->is_async) note_generic(self, state, effect);
   // The engine writes over what threads did there.
-  if (!is_matrix_read(effect) && !is_engine_store(effect) && is_filled(self, effect->root))
+  if (!is_matrix_read(effect) && !is_engine_store(effect) && has_value(&self->filled, effect->root))
     tl_access_set_add(&state->unfenced, effect);
   switch (effect->kind) {
     case TL_EFFECT_READ:
@@ -229,13 +241,22 @@ static bool statement_needs_barrier(placement *self, const hazard_state *state, 
   return needs;
 }
 
-static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
-  if (state->unfenced.len == 0) return;
+static void build_fence(placement *self, tl_op *before, int64_t space) {
   tl_builder builder;
   tl_builder_before(&builder, self->module, before);
   builder.loc = before->loc;
-  tl_vec_push(&self->placed, tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0));
+  tl_op *fence = tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
+  if (space == TL_SCOPE_GLOBAL) tl_op_set_int(self->module, fence, TL_ATTR_SPACE, space);
+  tl_vec_push(&self->placed, fence);
+}
+
+static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
+  if (state->unfenced.len > 0) build_fence(self, before, TL_SCOPE_SHARED);
+  // In front of a fence of shared memory, which stands at its barrier.
+  while (before->prev && before->prev->code == TL_OP_FENCE_PROXY) before = before->prev;
+  if (state->unfenced_global.len > 0) build_fence(self, before, TL_SCOPE_GLOBAL);
   tl_access_set_clear(&state->unfenced);
+  tl_access_set_clear(&state->unfenced_global);
 }
 
 static void note_async_wait(const placement *self, hazard_state *state, const tl_op *op) {
@@ -270,7 +291,8 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
       tl_access_set_clear(&state->multiplied);
       return;
     case TL_OP_FENCE_PROXY:
-      if (tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED) tl_access_set_clear(&state->unfenced);
+      tl_access_set_clear(tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED ? &state->unfenced
+                                                                                           : &state->unfenced_global);
       return;
     case TL_OP_RING_WAIT:
       // What the copies of this thread read is free for it; other threads may still wait for theirs.
@@ -532,12 +554,16 @@ static void drop_broken_turns(tl_op *kernel) {
   tl_vec_fini(&search.turns);
 }
 
-// Tiles that wgmma reads by descriptors, or that the author lets the copy engine fill.
+// Tiles that wgmma reads by descriptors, or that the author lets the copy engine fill; tensors that the engine touches.
 static void find_proxied(tl_op *op, void *user) {
   placement *self = user;
+  if (is_by_engine(op)) {
+    tl_value *src = tl_op_arg(op, TL_GROUP_COPY_src), *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
+    if (src->type->scope == TL_SCOPE_GLOBAL) add_value(&self->engine_reads, tl_effect_root(src, NULL, NULL));
+    if (dst->type->scope == TL_SCOPE_GLOBAL) add_value(&self->engine_writes, tl_effect_root(dst, NULL, NULL));
+  }
   if (counts_by_hand(op)) {
-    tl_value *root = tl_effect_root(tl_op_arg(op, TL_GROUP_COPY_dst), NULL, NULL);
-    if (!is_filled(self, root)) tl_vec_push(&self->filled, root);
+    add_value(&self->filled, tl_effect_root(tl_op_arg(op, TL_GROUP_COPY_dst), NULL, NULL));
     return;
   }
   const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
@@ -546,9 +572,8 @@ static void find_proxied(tl_op *op, void *user) {
   tl_effects_of(op, &effects);
   for (size_t i = 0; i < effects.len; i++) {
     const tl_effect *effect = &effects.items[i];
-    if (!is_proxied(self, effect->root)) tl_vec_push(&self->proxied, effect->root);
-    if (effect->slot && !is_proxied(self, ring_of_slot(effect->slot)))
-      tl_vec_push(&self->proxied, ring_of_slot(effect->slot));
+    add_value(&self->proxied, effect->root);
+    if (effect->slot) add_value(&self->proxied, ring_of_slot(effect->slot));
   }
   tl_vec_fini(&effects);
 }
@@ -566,5 +591,7 @@ tl_status tl_pass_place_barriers(tl_pass_context *context) {
   tl_vec_fini(&self.placed);
   tl_vec_fini(&self.proxied);
   tl_vec_fini(&self.filled);
+  tl_vec_fini(&self.engine_reads);
+  tl_vec_fini(&self.engine_writes);
   return self.status;
 }

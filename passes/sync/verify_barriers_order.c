@@ -217,7 +217,7 @@ static void walk_statement(order_proof *proof, const tl_op *op, uint16_t *state,
       if (may_meet) walk_barrier(proof, state);
       return;
     case TL_OP_FENCE_PROXY:
-      walk_fence(proof, state);
+      if (tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED) walk_fence(proof, state);
       return;
     case TL_OP_ASYNC_COMMIT:
       walk_commit(proof, state);
