@@ -88,6 +88,39 @@ static bool narrower_is_better(int64_t elements, int32_t vec, int32_t threads) {
   return elements / vec < threads && (half + threads - 1) / threads < 2;
 }
 
+typedef struct stream_search {
+  int32_t threads;
+  bool streams;
+} stream_search;
+
+static void look_at_extract(tl_op *op, void *user) {
+  stream_search *search = user;
+  if (op->code == TL_OP_EXTRACT)
+    search->streams &= tl_type_num_elements(tl_op_arg(op, TL_GROUP_EXTRACT_tile)->type) <= search->threads;
+}
+
+// Whether the component is parallels that hold no tiles: more elements than a thread has of its own cost it
+// instructions, and no registers.
+static bool streams(tl_layout_graph *graph, int32_t root) {
+  stream_search search = {.threads = graph->threads, .streams = true};
+  for (size_t n = 0; n < graph->nodes.len; n++) {
+    const tl_layout_node *node = &graph->nodes.items[n];
+    if (tl_layout_graph_root(graph, (int32_t)n) != root) continue;
+    if (!node->parallel || node->parallel->num_results > 0) return false;
+    tl_walk(node->parallel, look_at_extract, &search);
+  }
+  return search.streams;
+}
+
+// Lanes along a short row whose vectors are no power of two, some of them idle: a lane that has the whole row makes a
+// warp touch as many sectors of global memory as it has lanes, with each of its accesses. 0: the row is none of those.
+static int32_t lanes_of_short_row(int32_t row, int32_t vec) {
+  enum { WARP = 32 };
+  int32_t vectors = row / vec, lanes = 1;
+  while (lanes < vectors) lanes *= 2;
+  return lanes != vectors && lanes <= WARP && row % vec == 0 ? lanes : 0;
+}
+
 tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
   int32_t shape[TL_MAX_RANK], rank = 0;
   int64_t elements = shape_of_node(&graph->nodes.items[root], shape, &rank);
@@ -110,5 +143,8 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
   for (int32_t d = rank - 1; d >= 0; d--) {
     if (d != fast) order[len++] = d;
   }
+  int32_t lanes = vote.global[fast] > 0 && rank > 1 ? lanes_of_short_row(shape[fast], vec) : 0;
+  if (lanes > 1 && elements / shape[fast] * lanes >= graph->threads && streams(graph, root))
+    return tl_layout_blocked_narrow(shape, rank, order, vec, lanes, graph->threads);
   return tl_layout_blocked(shape, rank, order, vec, graph->threads);
 }

@@ -193,6 +193,11 @@ static void stage_region(staging *self, tl_staged_region *region, bool recompute
   if (recompute) first = tl_recompute(self->context->module, region->loads.items[0]);
   tl_stage_build_wait(self->context, first);
   self->shared_bytes += region->bytes;
+  for (tl_use *use = stage->uses, *next; recompute && use; use = next) {
+    next = use->next;
+    if (use->owner->code == TL_OP_TILE_LOAD && use->owner != first)
+      tl_read_by_elements(self->context->module, use->owner);
+  }
 }
 
 // Registers for the blocks that shared memory has room for.

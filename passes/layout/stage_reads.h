@@ -57,4 +57,8 @@ bool tl_can_recompute(tl_op *load);
 // Makes them anew, each time with a load of its own. Returns the first op that reads the tile.
 tl_op *tl_recompute(tl_module *module, tl_op *load);
 
+// Parallels without results that alone read the tile of `tile_load` read its elements from the buffer themselves, one
+// after the other; the load is gone then. False: others read it.
+bool tl_read_by_elements(tl_module *module, tl_op *tile_load);
+
 #endif

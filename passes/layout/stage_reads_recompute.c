@@ -129,3 +129,52 @@ tl_op *tl_recompute(tl_module *module, tl_op *load) {
   fini(&self);
   return first;
 }
+
+// ---- elements
+
+// Whether parallels without results alone read the tile.
+static bool is_for_parallels(const tl_value *tile) {
+  for (const tl_use *use = tile->uses; use; use = use->next) {
+    const tl_op *parallel = use->owner->code == TL_OP_EXTRACT ? tl_op_enclosing(use->owner, TL_OP_PARALLEL) : NULL;
+    if (!parallel || parallel->num_results > 0) return false;
+  }
+  return tile->uses != NULL;
+}
+
+static tl_value *load_element(tl_module *module, const tl_op *tile_load, const tl_op *extract, tl_builder *builder) {
+  tl_box box = tl_box_source((tl_op *)tile_load);
+  tl_value *index[TL_MAX_RANK], *pad = tl_op_arg(tile_load, TL_GROUP_TILE_LOAD_pad);
+  int64_t checks[TL_MAX_RANK];
+  for (int32_t d = 0; d < box.buffer_rank; d++) {
+    index[d] = tl_box_offset(&box, d);
+    checks[d] = tl_box_check(&box, d);
+    if (box.tile_dim[d] < 0) continue;
+    tl_value *along = tl_op_group_at(extract, TL_GROUP_EXTRACT_index, (uint32_t)box.tile_dim[d]);
+    index[d] = tl_index_add(builder, index[d], along);
+  }
+  tl_group groups[] = {TL_GROUP_OF(box.buffer), {index, (uint32_t)box.buffer_rank}, TL_GROUP_EMPTY};
+  if (pad) groups[2] = (tl_group)TL_GROUP_OF(pad);
+  const tl_type *type = tl_type_scalar(module, box.buffer->type->dtype);
+  tl_op *load = tl_build(builder, TL_OP_LOAD, groups, &type, 1);
+  tl_op_set_ints(module, load, TL_ATTR_CHECK, checks, box.buffer_rank);
+  tl_value *element = tl_op_result(load, 0);
+  const tl_type *wanted = tl_op_result(extract, 0)->type;
+  if (wanted->dtype == type->dtype) return element;
+  return tl_op_result(tl_build(builder, TL_OP_CAST, (tl_group[]){TL_GROUP_OF(element)}, &wanted, 1), 0);
+}
+
+bool tl_read_by_elements(tl_module *module, tl_op *tile_load) {
+  tl_value *tile = tl_op_result(tile_load, 0);
+  if (!is_for_parallels(tile)) return false;
+  while (tile->uses) {
+    tl_op *extract = tile->uses->owner;
+    tl_builder builder;
+    tl_builder_before(&builder, module, extract);
+    builder.loc = extract->loc;
+    tl_value *element = load_element(module, tile_load, extract, &builder);
+    tl_value_replace_uses(tl_op_result(extract, 0), element);
+    tl_op_erase(extract);
+  }
+  tl_op_erase(tile_load);
+  return true;
+}

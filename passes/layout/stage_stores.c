@@ -97,6 +97,7 @@ static bool reads_shared_tile(const tl_op *op, int steps) {
   if (op->code == TL_OP_TILE_LOAD) return is_filled_ahead(tl_op_arg(op, TL_GROUP_TILE_LOAD_src));
   for (uint32_t r = 0; steps > 0 && op->code == TL_OP_PARALLEL && r < op->num_regions; r++) {
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
+      if (inner->code == TL_OP_LOAD && is_filled_ahead(tl_element_buffer(inner))) return true;
       const tl_op *from = inner->code == TL_OP_EXTRACT ? tl_op_arg(inner, TL_GROUP_EXTRACT_tile)->def : NULL;
       if (from && from->num_results > 0 && from->results[0].type->rank > 1 && reads_shared_tile(from, steps - 1))
         return true;
