@@ -224,13 +224,20 @@ static void remark_not_staged(const staging *self, const tl_staged_region *regio
                  tl_buffer_name(region->tensor), (long long)region->bytes, why);
 }
 
+static void remark_uncounted(const tl_op *load, const tl_value *tensor, void *user) {
+  tl_pass_context *context = user;
+  tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, load->loc,
+                 "several loops read '%s', each time from memory: how much they read is known at launch only",
+                 tl_buffer_name(tensor));
+}
+
 static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
   if (tl_kernel_roles(kernel)) return;  // what their author brings, he brings himself
   staging self = {.context = context, .kernel = kernel};
   self.threads = tl_op_threads(kernel);
   tl_walk(kernel, look_at, &self);
   bool has_cp_async = (context->target->features & TL_FEATURE_CP_ASYNC) != 0;
-  tl_stage_collect(kernel, &self.regions);
+  tl_stage_collect(kernel, &self.regions, remark_uncounted, context);
   if (self.has_own_copies && has_cp_async) tl_stage_elements(context, kernel);
   bool staged = false, recomputes = false;
   for (size_t r = 0; r < self.regions.len; r++) {

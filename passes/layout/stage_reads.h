@@ -25,7 +25,9 @@ typedef TL_VEC(tl_staged_region) tl_staged_regions;
 
 // stage_reads_collect.c: the regions that tile_loads and loads in parallels read of the kernel's inputs, where loops
 // with known bounds are around them. Owned by the caller, with their lists of loads.
-void tl_stage_collect(tl_op *kernel, tl_staged_regions *regions);
+// `found` hears of the first load of each input that several loops read which run as often as the launch says.
+typedef void tl_stage_reread(const tl_op *load, const tl_value *tensor, void *user);
+void tl_stage_collect(tl_op *kernel, tl_staged_regions *regions, tl_stage_reread *found, void *user);
 // Whether the dim starts at a constant for every block: its region is clipped to the tensor, else its copy tests the
 // bounds and fills what is outside with 0.
 bool tl_stage_is_fixed(const tl_staged_region *region, int32_t dim);

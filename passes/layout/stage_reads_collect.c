@@ -199,7 +199,39 @@ static bool has_load_of(const tl_staged_region *region, const tl_op *parallel) {
 typedef struct collecting {
   const tl_op *kernel;
   tl_staged_regions *regions;
+  TL_VEC(tl_op *) uncounted;  // loads in loops that run as often as the launch says
 } collecting;
+
+// The loop in the kernel's own block that the load stands in, where loops and conditions alone are around it; else
+// NULL.
+static const tl_op *outermost_loop(const tl_op *load, const tl_op *kernel) {
+  const tl_op *at = load;
+  while (at->parent->parent != kernel) {
+    at = at->parent->parent;
+    if (at->code != TL_OP_FOR && at->code != TL_OP_PARALLEL && at->code != TL_OP_IF) return NULL;
+  }
+  return at->code == TL_OP_FOR ? at : NULL;
+}
+
+static const tl_value *input_of(const tl_op *load) {
+  const tl_value *tensor = load->code == TL_OP_LOAD ? tl_element_buffer(load) : tl_op_arg(load, TL_GROUP_TILE_LOAD_src);
+  return reads_input(tensor) ? tensor : NULL;
+}
+
+// The first load of an input that a second loop of the kernel reads as well.
+static void find_reread(const collecting *self, tl_stage_reread *found, void *user) {
+  for (size_t i = 0; i < self->uncounted.len; i++) {
+    const tl_value *tensor = input_of(self->uncounted.items[i]);
+    const tl_op *loop = outermost_loop(self->uncounted.items[i], self->kernel);
+    bool is_first = true, again = false;
+    for (size_t j = 0; j < self->uncounted.len; j++) {
+      if (input_of(self->uncounted.items[j]) != tensor) continue;
+      is_first &= j >= i;
+      again |= outermost_loop(self->uncounted.items[j], self->kernel) != loop;
+    }
+    if (is_first && again) found(self->uncounted.items[i], tensor, user);
+  }
+}
 
 static void collect_load(tl_op *op, void *user) {
   collecting *self = user;
@@ -207,6 +239,7 @@ static void collect_load(tl_op *op, void *user) {
   if (op->code != TL_OP_TILE_LOAD && !parallel) return;
   int64_t times = times_run(parallel ? parallel : op, self->kernel);
   place at = {0};
+  if (times == 0 && input_of(op) && outermost_loop(op, self->kernel)) tl_vec_push(&self->uncounted, op);
   if (times == 0 || !(parallel ? place_of_element(op, &at) : place_of_tile(op, &at))) return;
   clip(&at);
   tl_staged_region *region = region_for(self->regions, &at);
@@ -224,9 +257,11 @@ static void collect_load(tl_op *op, void *user) {
   tl_vec_push(&region->loads, op);
 }
 
-void tl_stage_collect(tl_op *kernel, tl_staged_regions *regions) {
+void tl_stage_collect(tl_op *kernel, tl_staged_regions *regions, tl_stage_reread *found, void *user) {
   collecting self = {.kernel = kernel, .regions = regions};
   tl_walk(kernel, collect_load, &self);
+  find_reread(&self, found, user);
+  tl_vec_fini(&self.uncounted);
   for (size_t r = 0; r < regions->len; r++) {
     tl_staged_region *region = &regions->items[r];
     for (int32_t d = 0; d < region->tensor->type->rank; d++)
