@@ -323,18 +323,16 @@ void tl_ptx_fit_blocks(tl_str ptx, tl_strbuf *out) {
     tl_str text = {body, (size_t)(body_end - body)};
     int32_t needed = needed_registers(text, false, &calls), limit = tl_target_registers(threads, blocks);
     needed += SPARE + (calls ? SPARE_OF_CALLS : 0);
-    if (needed > limit) {
-      int32_t least = needed_registers(text, true, &calls);
-      least += SPARE + SPARE_OF_ORDER + (calls ? SPARE_OF_CALLS : 0);
-      if (least < needed) needed = least;
-    }
+    int32_t least = needed > limit ? needed_registers(text, true, &calls) : needed;
+    if (needed > limit) least += SPARE + SPARE_OF_ORDER + (calls ? SPARE_OF_CALLS : 0);
+    bool is_left = needed > limit && least <= limit;
     // Where a thread has all that the hardware gives it, fewer blocks leave it no more.
     for (; blocks > 1; blocks--) {
       limit = tl_target_registers(threads, blocks);
       if (needed <= limit || limit == TL_MAX_REGISTERS_PER_THREAD) break;
     }
     tl_strbuf_append(out, (tl_str){at, (size_t)(wanted - at)});
-    tl_strbuf_appendf(out, "%s%ld", directive, blocks);
+    if (!is_left) tl_strbuf_appendf(out, "%s%ld", directive, blocks);
     tl_strbuf_append(out, (tl_str){behind, (size_t)(body_end - behind)});
     at = body_end;
   }

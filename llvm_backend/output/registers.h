@@ -14,7 +14,9 @@ int32_t tl_ptx_live_registers(tl_str body);
 int32_t tl_ptx_live_registers_by_need(tl_str body);
 
 // Appends the PTX with .minnctapersm lowered where a thread's values need more registers than that many blocks leave
-// it: a limit below makes ptxas spill (PTX ISA, "Performance-Tuning Directives: .minnctapersm").
+// it: a limit below makes ptxas spill (PTX ISA, "Performance-Tuning Directives: .minnctapersm"). Without it where they
+// fit in the order of need alone: told how many it may take ptxas takes all of them to load ahead, and left to itself
+// few.
 void tl_ptx_fit_blocks(tl_str ptx, tl_strbuf *out);
 
 #endif

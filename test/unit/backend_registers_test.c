@@ -100,6 +100,26 @@ static int fitted(int registers, int threads, int blocks) {
   return result;
 }
 
+// A kernel that sums `registers` values which it loads first.
+START_TEST(what_fits_by_need_is_left_to_ptxas) {
+  enum { VALUES = 100 };
+  tl_strbuf ptx, out;
+  tl_strbuf_init(&ptx);
+  tl_strbuf_init(&out);
+  tl_strbuf_append_c(&ptx, ".visible .entry k()\n.reqntid 512, 1, 1\n.minnctapersm 2\n{\n");
+  for (int r = 1; r <= VALUES; r++) tl_strbuf_appendf(&ptx, "\tld.shared.b32 \t%%r%d, [%d];\n", r, 4 * r);
+  tl_strbuf_append_c(&ptx, "\tadd.f32 \t%r201, %r1, %r2;\n");
+  for (int r = 2; r < VALUES; r++)
+    tl_strbuf_appendf(&ptx, "\tadd.f32 \t%%r%d, %%r%d, %%r%d;\n", r + 200, r + 199, r + 1);
+  tl_strbuf_append_c(&ptx, "\tst.global.b32 \t[%rd1], %r299;\n\tret;\n}\n");
+  tl_ptx_fit_blocks(tl_strbuf_view(&ptx), &out);
+  ck_assert(strstr(tl_strbuf_c(&out), ".minnctapersm") == NULL);
+  ck_assert(strstr(tl_strbuf_c(&out), ".reqntid 512, 1, 1\n{") != NULL);
+  tl_strbuf_fini(&ptx);
+  tl_strbuf_fini(&out);
+}
+END_TEST
+
 START_TEST(blocks_that_fit) {
   ck_assert_int_eq(fitted(40, 128, 10), 10);  // 48 registers
   ck_assert_int_eq(fitted(41, 128, 10), 9);   // 56
@@ -120,6 +140,7 @@ int main(void) {
   tcase_add_test(tcase, a_guarded_load_keeps_what_was_there);
   tcase_add_test(tcase, loops);
   tcase_add_test(tcase, values_when_they_are_needed);
+  tcase_add_test(tcase, what_fits_by_need_is_left_to_ptxas);
   tcase_add_test(tcase, blocks_that_fit);
   suite_add_tcase(suite, tcase);
   SRunner *runner = srunner_create(suite);
