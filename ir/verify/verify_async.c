@@ -212,7 +212,11 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
   }
   if (loads && tl_op_has(op, TL_ATTR_ATOMIC)) tl_verify_fail(verifier, op, "only a copy out of shared memory combines");
   if (stores && barrier) tl_verify_fail(verifier, op, "a copy out of shared memory counts on no mbarrier");
-  if (src->type->dtype != dst->type->dtype) tl_verify_fail(verifier, op, "the copy engine does not convert");
+  bool is_marked = map->def && tl_op_has(map->def, TL_ATTR_ROUNDS);
+  bool rounds = is_marked && src->type->dtype == TL_DTYPE_F32 && dst->type->dtype == TL_DTYPE_TF32;
+  if (src->type->dtype != dst->type->dtype && !rounds)
+    tl_verify_fail(verifier, op, "the copy engine converts nothing but f32 to tf32, by a map that rounds");
+  if (is_marked && !rounds) tl_verify_fail(verifier, op, "the map rounds f32 to tf32");
   if (!map->def || map->def->code != TL_OP_TENSOR_MAP) return;
   if (tl_op_operand(map->def, 0) != (loads ? src : dst)) tl_verify_fail(verifier, op, "the map is of another buffer");
   uint32_t taps = tl_op_group_len(op, TL_GROUP_COPY_taps), rank = (uint32_t)src->type->rank;

@@ -158,7 +158,7 @@ tl_status tl_backend_make_map(tl_backend *backend, tl_lower *l, tl_op *op, tl_ma
   param->map = map;
   param->name = name_of(backend, kernel, map->tensor, index);
   map->is_written = is_written(tl_op_result(op, 0));
-  map->type = type_of(buffer->type->dtype);
+  map->type = tl_op_has(op, TL_ATTR_ROUNDS) ? TL_TENSORMAP_TF32 : type_of(buffer->type->dtype);
   map->rank = tl_op_attr(op, TL_ATTR_MAP_DIMS)->v.ints.len;
   static const tl_tensormap_swizzle swizzles[] = {TL_TENSORMAP_SWIZZLE_NONE, TL_TENSORMAP_SWIZZLE_32B,
                                                   TL_TENSORMAP_SWIZZLE_64B, [4] = TL_TENSORMAP_SWIZZLE_128B};

@@ -11,6 +11,9 @@ tl_shared_layout tl_swizzle_for_rows(int64_t row_bytes, int32_t row_step);
 // Whether 8 rows of 16 bytes, `row_step` apart, fall into different banks, wherever the first row and the column are.
 bool tl_swizzle_is_conflict_free(const tl_shared_layout *layout, int64_t row_bytes, int32_t row_step);
 
+// Whether the copy rounds f32 to tf32, which the engine does on the way into shared memory, and nothing else does
+// asynchronously.
+bool tl_copy_rounds(const tl_op *copy);
 // Whether what a copy finds outside of its bounds is 0.
 bool tl_copy_pads_with_zero(const tl_op *copy);
 

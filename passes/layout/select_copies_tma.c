@@ -25,6 +25,7 @@ typedef struct tma_plan {
   int64_t panel;  // elements; 0: none
   int64_t swizzle;
   bool is_split;  // along a dim that is no row's: several boxes
+  bool rounds;    // f32 to tf32
 } tma_plan;
 
 static int64_t element_bytes(const tl_value *buffer) {
@@ -168,6 +169,12 @@ bool tl_copy_fills_once(const tl_op *copy) {
   return fits && is_read;
 }
 
+bool tl_copy_rounds(const tl_op *copy) {
+  if (copy->code != TL_OP_COPY) return false;
+  const tl_value *src = tl_op_arg(copy, TL_GROUP_COPY_src), *dst = tl_op_arg(copy, TL_GROUP_COPY_dst);
+  return tl_buffer_is_global(src) && src->type->dtype == TL_DTYPE_F32 && dst->type->dtype == TL_DTYPE_TF32;
+}
+
 // Why TMA cannot carry the copy whatever the layout of its tile, or NULL.
 static const char *tma_obstacle(tl_pass_context *context, tl_op *copy) {
   tma_sides sides = sides_of(copy);
@@ -176,7 +183,8 @@ static const char *tma_obstacle(tl_pass_context *context, tl_op *copy) {
     return tl_arena_printf(&context->scratch, "%s has no TMA", context->target->name);
   if (!tl_buffer_is_global(source->buffer) || !tl_buffer_is_shared(destination->buffer))
     return "it does not go between global and shared memory";
-  if (source->buffer->type->dtype != destination->buffer->type->dtype) return "it converts between dtypes";
+  if (source->buffer->type->dtype != destination->buffer->type->dtype && !tl_copy_rounds(copy))
+    return "it converts between dtypes";
   if (tl_dtype_bits(source->buffer->type->dtype) < 8) return "its elements are smaller than a byte";
   if (!tl_copy_pads_with_zero(copy)) return "it pads with another value than 0";
   bool counts = tl_op_arg(copy, TL_GROUP_COPY_barrier) != NULL;
@@ -252,7 +260,7 @@ static bool is_map(const tl_op *op, const tma_plan *plan) {
   if (op->code != TL_OP_TENSOR_MAP) return false;
   const int64_t *has_dims = tl_op_ints(op, TL_ATTR_MAP_DIMS, &dims), *has_box = tl_op_ints(op, TL_ATTR_BOX, &boxes);
   if (dims != plan->rank || tl_op_int(op, TL_ATTR_PANEL, 0) != plan->panel) return false;
-  if (tl_op_int(op, TL_ATTR_SWIZZLE, 0) != plan->swizzle) return false;
+  if (tl_op_int(op, TL_ATTR_SWIZZLE, 0) != plan->swizzle || tl_op_has(op, TL_ATTR_ROUNDS) != plan->rounds) return false;
   for (int32_t i = 0; i < dims; i++)
     if (has_dims[i] != plan->dims[i] || has_box[i] != plan->box[i]) return false;
   return true;
@@ -276,6 +284,7 @@ static tl_value *map_for(tl_pass_context *context, tl_value *buffer, const tma_p
   tl_op_set_ints(context->module, map, TL_ATTR_BOX, plan->box, plan->rank);
   if (plan->panel) tl_op_set_int(context->module, map, TL_ATTR_PANEL, plan->panel);
   if (plan->swizzle) tl_op_set_int(context->module, map, TL_ATTR_SWIZZLE, plan->swizzle);
+  if (plan->rounds) tl_op_set_unit(context->module, map, TL_ATTR_ROUNDS);
   return tl_op_result(map, 0);
 }
 
@@ -362,6 +371,7 @@ const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   // Panels of a share do not follow each other.
   if (shares == 1) join_panels(&sides.source, attr->v.shared, &plan);
   if (plan.rank > MAX_MAP_RANK) return "the tensor has more than 5 dims";
+  plan.rounds = tl_copy_rounds(copy);
   bool stores = is_store(copy);
   tl_value *map = map_for(context, sides.source.buffer, &plan, stores);
   tl_op_set_group(context->module, copy, TL_GROUP_COPY_map, &map, 1);

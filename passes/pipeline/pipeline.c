@@ -111,6 +111,11 @@ static bool is_worth_two_rings(const tl_dependence *dependence, size_t g, const 
   enum { SMALL_PART = 4 };
   int64_t all = 0, by_threads = 0;
   if (tl_op_int(dependence->loop, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) == TL_SWITCH_ON) return true;
+  // What the engine rounds does not come by cp.async.
+  for (size_t p = 0; p < dependence->producers.len; p++)
+    if (dependence->producers.items[p].group == (int)g && by_engine[p] &&
+        tl_copy_rounds(dependence->producers.items[p].op))
+      return true;
   for (size_t p = 0; p < dependence->producers.len; p++) {
     const tl_producer *producer = &dependence->producers.items[p];
     if (producer->group != (int)g) continue;

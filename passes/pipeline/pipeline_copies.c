@@ -2,6 +2,7 @@
 // Asynchronous copies that no ring carries. Outside of ring loops a run of them becomes one group: the copies, a
 // commit, and a wait for everything before the first statement that touches one of their tiles. Inside a ring loop such
 // a wait would drain the ring, so there the copies go through registers instead.
+#include "passes/layout/select_copies.h"
 #include "passes/pipeline/pipeline_internal.h"
 #include "passes/tile/loop_rewrite.h"
 
@@ -17,7 +18,7 @@ static bool holds_ring(const tl_op *op) {
 void tl_copy_leave_engine(tl_module *module, tl_op *copy) {
   tl_value *map = copy->code == TL_OP_COPY ? tl_op_arg(copy, TL_GROUP_COPY_map) : NULL;
   if (!map) return;
-  tl_op_set_int(module, copy, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
+  tl_op_set_int(module, copy, TL_ATTR_VIA, tl_copy_rounds(copy) ? TL_VIA_VECTOR : TL_VIA_CP_ASYNC);
   tl_op_set_group(module, copy, TL_GROUP_COPY_map, NULL, 0);
   if (!map->uses) tl_op_erase(map->def);  // else the launcher would make it for nothing
 }
@@ -65,7 +66,8 @@ static tl_op *make_group(tl_module *module, tl_op *first) {
   for (; op; op = op->next) {
     bool is_pure = op->num_regions == 0 && (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE);
     if (is_pure) continue;
-    if (!tl_is_async_candidate(op) || op->num_results > 0 || touches_any(op, &written, &read)) break;
+    if (!tl_is_async_candidate(op) || tl_copy_rounds(op) || op->num_results > 0 || touches_any(op, &written, &read))
+      break;
     tl_copy_leave_engine(module, op);
     add_roots(op, &written, &read);
     tl_op_set_unit(module, op, TL_ATTR_ASYNC);
@@ -109,7 +111,7 @@ static void finish_block(tl_pass_context *context, tl_block *block, bool in_ring
   tl_module *module = context->module;
   for (tl_op *op = block->first; op;) {
     if (tl_is_async_candidate(op)) {
-      bool is_synchronous = in_ring_loop || op->num_results > 0;
+      bool is_synchronous = in_ring_loop || op->num_results > 0 || tl_copy_rounds(op);
       remark_way(context, op, is_synchronous);
       tl_copy_leave_engine(module, op);
       if (is_synchronous) {
