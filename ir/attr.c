@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attributes of ops.
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "ir/ir.h"
@@ -41,9 +42,21 @@ const tl_instruction *tl_op_instruction(const tl_op *op) {
   return attr ? attr->v.inst : NULL;
 }
 
+bool tl_gemm_clears(const tl_op *gemm) {
+  const tl_value *acc = tl_op_arg(gemm, TL_GROUP_GEMM_acc);
+  const tl_op *scalar = acc->def && acc->def->code == TL_OP_SPLAT ? tl_op_operand(acc->def, 0)->def : NULL;
+  const tl_attr *value = scalar && scalar->code == TL_OP_CONST ? tl_op_attr(scalar, TL_ATTR_VALUE) : NULL;
+  // Not -0.0, to which the products are added.
+  bool is_zero = value && (value->is_float ? value->v.f == 0.0 && !signbit(value->v.f) : value->v.i == 0);
+  return tl_op_has(gemm, TL_ATTR_CLEAR) || is_zero;
+}
+
 bool tl_gemm_is_promoted(const tl_op *gemm) {
-  tl_dtype a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type->dtype;
-  bool is_fp8 = tl_dtype_is_float(a) && tl_dtype_bits(a) == 8;
+  const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
+  bool is_fp8 = tl_dtype_is_float(a->dtype) && tl_dtype_bits(a->dtype) == 8;
+  int64_t k = a->dims[tl_op_has(gemm, TL_ATTR_TRANS_A) ? 0 : 1];
+  // One part alone has nothing to be added to.
+  if (tl_gemm_clears(gemm) && k <= TL_PROMOTED_K) return false;
   return is_fp8 && tl_op_int(gemm, TL_ATTR_ACCUMULATE, TL_ACCUMULATE_PROMOTED) == TL_ACCUMULATE_PROMOTED;
 }
 

@@ -341,6 +341,8 @@ const tl_instruction *tl_op_instruction(const tl_op *op);  // INST; NULL when ab
 // products are added up in f32, unless the author wants them fast.
 enum { TL_PROMOTED_K = 128 };
 bool tl_gemm_is_promoted(const tl_op *gemm);
+// Whether the product adds to zeros.
+bool tl_gemm_clears(const tl_op *gemm);
 void tl_op_set_int(tl_module *module, tl_op *op, tl_attr_key key, int64_t value);
 void tl_op_set_str(tl_module *module, tl_op *op, tl_attr_key key, tl_str value);
 void tl_op_set_ints(tl_module *module, tl_op *op, tl_attr_key key, const int64_t *items, int32_t len);

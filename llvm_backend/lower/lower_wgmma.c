@@ -5,7 +5,6 @@
 //
 // An operand's tile lies in panels of a swizzle's span (ir/layout/layout.h), so that its parts start where the
 // swizzle's pattern does and differ from each other by constants: one address a tile, one addition an instruction.
-#include <math.h>
 #include <string.h>
 
 #include "llvm_backend/device/wgmma.h"
@@ -413,21 +412,13 @@ void tl_lower_op_GEMM_WAIT(tl_lower *l, tl_op *op) {
   fini_held(&held);
 }
 
-// What promotion makes of an accumulator that is cleared before.
-static bool is_zero_tile(const tl_value *tile) {
-  const tl_op *scalar = tile->def && tile->def->code == TL_OP_SPLAT ? tl_op_operand(tile->def, 0)->def : NULL;
-  const tl_attr *value = scalar && scalar->code == TL_OP_CONST ? tl_op_attr(scalar, TL_ATTR_VALUE) : NULL;
-  // Not -0.0, to which the products are added.
-  return value && (value->is_float ? value->v.f == 0.0 && !signbit(value->v.f) : value->v.i == 0);
-}
-
 void tl_lower_wgmma_gemm(tl_lower *l, tl_op *op) {
   wgmma_gemm *gemm = TL_NEW(&l->arena, wgmma_gemm);
   if (!init_gemm(l, gemm, op)) {
     tl_lower_internal(l, op, "the gemm does not fit its instruction");
     return;
   }
-  bool clears = tl_op_has(op, TL_ATTR_CLEAR) || is_zero_tile(tl_op_arg(op, TL_GROUP_GEMM_acc));
+  bool clears = tl_gemm_clears(op);
   if (tl_op_has(op, TL_ATTR_ASYNC)) {
     const tl_type *flight = tl_op_result(op, 0)->type;
     LLVMValueRef *sums = copy_items(l, tl_op_arg(op, TL_GROUP_GEMM_acc));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Emission of a rotated loop: stage 0 of the first iteration, the steps, stage 1 of the last one (rotate.c says why).
 // A value of the old body has one new value in each stage: that of the iteration which the stage runs.
-#include <math.h>
 
 #include "ir/index/affine.h"
 #include "passes/pipeline/rotate.h"
@@ -79,13 +78,6 @@ static void find_values(emitter *self, tl_builder *builder, int stage, const tl_
 
 // ---- statements
 
-static bool is_zero(const tl_value *tile) {
-  const tl_op *scalar = tile->def && tile->def->code == TL_OP_SPLAT ? tl_op_operand(tile->def, 0)->def : NULL;
-  const tl_attr *value = scalar && scalar->code == TL_OP_CONST ? tl_op_attr(scalar, TL_ATTR_VALUE) : NULL;
-  // Not -0.0, to which the products are added.
-  return value && (value->is_float ? value->v.f == 0.0 && !signbit(value->v.f) : value->v.i == 0);
-}
-
 // The accumulator in flight: that of the gemm before in a chain, or a tile. A cleared one may hold anything.
 static tl_value *begin_flight(emitter *self, tl_builder *builder, const tl_loop_node *node, bool clears) {
   tl_value *acc = tl_op_arg(node->op, TL_GROUP_GEMM_acc);
@@ -99,7 +91,7 @@ static tl_value *begin_flight(emitter *self, tl_builder *builder, const tl_loop_
 
 static void emit_gemm(emitter *self, tl_builder *builder, int n) {
   const tl_loop_node *node = node_at(self, n);
-  bool clears = tl_op_has(node->op, TL_ATTR_CLEAR) || is_zero(tl_op_arg(node->op, TL_GROUP_GEMM_acc));
+  bool clears = tl_gemm_clears(node->op);
   builder->loc = node->op->loc;
   tl_value *flight = begin_flight(self, builder, node, clears);
   find_values(self, builder, node->stage, node->op);
