@@ -103,6 +103,16 @@ static double streaming_clocks(int64_t elements, int32_t threads) {
   return is_idle || is_crowded ? 1.0 : 1.0 / threads;
 }
 
+// Whether a loop demands warps of their own for its copies: with a warpgroup of them beside two or more that compute
+// the block's threads share out all registers of a multiprocessor.
+static bool fills_multiprocessor(const tl_schedule_problem *problem, int32_t threads) {
+  enum { WARPGROUP_THREADS = 128 };
+  bool demands = false;
+  for (int32_t l = 0; l < problem->num_loops; l++)
+    demands |= tl_op_int(problem->loops[l].loop, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) == TL_SWITCH_ON;
+  return demands && threads >= 2 * WARPGROUP_THREADS && (problem->context->target->features & TL_FEATURE_WGMMA);
+}
+
 void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_plan *plan) {
   *plan = (tl_plan){.threads = threads};
   int32_t registers = plan_gemms(problem, plan) + problem->operand_registers + TL_COST_BASE_REGISTERS;
@@ -110,8 +120,10 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
   const tl_target *target = problem->context->target;
   int32_t wanted = tl_cost_resident_blocks(target, threads, plan->registers, 0);
   if (problem->num_gemms > 0 && wanted > TL_PLAN_MAX_BLOCKS) wanted = TL_PLAN_MAX_BLOCKS;
+  if (fills_multiprocessor(problem, threads)) wanted = 1;
   plan_stages(problem, wanted, plan);
   plan->resident = tl_cost_resident_blocks(target, threads, plan->registers, plan->shared_bytes);
+  if (fills_multiprocessor(problem, threads) && plan->resident > 1) plan->resident = 1;
   // Spilled accumulators cost a trip to memory each k-step.
   if (registers > TL_MAX_REGISTERS_PER_THREAD) {
     plan->clocks += (double)(registers - TL_MAX_REGISTERS_PER_THREAD) * threads;

@@ -124,6 +124,12 @@ says 'iterations do not overlap: that would gain less than 5 %'
 why 'no warps of their own bring tiles by TMA: one warpgroup computes, or several blocks share a multiprocessor' -D bn=128 -D threads=128 <<END
 - gemm: acc += A_s @ B_s
 END
+# Where they are demanded their block has the multiprocessor to itself, and stays for several tiles.
+sed 's/    stages: 3/&\n    specialize: on/' "$work/k.yaml" >"$work/on.yaml"
+expect 0 "$llc" "$work/on.yaml" -D bn=128 -D M=8192 -D N=8192 --remarks -Wnone -o /dev/null
+says ': 1 block on a multiprocessor'
+says 'blocks take one tile of the grid after the other'
+says 'remark: 4 warps bring tiles, 8 compute'
 why 'no warps of their own bring tiles by TMA: their loop has few iterations' -D K=512 <<END
 - gemm: acc += A_s @ B_s
 END
