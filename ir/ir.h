@@ -319,6 +319,8 @@ tl_op *tl_build_yield(tl_builder *builder, tl_value *const *values, uint32_t len
 tl_value *tl_block_add_arg(tl_module *module, tl_block *block, const tl_type *type, const char *name);
 
 // Upper bound of a FOR that only its `while` ends.
+// Of a TILE_QUEUE in shared memory.
+#define TL_TILE_QUEUE_BYTES 48
 #define TL_FOR_ENDLESS (INT64_C(1) << 62)
 
 // ---- reading and changing ops

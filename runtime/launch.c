@@ -100,12 +100,14 @@ static tl_status plan_version(tl_kernel *kernel, const tl_argument *arguments, s
 tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes, void *stream,
                             void **out_memory, bool *out_is_new) {
   tl_workspace *found = NULL;
+  unsigned long long id = (uintptr_t)stream;
+  if (device->driver->stream_get_id) TL_TRY(TL_CUDA_CALL(device->driver, stream_get_id, stream, &id));
   for (size_t i = 0; i < workspaces->len; i++) {
     tl_workspace *candidate = &workspaces->items[i];
-    if (candidate->param == param && candidate->stream == stream) found = candidate;
+    if (candidate->param == param && candidate->stream == id && !candidate->is_recorded) found = candidate;
   }
   if (!found) {
-    tl_vec_push(workspaces, (tl_workspace){.param = param, .stream = stream});
+    tl_vec_push(workspaces, (tl_workspace){.param = param, .stream = id});
     found = &tl_vec_last(workspaces);
   }
   *out_is_new = found->bytes < bytes;
@@ -121,11 +123,37 @@ tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32
   return TL_OK;
 }
 
+static tl_status is_recording(const tl_device *device, void *stream, bool *out) {
+  unsigned int status = 0;
+  if (stream && device->driver->stream_is_capturing)
+    TL_TRY(TL_CUDA_CALL(device->driver, stream_is_capturing, stream, &status));
+  *out = status != 0;
+  return TL_OK;
+}
+
+// Memory of a recorded launch alone. What allocates is refused while a thread records, unless it says that it knows.
+static tl_status take_recorded(tl_kernel *kernel, uint32_t param, int64_t bytes, void **out_memory) {
+  tl_device *device = kernel->program->device;
+  tl_cu_capture_mode mode = TL_CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool has_modes = device->driver->exchange_capture_mode != NULL;
+  if (has_modes) TL_TRY(TL_CUDA_CALL(device->driver, exchange_capture_mode, &mode));
+  tl_status status = tl_device_alloc(device, (size_t)bytes, out_memory);
+  if (has_modes) status = tl_status_join(status, TL_CUDA_CALL(device->driver, exchange_capture_mode, &mode));
+  if (!status)
+    tl_vec_push(&kernel->workspaces,
+                (tl_workspace){.param = param, .is_recorded = true, .memory = *out_memory, .bytes = bytes});
+  return status;
+}
+
 // Zeroed when it is new, or for each launch.
 static tl_status take_workspace(tl_kernel *kernel, uint32_t param, int64_t bytes, void *stream, void **out_memory) {
   tl_device *device = kernel->program->device;
-  bool is_new;
-  TL_TRY(tl_workspace_take(device, &kernel->workspaces, param, bytes, stream, out_memory, &is_new));
+  bool is_new = true, is_recorded;
+  TL_TRY(is_recording(device, stream, &is_recorded));
+  if (is_recorded)
+    TL_TRY(take_recorded(kernel, param, bytes, out_memory));
+  else
+    TL_TRY(tl_workspace_take(device, &kernel->workspaces, param, bytes, stream, out_memory, &is_new));
   if (!is_new && !kernel->manifest->params[param].zero_each_launch) return TL_OK;
   return tl_device_fill(device, *out_memory, 0, (size_t)bytes, stream);
 }

@@ -11,10 +11,12 @@
 #include "support/vec.h"
 
 // Device memory of a workspace: one a kernel, param and stream, or a chain and stream, grown when a launch needs more.
+// A launch that is recorded has its own for good: graphs run beside whatever is launched.
 typedef struct tl_workspace {
   uint32_t param;  // of a kernel; 0 for a chain
-  void *stream;
-  void *memory;  // Owned. Device memory.
+  bool is_recorded;
+  unsigned long long stream;  // its id: handles come back
+  void *memory;               // Owned. Device memory.
   int64_t bytes;
 } tl_workspace;
 typedef TL_VEC(tl_workspace) tl_workspaces;

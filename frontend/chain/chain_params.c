@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A step of a chain: what it gives the params and the arguments of its kernel.
+#include <string.h>
+
 #include "frontend/chain/chain_internal.h"
 #include "frontend/expr/suggest.h"
 #include "frontend/spec/schema.h"
@@ -177,20 +179,32 @@ static bool bind_param(binder *b, uint32_t index) {
 }
 
 // `threads`, `fast_math` and `persistent`: of the step, else what the whole chain was given.
-static bool bind_setting(binder *b, const char *name, const tl_const *inherited) {
+static bool bind_setting(binder *b, const char *name, tl_expr *inherited) {
   tl_chain_planner *p = b->planner;
   const tl_keyword *keyword = find_keyword(b->call->step->call, tl_str_from(name));
   if (is_param(b->call->step->kernel, tl_str_from(name)) || (!keyword && !inherited)) return true;
   tl_loc loc = keyword ? keyword->value->loc : b->call->step->call->loc;
-  tl_expr *expr = keyword ? keyword->value : tl_chain_literal(p->arena, inherited, loc);
+  tl_expr *expr = keyword ? keyword->value : inherited;
   tl_const value;
-  bool is_auto = keyword && expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "auto");
-  if (keyword && !is_auto) {
+  bool is_word =
+      keyword && expr->kind == TL_EXPR_NAME &&
+      (tl_str_is(expr->text, "auto") || (strcmp(name, "persistent") == 0 && tl_str_is(expr->text, "dynamic")));
+  if (keyword && !is_word) {
     if (!tl_env_eval(&b->frame->scope->env, expr, p->diags, &value)) return false;
     expr = tl_chain_literal(p->arena, &value, loc);
   }
   b->bindings[b->num_bindings++] = (tl_binding){tl_str_from(name), expr, loc};
   return true;
+}
+
+// What the whole chain was given for `persistent`; NULL: nothing.
+static tl_expr *persistent_of(tl_chain_planner *p, const tl_env *env, tl_loc loc) {
+  tl_const truth = tl_const_bool(env->persistent == TL_SWITCH_ON);
+  if (env->persistent == TL_SWITCH_AUTO) return NULL;
+  if (!env->takes_tiles) return tl_chain_literal(p->arena, &truth, loc);
+  tl_expr *expr = TL_NEW(p->arena, tl_expr);
+  *expr = (tl_expr){.kind = TL_EXPR_NAME, .text = TL_STR("dynamic"), .loc = loc, .height = 1};
+  return expr;
 }
 
 static bool bind_params(tl_chain_planner *p, const tl_chain_frame *frame, tl_chain_call *call) {
@@ -211,10 +225,10 @@ static bool bind_params(tl_chain_planner *p, const tl_chain_frame *frame, tl_cha
   }
   const tl_env *env = &frame->scope->env;
   tl_const threads = tl_const_int(env->threads), fast_math = tl_const_bool(true);
-  tl_const persistent = tl_const_bool(env->persistent == TL_SWITCH_ON);
-  ok = bind_setting(&b, "threads", env->threads ? &threads : NULL) && ok;
-  ok = bind_setting(&b, "fast_math", env->fast_math ? &fast_math : NULL) && ok;
-  ok = bind_setting(&b, "persistent", env->persistent != TL_SWITCH_AUTO ? &persistent : NULL) && ok;
+  tl_loc loc = call->step->call->loc;
+  ok = bind_setting(&b, "threads", env->threads ? tl_chain_literal(p->arena, &threads, loc) : NULL) && ok;
+  ok = bind_setting(&b, "fast_math", env->fast_math ? tl_chain_literal(p->arena, &fast_math, loc) : NULL) && ok;
+  ok = bind_setting(&b, "persistent", persistent_of(p, env, loc)) && ok;
   call->bindings = (tl_bindings){b.bindings, b.num_bindings};
   call->scope.unit = call->kernel;
   if (!ok || !tl_env_create(p->arena, call->kernel, call->bindings, false, p->diags, &call->scope.env)) return false;

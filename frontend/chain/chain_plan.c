@@ -192,8 +192,8 @@ static const char *instance_key(tl_chain_planner *p, const tl_chain_call *call) 
     if (param->divisor) (void)tl_env_eval(&call->scope.env, param->divisor, p->diags, &divisor);
     tl_strbuf_appendf(&text, "(%lld)%s", (long long)divisor.i, param->is_wide ? "w" : "");
   }
-  tl_strbuf_appendf(&text, " threads=%lld fast_math=%d persistent=%d", (long long)call->scope.env.threads,
-                    call->scope.env.fast_math, (int)call->scope.env.persistent);
+  tl_strbuf_appendf(&text, " threads=%lld fast_math=%d persistent=%d %d", (long long)call->scope.env.threads,
+                    call->scope.env.fast_math, (int)call->scope.env.persistent, call->scope.env.takes_tiles);
   const char *key = tl_arena_copy_bytes(p->arena, text.data, text.len);
   tl_strbuf_fini(&text);
   return key;

@@ -132,6 +132,7 @@ tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, co
   if (env.threads) tl_op_set_int(sema.module, op, TL_ATTR_THREADS, env.threads);
   if (env.occupancy) tl_op_set_int(sema.module, op, TL_ATTR_OCCUPANCY, env.occupancy);
   if (env.persistent != TL_SWITCH_AUTO) tl_op_set_int(sema.module, op, TL_ATTR_PERSISTENT, env.persistent);
+  if (env.takes_tiles) tl_op_set_unit(sema.module, op, TL_ATTR_DYNAMIC);
   if (env.fast_math) tl_op_set_unit(sema.module, op, TL_ATTR_FAST_MATH);
   tl_instantiate_enter(&sema, op, 0);
   tl_instantiate_head(&sema, poisoned);

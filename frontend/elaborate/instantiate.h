@@ -43,6 +43,7 @@ typedef struct tl_env {
   int64_t threads;    // 0: auto
   int64_t occupancy;  // blocks on a multiprocessor; 0: auto
   tl_ir_enum_SWITCH persistent;
+  bool takes_tiles;  // persistent, and each block takes the next tile that nobody has
   bool fast_math;
 } tl_env;
 

@@ -395,7 +395,14 @@ static bool key_truth(env_builder *b, const tl_expr *expr, const char *message, 
 static void set_persistent(env_builder *b) {
   const tl_expr *expr = bound_key(b, TL_STR("persistent"), b->kernel->persistent);
   bool is_on;
-  if (is_auto(b, expr) || !key_truth(b, expr, "persistent is true, false or auto", &is_on)) return;
+  if (is_auto(b, expr)) return;
+  b->env->takes_tiles =
+      expr->kind == TL_EXPR_NAME && tl_str_is(expr->text, "dynamic") && !tl_env_find(b->env, expr->text);
+  if (b->env->takes_tiles) {
+    b->env->persistent = TL_SWITCH_ON;
+    return;
+  }
+  if (!key_truth(b, expr, "persistent is true, false, dynamic or auto", &is_on)) return;
   b->env->persistent = is_on ? TL_SWITCH_ON : TL_SWITCH_OFF;
 }
 

@@ -270,7 +270,8 @@ static tl_status try_row(tuner *t, tl_tune_row *row) {
 typedef TL_VEC(uint64_t) index_list;
 
 static bool is_same(const tl_env *a, const tl_env *b) {
-  bool same_launch = a->threads == b->threads && a->persistent == b->persistent && a->fast_math == b->fast_math;
+  bool same_launch = a->threads == b->threads && a->persistent == b->persistent && a->takes_tiles == b->takes_tiles &&
+                     a->fast_math == b->fast_math;
   if (a->len != b->len || !same_launch) return false;
   for (uint32_t i = 0; i < a->len; i++) {
     const tl_const *x = &a->entries[i].value, *y = &b->entries[i].value;
@@ -359,7 +360,7 @@ static void print_setting(const tl_env *env, tl_str name, tl_strbuf *out) {
   } else if (tl_str_is(name, "fast_math")) {
     tl_strbuf_append_c(out, env->fast_math ? "true" : "false");
   } else if (tl_str_is(name, "persistent") && env->persistent != TL_SWITCH_AUTO) {
-    tl_strbuf_append_c(out, env->persistent == TL_SWITCH_ON ? "true" : "false");
+    tl_strbuf_append_c(out, env->takes_tiles ? "dynamic" : env->persistent == TL_SWITCH_ON ? "true" : "false");
   } else {
     tl_strbuf_append_c(out, "auto");
   }

@@ -30,6 +30,7 @@ struct CUgraph_st {
   TL_VEC(emulated_work) work;
 };
 struct CUstream_st {
+  unsigned long long id;
   tl_cu_graph recording;  // Owned. NULL: work is done at once
   bool is_thread_local;   // the recording; else no thread may do what a recording rules out
 };

@@ -40,8 +40,13 @@ tl_cu_result tl_emulated_put(tl_cu_stream stream, emulated_work work) {
 }
 
 tl_cu_result tl_emulated_stream_create(tl_cu_stream *stream, unsigned int flags) {
+  static _Atomic unsigned long long streams;
   (void)flags;
-  return *stream = tl_xcalloc(1, sizeof **stream), TL_CU_SUCCESS;
+  *stream = tl_xcalloc(1, sizeof **stream);
+  return (*stream)->id = ++streams, TL_CU_SUCCESS;
+}
+tl_cu_result tl_emulated_stream_get_id(tl_cu_stream stream, unsigned long long *id) {
+  return *id = stream ? stream->id : 0, TL_CU_SUCCESS;
 }
 tl_cu_result tl_emulated_stream_destroy(tl_cu_stream stream) {
   if (!stream) return TL_CU_ERROR_INVALID_HANDLE;
@@ -86,6 +91,9 @@ tl_cu_result tl_emulated_stream_end_capture(tl_cu_stream stream, tl_cu_graph *gr
   if (stream->is_thread_local) thread.recordings--;
   *graph = stream->recording;
   return stream->recording = NULL, TL_CU_SUCCESS;
+}
+tl_cu_result tl_emulated_stream_is_capturing(tl_cu_stream stream, unsigned int *status) {
+  return *status = stream && stream->recording, TL_CU_SUCCESS;
 }
 tl_cu_result tl_emulated_exchange_capture_mode(tl_cu_capture_mode *mode) {
   tl_cu_capture_mode had = thread.mode;

@@ -164,6 +164,7 @@ static tl_status write_step(const c_step *s, uint32_t variant, tl_strbuf *out) {
     tl_strbuf_append_c(out, ", ");
     write_value(s, param, out);
   }
+  if (c_workspace(s->kernel)) tl_strbuf_appendf(out, ", (char *)workspace + tlk_w%u", s->number);
   tl_strbuf_appendf(out, ", tlk_pass == 0);\n    } while (0);\n    if (tlk_code) return tlk_step(tlk_code, %u, ",
                     s->number);
   c_string(s->kernel->name, out);
@@ -171,7 +172,7 @@ static tl_status write_step(const c_step *s, uint32_t variant, tl_strbuf *out) {
   return TL_OK;
 }
 
-static void write_buffers(const tl_manifest_chain *chain, tl_strbuf *out) {
+static void write_buffers(const tl_manifest *manifest, const tl_manifest_chain *chain, tl_strbuf *out) {
   tl_strbuf_append_c(out, "  int64_t tlk_needed = 0;\n");
   for (uint32_t i = 0; i < chain->num_buffers; i++) {
     tl_strbuf_appendf(out, "  const int64_t tlk_o%u = tlk_needed;  // %s\n  tlk_needed = tlk_place(tlk_needed, ", i,
@@ -179,11 +180,18 @@ static void write_buffers(const tl_manifest_chain *chain, tl_strbuf *out) {
     c_expr(chain->buffers[i].bytes, &outer, out);
     tl_strbuf_appendf(out, ", &tlk_bad);\n  (void)tlk_o%u;\n", i);
   }
+  for (uint32_t i = 0; i < chain->num_steps; i++) {
+    if (!c_workspace(&manifest->kernels[chain->steps[i].kernel])) continue;
+    tl_strbuf_appendf(out,
+                      "  const int64_t tlk_w%u = tlk_needed;  // of step %u\n"
+                      "  tlk_needed = tlk_place(tlk_needed, %d, &tlk_bad);\n  (void)tlk_w%u;\n",
+                      i + 1, i + 1, C_WORKSPACE_BYTES, i + 1);
+  }
   c_bad("the buffers", chain->signature.name, out);
 }
 
 // Bytes of the workspace for these sizes.
-static void write_bytes(const tl_manifest_chain *chain, uint32_t variant, tl_strbuf *out) {
+static void write_bytes(const tl_manifest *manifest, const tl_manifest_chain *chain, uint32_t variant, tl_strbuf *out) {
   tl_strbuf_appendf(out, "static int tlk_bytes_%u(", variant);
   for (uint32_t i = 0; i < chain->signature.num_params; i++) {
     if (!c_is_name(&chain->signature.params[i])) continue;
@@ -191,18 +199,18 @@ static void write_bytes(const tl_manifest_chain *chain, uint32_t variant, tl_str
     tl_strbuf_append_c(out, ", ");
   }
   tl_strbuf_append_c(out, "int64_t *tlk_out) {\n  int tlk_bad = 0;\n");
-  write_buffers(chain, out);
+  write_buffers(manifest, chain, out);
   tl_strbuf_append_c(out, "  *tlk_out = tlk_needed;\n  return 0;\n}\n\n");
 }
 
 tl_status c_chain(const tl_manifest *manifest, uint32_t variant, const c_signature *signature, tl_strbuf *out) {
   const tl_manifest_chain *chain = &manifest->chains[0];
-  write_bytes(chain, variant, out);
+  write_bytes(manifest, chain, variant, out);
   tl_strbuf_appendf(out, "// '%s'\nstatic int tlk_chain_%u(tlk_module *tlk_m, ", chain->signature.name, variant);
   c_parameters(signature, "tlk_stream", out);
   tl_strbuf_append_c(out, ") {\n  int tlk_code = 0, tlk_bad = 0;\n");
   c_checks(&chain->signature, &outer, out);
-  write_buffers(chain, out);
+  write_buffers(manifest, chain, out);
   tl_strbuf_append_c(out,
                      "  if ((tlk_code = tlk_workspace(tlk_m, workspace, workspace_bytes, tlk_needed))) return "
                      "tlk_code;\n  for (int tlk_pass = 0; tlk_pass < 2; tlk_pass++) {\n");

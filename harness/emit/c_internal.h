@@ -4,6 +4,9 @@
 
 #include "harness/emit/c_source.h"
 
+// Of a kernel's workspace, wherever one stands: aligned as others.
+enum { C_WORKSPACE_BYTES = 256 };
+
 // Parameters of the C function: the arguments, then what no shape tells in C.
 typedef struct c_signature {
   const tl_manifest_kernel *kernel;  // of the first image: name, doc and arguments
@@ -20,6 +23,8 @@ typedef struct c_scope {
 
 bool c_is_argument(const tl_manifest_param *param);
 bool c_is_name(const tl_manifest_param *param);
+// The kernel's workspace (of a queue of tiles), of the size of a constant. NULL: it has none.
+const tl_manifest_param *c_workspace(const tl_manifest_kernel *kernel);
 // A name of a spec as an identifier: "A.stride0" is A_stride0, and keywords get an underscore.
 void c_identifier(const char *name, tl_strbuf *out);
 // "quoted", with escapes.

@@ -133,6 +133,10 @@ static void make_param(const tl_manifest_kernel *kernel, uint32_t index, const c
     make_map(kernel, index, scope, out);
     return;
   }
+  if (param->kind == TL_MPARAM_WORKSPACE) {
+    tl_strbuf_appendf(out, "  void *tlk_p%u = tlk_w;\n", index);
+    return;
+  }
   if (param->kind == TL_MPARAM_TENSOR) type = "const void *";
   if (param->kind == TL_MPARAM_DYNAMIC && param->dtype != TL_DTYPE_I64) type = "int32_t", convert = "(int32_t)";
   if (param->kind == TL_MPARAM_SCALAR) {
@@ -186,6 +190,7 @@ static void call_version(const tl_manifest_kernel *kernel, const tl_manifest_ker
     tl_strbuf_append_c(out, ", ");
     c_identifier(aligned->params[i].name, out);
   }
+  if (c_workspace(aligned)) tl_strbuf_append_c(out, ", tlk_w");
   tl_strbuf_append_c(out,
                      ", tlk_only_checks);\n    if (tlk_code != TL_KERNEL_INVALID_ARGUMENT) return tlk_code;\n  }\n");
 }
@@ -200,12 +205,20 @@ static void write_kernel(const tl_manifest_kernel *kernel, const tl_manifest_ker
     tl_strbuf_append_c(out, ", ");
     c_parameter(&kernel->params[i], "", out);
   }
+  const tl_manifest_param *workspace = c_workspace(kernel);
+  if (workspace) tl_strbuf_append_c(out, ", void *tlk_w");
   tl_strbuf_append_c(out, ", int tlk_only_checks) {\n  int tlk_code = 0, tlk_bad = 0;\n");
   c_checks(kernel, &scope, out);
   if (aligned) call_version(kernel, aligned, variant, out);
   make_grid(kernel, &scope, out);
   for (uint32_t i = 0; i < kernel->num_params; i++) make_param(kernel, i, &scope, out);
-  tl_strbuf_append_c(out, "  if (tlk_only_checks) return 0;\n  void *tlk_params[] = {");
+  tl_strbuf_append_c(out, "  if (tlk_only_checks) return 0;\n");
+  if (workspace) {
+    tl_strbuf_append_c(out, "  if ((tlk_code = tlk_zero(tlk_w, ");
+    tl_mexpr_print(workspace->bytes, out);
+    tl_strbuf_append_c(out, ", tlk_stream))) return tlk_code;\n");
+  }
+  tl_strbuf_append_c(out, "  void *tlk_params[] = {");
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     bool is_map = kernel->params[i].kind == TL_MPARAM_TENSOR_MAP;
     tl_strbuf_appendf(out, "%s%stlk_p%u", i ? ", " : "", is_map ? "" : "(void *)&", i);

@@ -20,7 +20,10 @@ static const tl_manifest_kernel *signature_of(const tl_manifest *manifest) {
 static tl_status validate_params(const tl_manifest_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_manifest_param *param = &kernel->params[i];
-    if (param->kind == TL_MPARAM_WORKSPACE)
+    int64_t bytes;
+    bool is_launchs = param->kind == TL_MPARAM_WORKSPACE && param == c_workspace(kernel) && param->zero_each_launch &&
+                      tl_mexpr_is_int(param->bytes, &bytes);
+    if (param->kind == TL_MPARAM_WORKSPACE && !is_launchs)
       return tl_status_make(TL_STATUS_UNSUPPORTED, "--emit=c: '%s' has the workspace '%s', which only libtl gives",
                             kernel->name, param->name);
     if (param->kind == TL_MPARAM_SCALAR && !c_scalar_type(param->dtype))
@@ -80,6 +83,8 @@ static c_signature make_signature(const tl_c_request *request) {
     for (uint32_t i = 0; i < kernel->num_params; i++)
       if (c_is_name(&kernel->params[i])) add_name(&signature, kernel->params[i].name);
     if (manifest->num_chains && manifest->chains[0].num_buffers) signature.has_workspace = true;
+    for (uint32_t k = 0; k < manifest->num_kernels; k++)
+      if (c_workspace(&manifest->kernels[k])) signature.has_workspace = true;
   }
   return signature;
 }
@@ -249,6 +254,13 @@ static void write_tables(const tl_c_request *request, tl_strbuf *out) {
   tl_strbuf_append_c(out, "};\n\n");
 }
 
+// Of a kernel; a chain's function does it.
+static void write_workspace_check(tl_strbuf *out) {
+  tl_strbuf_appendf(out,
+                    "      if ((tlk_code = tlk_workspace(tlk_m, workspace, workspace_bytes, %d))) return tlk_code;\n",
+                    C_WORKSPACE_BYTES);
+}
+
 // Values for the parameters of an image's own function, which may need fewer names than another's.
 static void write_call(const tl_manifest *manifest, uint32_t variant, const c_signature *signature, tl_strbuf *out) {
   const tl_manifest_kernel *kernel = signature_of(manifest);
@@ -270,12 +282,24 @@ static void write_call(const tl_manifest *manifest, uint32_t variant, const c_si
     c_identifier(signature->names[i], out);
   }
   if (is_chain && signature->has_workspace) tl_strbuf_append_c(out, ", workspace, workspace_bytes");
+  if (!is_chain && c_workspace(kernel)) tl_strbuf_append_c(out, ", workspace");
   tl_strbuf_append_c(out, is_chain ? ");\n" : ", 0);\n");
 }
 
 static void write_workspace_bytes(const tl_c_request *request, const c_signature *signature, tl_strbuf *out) {
   const tl_manifest_kernel *kernel = signature_of(request->images[0].manifest);
   write_workspace_head(request, signature, out);
+  if (request->images[0].manifest->num_chains == 0) {
+    for (uint32_t i = 0; i < signature->num_names; i++) {
+      tl_strbuf_append_c(out, i ? "" : " {\n");
+      tl_strbuf_append_c(out, "  (void)");
+      c_identifier(signature->names[i], out);
+      tl_strbuf_append_c(out, ";\n");
+    }
+    tl_strbuf_appendf(out, "%s  *out_bytes = %d;\n  return 0;\n}\n\n", signature->num_names ? "" : " {\n",
+                      C_WORKSPACE_BYTES);
+    return;
+  }
   tl_strbuf_append_c(out, " {\n  int64_t tlk_needed = 0;\n  int tlk_code = tlk_bytes_0(");
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     if (!c_is_name(&kernel->params[i])) continue;
@@ -303,6 +327,7 @@ static void write_functions(const tl_c_request *request, const c_signature *sign
       tl_strbuf_appendf(out, "    case %u:\n", v);
     else
       tl_strbuf_append_c(out, "    default:\n");
+    if (signature->has_workspace && request->images[v].manifest->num_chains == 0) write_workspace_check(out);
     write_call(request->images[v].manifest, v, signature, out);
   }
   tl_strbuf_append_c(out, "  }\n}\n\n");

@@ -29,6 +29,12 @@ static bool is_taken(const char *name) {
   return strncmp(name, "tlk_", 4) == 0;
 }
 
+const tl_manifest_param *c_workspace(const tl_manifest_kernel *kernel) {
+  for (uint32_t i = 0; i < kernel->num_params; i++)
+    if (kernel->params[i].kind == TL_MPARAM_WORKSPACE) return &kernel->params[i];
+  return NULL;
+}
+
 void c_identifier(const char *name, tl_strbuf *out) {
   for (const char *p = name; *p; p++) tl_strbuf_append_char(out, isalnum((unsigned char)*p) ? *p : '_');
   if (is_taken(name)) tl_strbuf_append_char(out, '_');

@@ -100,6 +100,10 @@ TLK_UNUSED static int tlk_workspace(const tlk_module *module, const void *worksp
   return tlk_pointer(module, "workspace", workspace, 256);
 }
 
+TLK_UNUSED static int tlk_zero(void *memory, size_t bytes, tl_stream stream) {
+  return tlk_call(tlk_driver.memset_d8_async((tlk_address)(uintptr_t)memory, 0, bytes, stream), "cuMemsetD8Async");
+}
+
 // What a step gives its kernel fits it.
 TLK_UNUSED static int tlk_same(const char *name, const char *what, int dim, int64_t expected, int64_t given) {
   if (expected == given) return 0;

@@ -235,6 +235,9 @@ void tl_verify_async_op(tl_verifier *verifier, const tl_op *op) {
       if (op->results[0].type->kind != TL_TYPE_MBARRIER) tl_verify_fail(verifier, op, "the result is no mbarrier");
       verify_range(verifier, op, "arrivals", tl_op_int(op, TL_ATTR_ARRIVALS, 0), 1, MAX_WARPS);
       break;
+    case TL_OP_TILE_QUEUE:
+      if (op->results[0].type->kind != TL_TYPE_MBARRIER) tl_verify_fail(verifier, op, "the result is no mbarrier");
+      break;
     case TL_OP_NAMED_SYNC:
     case TL_OP_NAMED_ARRIVE:
       verify_named(verifier, op);

@@ -112,8 +112,11 @@ typedef struct tl_lower {
   LLVMBuilderRef hoist;          // before the groups of the current parallel; NULL outside
   LLVMValueRef tid, lane, warp;  // in the role
   int32_t role;                  // number of the role that is lowered; -1: none
-  bool is_elected;               // only the elected thread of the role comes here
-  tl_parallel *parallel;         // innermost, NULL outside
+  struct {
+    LLVMValueRef counter, base;  // of the TILE_QUEUE: in device memory, and its places in shared memory
+  } queue;
+  bool is_elected;         // only the elected thread of the role comes here
+  tl_parallel *parallel;   // innermost, NULL outside
   LLVMValueRef copies_if;  // condition of the ifs around that were taken into their asynchronous copies; NULL: none
   LLVMDIBuilderRef debug_builder;  // Owned while the kernel is lowered; NULL: the kernel is nowhere in a spec
   LLVMMetadataRef debug_scope;

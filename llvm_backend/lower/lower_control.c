@@ -6,6 +6,7 @@
 #include "llvm_backend/lower/lower.h"
 #include "llvm_backend/lower/lower_group.h"
 #include "llvm_backend/lower/lower_pairs.h"
+#include "llvm_backend/lower/lower_tiles.h"
 
 tl_guard tl_lower_guard_begin(tl_lower *l, LLVMValueRef condition) {
   tl_guard guard = {0};
@@ -103,6 +104,7 @@ typedef struct tl_loop {
   LLVMValueRef induction;
   LLVMValueRef *phis;  // of all carried items
   int32_t num_phis;
+  LLVMValueRef turn, end;  // of a loop that takes tiles from a queue: iterations before this one, and how many tiles
 } tl_loop;
 
 // Items of a carried value that go round in one register: two 16-bit floats of a tile, so that what takes them in pairs
@@ -155,7 +157,13 @@ static LLVMValueRef *set_carried(tl_lower *l, const tl_value *value, LLVMValueRe
 
 static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step) {
   tl_op *yield = tl_block_terminator(op->regions[0]);
+  LLVMValueRef next = loop->turn ? tl_lower_next_tile(l, op, loop->turn, loop->end)
+                                 : LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
+  if (loop->turn) {
+    LLVMValueRef turns = LLVMBuildAdd(l->builder, loop->turn, tl_session_i32(l->session, 1), "");
+    LLVMAddIncoming(loop->turn, &turns, &latch, 1);
+  }
   LLVMValueRef *phi = loop->phis;
   for (uint32_t i = 0; i < op->num_results; i++) {
     tl_value *arg = op->regions[0]->args[i + 1];
@@ -164,7 +172,6 @@ static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step)
       LLVMAddIncoming(*phi++, &value, &latch, 1);
     }
   }
-  LLVMValueRef next = LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
   LLVMAddIncoming(loop->induction, &next, &latch, 1);
   LLVMValueRef branch = LLVMBuildBr(l->builder, loop->head);
   // Loops of the block stay as the schedule made them; what an element of a parallel does is LLVM's to decide.
@@ -207,12 +214,17 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   LLVMValueRef start = tl_lower_index_as(l, l->builder, tl_lower_get(l, lower, 0), type);
   LLVMValueRef end = tl_lower_index_as(l, l->builder, tl_lower_get(l, upper, 0), type);
   LLVMValueRef step = tl_lower_index_as(l, l->builder, tl_lower_get(l, step_value, 0), type);
-  tl_loop loop = {tl_lower_new_block(l), tl_lower_new_block(l), tl_lower_new_block(l), NULL, NULL, 0};
+  tl_loop loop = {tl_lower_new_block(l), tl_lower_new_block(l), tl_lower_new_block(l), .end = end};
   LLVMBasicBlockRef entry = LLVMGetInsertBlock(l->builder);
   LLVMBuildBr(l->builder, loop.head);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);
   loop.induction = LLVMBuildPhi(l->builder, type, "");
   LLVMAddIncoming(loop.induction, &start, &entry, 1);
+  if (tl_op_has(op, TL_ATTR_DYNAMIC)) {
+    LLVMValueRef zero = tl_session_i32(l->session, 0);
+    loop.turn = LLVMBuildPhi(l->builder, l->session->i32, "");
+    LLVMAddIncoming(loop.turn, &zero, &entry, 1);
+  }
   add_phis(l, op, &loop, entry);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);
   LLVMValueRef *carried = loop.phis;

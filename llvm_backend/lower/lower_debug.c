@@ -125,12 +125,13 @@ static void add_tile(collector *c, const tl_op *alloc) {
   tl_vec_push(&c->tiles, tile);
 }
 
-// One 64-bit word a stage (PTX ISA, "mbarrier").
+// One 64-bit word a stage (PTX ISA, "mbarrier"); a queue of tiles has words that are no mbarriers, too.
 static void add_mbarrier(collector *c, const tl_op *op) {
   enum { WORD = 8 };
+  bool is_queue = op->code == TL_OP_TILE_QUEUE;
   const tl_value *result = &op->results[0];
   tl_debug_tile tile = {.offset = tl_op_int(op, TL_ATTR_OFFSET, 0),
-                        .depth = (int32_t)tl_op_int(op, TL_ATTR_DEPTH, 1),
+                        .depth = is_queue ? TL_TILE_QUEUE_BYTES / WORD : (int32_t)tl_op_int(op, TL_ATTR_DEPTH, 1),
                         .dtype = TL_DTYPE_U64,
                         .rank = 1,
                         .dims = {1},
@@ -166,6 +167,12 @@ static void add_uses(collector *c, const tl_op *op) {
   }
 }
 
+// A loop that takes its tiles from a queue names none.
+static void add_queue_use(collector *c, const tl_op *loop) {
+  for (uint32_t t = 0; t < c->allocs.len; t++)
+    if (c->allocs.items[t]->code == TL_OP_TILE_QUEUE) add_use(c, line_of(c, loop), t);
+}
+
 // The line of `op` is run by the elements of parallel number `parallel`, the last so far.
 static void add_element(collector *c, const tl_op *op, uint32_t parallel) {
   uint32_t line = line_of(c, op);
@@ -178,8 +185,9 @@ static void add_element(collector *c, const tl_op *op, uint32_t parallel) {
 static void collect(collector *c, const tl_block *block, uint32_t parallel) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_ALLOC) add_tile(c, op);
-    if (op->code == TL_OP_MBARRIER) add_mbarrier(c, op);
+    if (op->code == TL_OP_MBARRIER || op->code == TL_OP_TILE_QUEUE) add_mbarrier(c, op);
     add_uses(c, op);
+    if (tl_op_has(op, TL_ATTR_DYNAMIC)) add_queue_use(c, op);
     if (parallel) add_element(c, op, parallel);
     uint32_t inner = !parallel && op->code == TL_OP_PARALLEL ? ++c->num_parallels : parallel;
     for (uint32_t r = 0; r < op->num_regions; r++) collect(c, op->regions[r], inner);

@@ -14,6 +14,7 @@ void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params) {
     if (op->code == TL_OP_TENSOR || op->code == TL_OP_SCALAR_ARG) tl_vec_push(&params->args, op);
     if (op->code == TL_OP_DYN_PARAM) tl_vec_push(&params->dynamics, op);
     if (op->code == TL_OP_TENSOR_MAP) tl_vec_push(&params->maps, op);
+    if (op->code == TL_OP_TILE_QUEUE) params->queue = op;
   }
   // Arguments in the spec's order; insertion sort keeps it simple and stable.
   for (size_t i = 1; i < params->args.len; i++) {
@@ -116,12 +117,13 @@ static void validate_parameter_limit(tl_lower *l, LLVMTypeRef const *types, size
 }
 
 // Declares the function and binds its parameters: args in order, then dynamic params (i32, wide ones i64), then tensor
-// maps.
+// maps, then the counter of a queue of tiles.
 static void make_function(tl_lower *l) {
   tl_session *s = l->session;
   tl_kernel_params params;
   tl_lower_collect_params(l, &params);
-  size_t maps = params.args.len + params.dynamics.len, n = maps + params.maps.len;
+  size_t maps = params.args.len + params.dynamics.len, queue = maps + params.maps.len;
+  size_t n = params.queue ? queue + 1 : queue;
   LLVMTypeRef *types = TL_NEW_ARRAY(&l->arena, LLVMTypeRef, n + 1);
   for (size_t i = 0; i < params.args.len; i++) {
     tl_op *op = params.args.items[i];
@@ -130,7 +132,8 @@ static void make_function(tl_lower *l) {
   }
   for (size_t i = 0; i < params.dynamics.len; i++)
     types[params.args.len + i] = tl_op_has(params.dynamics.items[i], TL_ATTR_WIDE) ? s->i64 : s->i32;
-  for (size_t i = maps; i < n; i++) types[i] = s->generic_ptr;
+  for (size_t i = maps; i < queue; i++) types[i] = s->generic_ptr;
+  if (params.queue) types[queue] = s->global_ptr;
   if (!tl_lower_failed(l)) validate_parameter_limit(l, types, n);
   if (!tl_lower_failed(l)) {
     const char *name = tl_kernel_entry_name(&l->arena, l->kernel);
@@ -148,7 +151,8 @@ static void make_function(tl_lower *l) {
       tl_value *result = tl_op_result(params.dynamics.items[i], 0);
       tl_lower_set_one(l, result, tl_lower_index_as(l, l->builder, param, tl_lower_value_type(l, result)));
     }
-    for (size_t i = maps; i < n; i++)
+    if (params.queue) l->queue.counter = LLVMGetParam(l->function, (unsigned)queue);
+    for (size_t i = maps; i < queue; i++)
       set_map_param(l, params.maps.items[i - maps], LLVMGetParam(l->function, (unsigned)i), (int)i + 1);
   }
   tl_kernel_params_fini(&params);

@@ -10,6 +10,7 @@ typedef struct tl_kernel_params {
   TL_VEC(tl_op *) args;      // TENSOR and SCALAR_ARG
   TL_VEC(tl_op *) dynamics;  // DYN_PARAM
   TL_VEC(tl_op *) maps;      // TENSOR_MAP
+  tl_op *queue;              // TILE_QUEUE: its counter; NULL: none
 } tl_kernel_params;
 void tl_lower_collect_params(tl_lower *l, tl_kernel_params *params);
 void tl_kernel_params_fini(tl_kernel_params *params);

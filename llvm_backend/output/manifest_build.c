@@ -162,7 +162,8 @@ static tl_status tensor_param(tl_backend *backend, tl_lower *l, tl_op *op, tl_ma
 static tl_status make_params(tl_backend *backend, tl_lower *l, tl_manifest_kernel *kernel) {
   tl_kernel_params params;
   tl_lower_collect_params(l, &params);
-  kernel->num_params = (uint32_t)(params.args.len + params.dynamics.len + params.maps.len);
+  uint32_t queue = (uint32_t)(params.args.len + params.dynamics.len + params.maps.len);
+  kernel->num_params = queue + (params.queue ? 1 : 0);
   kernel->params = TL_NEW_ARRAY(&backend->arena, tl_manifest_param, kernel->num_params + 1);
   tl_status status = TL_OK;
   for (size_t i = 0; i < params.args.len && !status; i++) {
@@ -182,6 +183,14 @@ static tl_status make_params(tl_backend *backend, tl_lower *l, tl_manifest_kerne
     param->name = copied(backend, tl_op_str(params.dynamics.items[i], TL_ATTR_NAME));
     param->dtype = tl_op_has(params.dynamics.items[i], TL_ATTR_WIDE) ? TL_DTYPE_I64 : TL_DTYPE_I32;
     param->divisor = tl_op_int(params.dynamics.items[i], TL_ATTR_DIVISOR, 1);
+  }
+  if (params.queue) {
+    enum { COUNTER_BYTES = 8 };
+    kernel->params[queue] = (tl_manifest_param){.kind = TL_MPARAM_WORKSPACE,
+                                                .name = copied(backend, tl_op_str(params.queue, TL_ATTR_NAME)),
+                                                .divisor = 1,
+                                                .bytes = tl_mexpr_int(&backend->arena, COUNTER_BYTES),
+                                                .zero_each_launch = true};
   }
   tl_kernel_params_fini(&params);
   return status;

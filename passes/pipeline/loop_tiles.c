@@ -10,6 +10,9 @@
 // Block b of n takes the tiles b, b + n, b + 2n, …: with the order that blocks have. That is right for any n, and for
 // blocks that wait for tiles before theirs as long as all of them run at once.
 //
+// With `persistent: dynamic` the tiles come from a queue (docs/decisions/0031-tile-queue.md): a block takes the next
+// one that nobody has, again in the order of the tiles.
+//
 // Where the author leaves `persistent` open the kernel is one if that pays (assign_roles_choice.c).
 //
 // Runs after everything that looks at a kernel's own statements, so that a persistent kernel is scheduled as any other,
@@ -43,6 +46,19 @@ static bool stays(const tl_op *op, const tl_op *grid) {
   return true;
 }
 
+// The loop takes its tiles from a queue. It looks like the one that counts: whatever holds for any number of blocks
+// holds for tiles in any increasing order.
+static void make_queue(tl_builder *builder, tl_module *module, tl_op *loop) {
+  const tl_type *type = tl_type_simple(module, TL_TYPE_MBARRIER);
+  tl_builder before = *builder;
+  tl_builder_before(&before, module, loop);
+  before.loc = loop->loc;
+  tl_op *queue = tl_build(&before, TL_OP_TILE_QUEUE, NULL, &type, 1);
+  tl_op_set_str(module, queue, TL_ATTR_NAME, TL_STR("tiles"));
+  tl_op_result(queue, 0)->name = tl_module_intern(module, TL_STR("tiles"));
+  tl_op_set_unit(module, loop, TL_ATTR_DYNAMIC);
+}
+
 static tl_op *make_loop(tl_module *module, tl_op *before, const tl_op *grid) {
   tl_builder builder;
   tl_builder_before(&builder, module, before);
@@ -60,6 +76,7 @@ static tl_op *make_loop(tl_module *module, tl_op *before, const tl_op *grid) {
   tl_group groups[] = {TL_GROUP_OF(first), TL_GROUP_OF(tiles), TL_GROUP_OF(step), TL_GROUP_EMPTY};
   tl_op *loop = tl_build(&builder, TL_OP_FOR, groups, NULL, 0);
   tl_op_set_unit(module, loop, TL_ATTR_TILES);
+  if (tl_op_has(tl_op_enclosing(loop, TL_OP_KERNEL), TL_ATTR_DYNAMIC)) make_queue(&builder, module, loop);
   tl_block_add_arg(module, loop->regions[0], index, "tile");
   return loop;
 }

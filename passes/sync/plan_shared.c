@@ -37,7 +37,7 @@ enum {
 };
 
 typedef struct shared_tile {
-  tl_op *alloc;  // or MBARRIER
+  tl_op *alloc;  // or MBARRIER, TILE_QUEUE
   int64_t bytes;
   int64_t align;
   int32_t first, last;  // statements of the kernel's body that touch it; first > last when nothing does
@@ -96,11 +96,12 @@ static shared_tile measure(tl_op *alloc) {
 }
 
 static bool is_mbarrier(const shared_tile *tile) {
-  return tile->alloc->code == TL_OP_MBARRIER;
+  return tile->alloc->code == TL_OP_MBARRIER || tile->alloc->code == TL_OP_TILE_QUEUE;
 }
 
 static shared_tile measure_mbarrier(tl_op *op) {
   int64_t bytes = tl_op_int(op, TL_ATTR_DEPTH, 1) * MBARRIER_BYTES;
+  if (op->code == TL_OP_TILE_QUEUE) bytes = TL_TILE_QUEUE_BYTES;
   return (shared_tile){.alloc = op, .bytes = bytes, .align = ALIGN_SMALL, .is_kept = true};
 }
 
@@ -444,7 +445,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
   shared_plan plan = {
       .context = context, .kernel = kernel, .body = loop ? loop->regions[0] : body, .is_loop = loop != NULL};
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
-    if (op->code == TL_OP_MBARRIER) tl_vec_push(&plan.tiles, measure_mbarrier(op));
+    if (op->code == TL_OP_MBARRIER || op->code == TL_OP_TILE_QUEUE) tl_vec_push(&plan.tiles, measure_mbarrier(op));
     if (op->code != TL_OP_ALLOC || tl_op_result(op, 0)->type->scope != TL_SCOPE_SHARED) continue;
     tl_vec_push(&plan.tiles, measure(op));
   }

@@ -246,6 +246,7 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
     case TL_OP_TENSOR:
     case TL_OP_TENSOR_MAP:
     case TL_OP_MBARRIER:
+    case TL_OP_TILE_QUEUE:
       return;  // known before the run
     case TL_OP_GRID:
       run_place(self, op, TL_GROUP_GRID_extents, (int64_t)self->env.seed);

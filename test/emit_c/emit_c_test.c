@@ -12,6 +12,7 @@
 #include "gpu.h"
 #include "md.h"
 #include "names.h"
+#include "queue.h"
 #include "tl/status.h"
 #include "va.h"
 #include "versions.h"
@@ -117,6 +118,26 @@ static void test_versions(void) {
   expect_code(versions_launch(NULL, NULL, NULL, NULL, 0, 0, 8), 0, versions_error(), "");
   expect_code(versions_launch(NULL, NULL, NULL, NULL, 4, 8, 8), TL_KERNEL_INVALID_ARGUMENT, versions_error(),
               "argument 'A': expected a device pointer");
+}
+
+// Blocks take tiles from a queue, whose counter lies in the caller's memory, with whatever is left there.
+static void test_queue(void) {
+  size_t bytes = 0;
+  expect(queue_workspace_bytes(&bytes) == 0 && bytes == 256, "the size of a workspace");
+  int64_t left[32];
+  for (int i = 0; i < 32; i++) left[i] = 1 - i;
+  void *workspaces[2] = {gpu_put(&gpu, left, sizeof left), gpu_put(&gpu, left, sizeof left)};
+  int32_t counts[23 * 32] = {0};
+  void *Y = gpu_put(&gpu, counts, sizeof counts);
+  for (int i = 0; i < 4; i++) expect_code(queue_launch(NULL, Y, workspaces[i % 2], bytes), 0, queue_error(), "");
+  expect_code(queue_launch(NULL, Y, workspaces[0], bytes - 1), TL_KERNEL_INVALID_ARGUMENT, queue_error(),
+              "the workspace has 255 bytes, 256 are needed");
+  expect_code(queue_launch(NULL, Y, NULL, bytes), TL_KERNEL_INVALID_ARGUMENT, queue_error(), "workspace");
+  gpu_take(&gpu, Y, counts, sizeof counts);
+  for (int i = 0; i < 2; i++) gpu_take(&gpu, workspaces[i], NULL, 0);
+  int right = 1;
+  for (int i = 0; i < 23 * 32; i++) right = right && counts[i] == 4;
+  expect(right, "every tile ran once in each launch");
 }
 
 static void test_names(void) {
@@ -239,6 +260,7 @@ int main(void) {
   test_checks();
   test_products();
   test_versions();
+  test_queue();
   test_names();
   test_cluster();
   test_chain();
@@ -246,6 +268,7 @@ int main(void) {
   va_unload();
   md_unload();
   versions_unload();
+  queue_unload();
   names_unload();
   cluster_unload();
   forms_unload();
