@@ -225,6 +225,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   t->cli.tells_check_failed = !t->check && !t->bench.wanted && !t->tune.wanted;
   bool is_foreign = t->foreign.grid[0] || t->foreign.args.len;
   if (!t->has_checks) t->emu.checks = t->check || t->tune.wanted || is_foreign ? TL_EMU_SANITIZE_ALL : 0;
+  if (!t->has_checks && is_foreign) t->emu.checks |= TL_EMU_SANITIZE_LENIENT;
   t->emu.findings = &t->findings;
 }
 
@@ -269,7 +270,7 @@ static tl_status run(tl_run_tool *t) {
   if (is_ptx) t->foreign.launch_path = tl_run_launch_file(t);
   if (t->foreign.launch_path && !is_ptx)
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--launch goes with a PTX file");
-  if (t->foreign.launch_path && !t->has_checks) t->emu.checks = TL_EMU_SANITIZE_ALL;
+  if (t->foreign.launch_path && !t->has_checks) t->emu.checks = TL_EMU_SANITIZE_ALL | TL_EMU_SANITIZE_LENIENT;
   // Nothing is timed in the emulator.
   bool needs_gpu = t->bench.wanted && t->device_kind == TL_RUN_AUTO;
   TL_TRY(tl_run_device_open(needs_gpu ? TL_RUN_CUDA : t->device_kind, &t->emu, &t->device));

@@ -29,6 +29,7 @@ static tl_status compile(tl_emu_kernel *kernel) {
   tl_vec_push(&symbols, (tl_host_symbol){"emu:poll", (void *)tl_emu_poll});
   tl_vec_push(&symbols, (tl_host_symbol){"emu:interleave", (void *)tl_emu_interleave});
   tl_vec_push(&symbols, (tl_host_symbol){"emu:touch", (void *)tl_emu_touch_plain});
+  tl_vec_push(&symbols, (tl_host_symbol){"emu:touch_store", (void *)tl_emu_touch_store});
   tl_vec_push(&symbols, (tl_host_symbol){"emu:acquired", (void *)tl_emu_acquired});
   void *module = kernel->code.module;
   kernel->code.module = NULL;

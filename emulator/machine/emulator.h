@@ -23,7 +23,11 @@ typedef enum tl_emu_sanitize {
   TL_EMU_SANITIZE_ALL = 127,
   // Elements of one parallel that meet, also in one thread, in a module whose lowering marks them
   // (tl_backend_options.marks_elements); alone: nothing else is checked with it.
-  TL_EMU_SANITIZE_ELEMENTS = 128
+  TL_EMU_SANITIZE_ELEMENTS = 128,
+  // No check: what is wrong by the letter of the PTX ISA, and right on the GPUs that are, is no finding; others' code
+  // does so. Several threads store the same value to one place (one of them is there: CUDA says so of a warp); the copy
+  // engine signals an mbarrier that a barrier follows, but no proxy fence (cuda::memcpy_async).
+  TL_EMU_SANITIZE_LENIENT = 256
 } tl_emu_sanitize;
 
 typedef struct tl_emu_findings tl_emu_findings;  // emulator/sanitize/findings.h

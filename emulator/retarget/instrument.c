@@ -143,6 +143,25 @@ char *tl_emu_uses_of(LLVMValueRef instruction) {
   return tl_strbuf_take(&copy);
 }
 
+// The store's value goes to memory first, where the check can compare it with what is there.
+static LLVMValueRef touch_store(retarget *r, LLVMValueRef store, LLVMValueRef pointer) {
+  LLVMValueRef value = LLVMGetOperand(store, 0);
+  LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(store));
+  if (r->function != function) {
+    enum { BUFFER_BYTES = 64 };
+    LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function));
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(r->context);
+    LLVMPositionBuilderBefore(b, first);
+    r->value_buffer = LLVMBuildAlloca(b, LLVMArrayType2(r->i8, BUFFER_BYTES), "");
+    LLVMSetAlignment(r->value_buffer, BUFFER_BYTES);
+    LLVMDisposeBuilder(b);
+    r->function = function;
+  }
+  LLVMBuildStore(r->builder, value, r->value_buffer);
+  LLVMValueRef operands[] = {pointer, LLVMConstNull(r->ptr), r->value_buffer};
+  return LLVMBuildCall2(r->builder, r->touch_store_type, r->touch_store_function, operands, 3, "");
+}
+
 void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   int index = pointer_operand(instruction);
   if (index < 0) return;
@@ -171,7 +190,9 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   if (space == GLOBAL_SPACE || space == GENERIC_SPACE) r->global_granule = smaller(r->global_granule, granule);
   LLVMPositionBuilderBefore(r->builder, instruction);
   LLVMValueRef operands[] = {LLVMBuildAddrSpaceCast(r->builder, pointer, r->ptr, ""), LLVMConstNull(r->ptr)};
-  LLVMValueRef made = LLVMBuildCall2(r->builder, r->touch_type, r->touch_function, operands, 2, "");
+  LLVMValueRef made = r->equal_passes && site.access == TL_EMU_WRITE
+                          ? touch_store(r, instruction, operands[0])
+                          : LLVMBuildCall2(r->builder, r->touch_type, r->touch_function, operands, 2, "");
   tl_vec_push(&r->sites, site);
   tl_vec_push(&r->site_calls, made);
   LLVMSetOperand(instruction, (unsigned)index, LLVMBuildAddrSpaceCast(r->builder, made, type, ""));

@@ -459,6 +459,7 @@ static void make_types(retarget *r) {
   LLVMTypeRef acquired[] = {r->ptr, r->i32};
   r->acquired_type = LLVMFunctionType(r->void_type, acquired, 2, 0);
   r->touch_type = LLVMFunctionType(r->ptr, operands, 2, 0);
+  r->touch_store_type = LLVMFunctionType(r->ptr, operands, 3, 0);
   r->context_type = LLVMFunctionType(r->ptr, NULL, 0, 0);
 }
 
@@ -484,6 +485,7 @@ static tl_status rewrite_module(retarget *r, const tl_manifest_kernel *manifest,
   r->context_function = LLVMAddFunction(r->module, "emu:context", r->context_type);
   if (r->checks) {
     r->touch_function = LLVMAddFunction(r->module, "emu:touch", r->touch_type);
+    r->touch_store_function = LLVMAddFunction(r->module, "emu:touch_store", r->touch_store_type);
     r->acquired_function = LLVMAddFunction(r->module, "emu:acquired", r->acquired_type);
     r->observed_function = LLVMAddFunction(r->module, "emu:observed", r->acquired_type);
     r->fence_function = LLVMAddFunction(r->module, "emu:fence", LLVMFunctionType(r->void_type, &r->i32, 1, 0));
@@ -511,6 +513,7 @@ static tl_status retarget_own(retarget *r, tl_status status, const tl_manifest_k
                               tl_emu_retargeted *out) {
   memset(out, 0, sizeof *out);
   r->checks = checks & TL_EMU_SANITIZE_ALL;
+  r->equal_passes = r->checks && (checks & TL_EMU_SANITIZE_LENIENT);
   r->granule = r->global_granule = MAX_GRANULE;
   if (!status) status = rewrite_module(r, manifest, out);
   if (r->builder) LLVMDisposeBuilder(r->builder);

@@ -38,6 +38,10 @@ typedef struct retarget {
   uint32_t granule, global_granule;  // that divide all accesses to shared and to global memory so far
   uint32_t num_op_calls;
   bool follows_undefined;
+  bool equal_passes;                    // plain stores show their values to the checks
+  LLVMValueRef function, value_buffer;  // of the function that is rewritten; NULL: not made yet
+  LLVMValueRef touch_store_function;
+  LLVMTypeRef touch_store_type;
   bool has_fences;            // by which relaxed atomics order
   unsigned narrow_scopes[2];  // LLVM's numbers of "block" and "cluster"
   bool has_narrow;            // something has one of them

@@ -99,6 +99,8 @@ tl_emu_op_fn tl_emu_op_elements, tl_emu_op_element;  // a parallel, and an eleme
 // ---- what the machine and retargeted code call
 // What retargeted code calls before the plain access `site`: `pointer`, or where to access instead.
 void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
+// The same before a store of what lies at `value`: where that is there already, another's store of it is no race.
+void *tl_emu_touch_store(void *pointer, const tl_emu_site *site, const void *value);
 // … and after an atomic that acquires, and after a relaxed one that reads.
 void tl_emu_acquired(const void *address, uint32_t is_narrow);
 void tl_emu_observed(const void *address, uint32_t is_narrow);

@@ -97,7 +97,9 @@ typedef struct global_access {
   uint32_t owner;
   tl_emu_epoch found;  // what is not ordered with the access; 0: nothing
   uint32_t found_owner;
-  bool proxies;           // the access goes through the async proxy: writes of the generic one before it need a fence
+  bool proxies;  // the access goes through the async proxy: writes of the generic one before it need a fence
+  const void *address;
+  size_t bytes;
   tl_emu_epoch unfenced;  // one of this cluster that has none; 0: all have
 } global_access;
 
@@ -119,6 +121,10 @@ static bool is_ordered(const global_access *a, tl_emu_epoch epoch, uint32_t owne
   return tl_emu_epoch_clock(epoch) <= tl_emu_foreign_clock(a->actor->known->foreign, owner - 1, agent);
 }
 
+static bool writes_equal(const global_access *a, tl_emu_epoch write) {
+  return a->actor->value && tl_emu_stores_equal(a->checker, a->actor, write, a->address, a->bytes);
+}
+
 static void conflict(global_access *a, tl_emu_epoch epoch, uint32_t owner) {
   if (a->found || !epoch || is_ordered(a, epoch, owner)) return;
   a->found = epoch;
@@ -138,7 +144,7 @@ static void sanitize_cells(global_access *a, global_cell *cells, size_t offset, 
   size_t end = reads ? (offset + bytes) / granule : (offset + bytes + granule - 1) / granule;
   for (size_t i = first; i < end; i++) {
     global_cell *cell = &cells[i];
-    conflict(a, cell->write, cell->writer);
+    if (!writes_equal(a, cell->write)) conflict(a, cell->write, cell->writer);
     look_for_fence(a, cell->write, cell->writer);
     if (reads) {
       // The read of another cluster stays: it is what a write of this one would not see itself.
@@ -164,6 +170,8 @@ static void sanitize_order(tl_emu_sanitizer *checker, const tl_emu_actor *actor,
                      .epoch = actor->when | actor->flags | tl_emu_site_bits(checker, actor->site) |
                               (reads ? TL_EMU_EPOCH_READ : 0) | (kind >= TL_EMU_ATOMIC ? TL_EMU_EPOCH_ATOMIC : 0),
                      .owner = tl_emu_owner(checker, actor->agent) + 1,
+                     .address = address,
+                     .bytes = bytes,
                      .proxies = (checker->checks & TL_EMU_SANITIZE_PROXY) && (actor->flags & TL_EMU_EPOCH_ASYNC_PROXY)};
   bool shared = checker->launch->num_workers > 1;
   // Accesses have at most the size of what one lock stands for and are aligned to their own, but for copies in bulk,

@@ -197,11 +197,15 @@ typedef struct tl_emu_actor {
   uint32_t copies, copies_done;  // its queue of cp.async
   uint32_t fenced;
   const tl_emu_site *site;
+  const void *value;  // that a plain store writes, where that matters; else NULL
 } tl_emu_actor;
 
 // The site's place in an epoch.
 tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site);
 tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_site *site);
+// Whether `actor` stores what is at `address` already, and `before` is a plain store of a thread.
+bool tl_emu_stores_equal(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch before,
+                         const void *address, size_t bytes);
 bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
 // Whether the async proxy comes after a write or read of the generic one: its thread fenced between that and what
 // orders the two.

@@ -58,6 +58,13 @@ bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
 
 // ---- cells
 
+bool tl_emu_stores_equal(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch before,
+                         const void *address, size_t bytes) {
+  const tl_emu_epoch others = TL_EMU_EPOCH_ATOMIC | TL_EMU_EPOCH_ASYNC_PROXY | TL_EMU_EPOCH_READ;
+  return actor->value && !(before & others) && tl_emu_epoch_agent(before) < checker->num_threads &&
+         !memcmp(address, actor->value, bytes);
+}
+
 typedef struct access {
   tl_emu_sanitizer *checker;
   const tl_emu_actor *actor;
@@ -98,7 +105,8 @@ static inline bool both_atomic(const access *a, tl_emu_epoch other) {
 // Against the last write; true: it may be forgotten that there was one.
 static inline void sanitize_write_before(access *a, tl_emu_epoch write, size_t cell) {
   if (a->races && !happened_before(write, a->actor) && !both_atomic(a, write)) {
-    tell(a, TL_EMU_FINDING_RACE, write, cell);
+    if (!tl_emu_stores_equal(a->checker, a->actor, write, a->address, a->bytes))
+      tell(a, TL_EMU_FINDING_RACE, write, cell);
   } else if (a->proxies && tl_emu_is_unfenced(a->checker, write, a->actor)) {
     tell(a, TL_EMU_FINDING_PROXY, write, cell);
   }
@@ -263,12 +271,13 @@ bool tl_emu_touch(const void *address, size_t bytes, size_t align, tl_emu_access
   return tl_emu_touch_by(tl_emu_self->current->thread, address, bytes, align, kind, site);
 }
 
-void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
+static inline void *touch_plain(void *pointer, const tl_emu_site *site, const void *value) {
   static _Thread_local uint8_t instead[64] __attribute__((aligned(64)));
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return pointer;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
+  actor.value = value;
   checker->followed = site->is_followed ? site : NULL;
   if (__builtin_expect(sanitize_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
     if (site->releases)
@@ -278,6 +287,14 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
     return pointer;
   }
   return memset(instead, 0xff, sizeof instead);
+}
+
+void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site) {
+  return touch_plain(pointer, site, NULL);
+}
+
+void *tl_emu_touch_store(void *pointer, const tl_emu_site *site, const void *value) {
+  return touch_plain(pointer, site, value);
 }
 
 bool tl_emu_touch_async(tl_emu_async *async, const void *address, size_t bytes, size_t align, tl_emu_access_kind kind) {

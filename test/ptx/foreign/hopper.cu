@@ -49,3 +49,22 @@ extern "C" __global__ void bulk(const float *x, float *y, int n) {
     __syncthreads();
   }
 }
+
+// Copies of CUDA C++ libraries onto barriers of theirs.
+#include <cooperative_groups/memcpy_async.h>
+#include <cuda/barrier>
+
+extern "C" __global__ void memcpy_async(const int *x, int *y) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> b;
+  __shared__ alignas(16) int s[256];
+  auto g = cooperative_groups::this_thread_block();
+  if (threadIdx.x == 0) init(&b, blockDim.x);
+  __syncthreads();
+  cuda::memcpy_async(g, s, x, cuda::aligned_size_t<16>(1024), b);
+  b.arrive_and_wait();
+  y[threadIdx.x] = s[threadIdx.x ^ 255];
+  cooperative_groups::sync(g);
+  cooperative_groups::memcpy_async(g, s, y, 512);
+  cooperative_groups::wait(g);
+  y[256 + threadIdx.x] = s[threadIdx.x & 127];
+}

@@ -96,11 +96,20 @@ extern "C" __global__ void digits(const int *x, int *y) {
   for (int d = 1; d < 10; d++)
     if (counts[d] > counts[most]) most = d;
   switch (most) {
-    case 0: y[threadIdx.x] = 100; break;
-    case 1: y[threadIdx.x] = counts[1] * 7; break;
-    case 2: y[threadIdx.x] = -2; break;
-    case 3: y[threadIdx.x] = most + 30; break;
-    default: y[threadIdx.x] = most;
+    case 0:
+      y[threadIdx.x] = 100;
+      break;
+    case 1:
+      y[threadIdx.x] = counts[1] * 7;
+      break;
+    case 2:
+      y[threadIdx.x] = -2;
+      break;
+    case 3:
+      y[threadIdx.x] = most + 30;
+      break;
+    default:
+      y[threadIdx.x] = most;
   }
 }
 
@@ -118,7 +127,8 @@ extern "C" __global__ void compact(const int *x, int *y, int *count) {
 // A struct by value, doubles.
 extern "C" __global__ void project(const float *points, double *y, Vec axis, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = (double)points[3 * i] * axis.x + (double)points[3 * i + 1] * axis.y + (double)points[3 * i + 2] * axis.z;
+  if (i < n)
+    y[i] = (double)points[3 * i] * axis.x + (double)points[3 * i + 1] * axis.y + (double)points[3 * i + 2] * axis.z;
 }
 
 // Tensor cores by inline assembly: one product of 16 × 16 by 16 × 8.
@@ -138,4 +148,12 @@ extern "C" __global__ void tensor(const __half *a, const __half *b, float *c) {
 extern "C" __global__ void counted(const int *x, int *y) {
   int positive = __syncthreads_count(x[threadIdx.x] > 0), any = __syncthreads_or(x[threadIdx.x] == 77);
   y[threadIdx.x] = positive + 1000 * (any != 0);
+}
+
+// A flag that every thread that finds something sets: the same value, from all blocks.
+extern "C" __global__ void any_above(const int *x, int *found, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  __shared__ int here;
+  if (x[i] > 10) here = 1;
+  if (i < n && x[i] > 10) *found = 1;
 }

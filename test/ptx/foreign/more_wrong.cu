@@ -109,3 +109,8 @@ extern "C" __global__ void last_block_fenced_narrowly(const int *x, int *parts, 
 extern "C" __global__ void halves_misaligned(half *y) {
   atomicAdd((half2 *)(y + 1), __floats2half2_rn(1, 2));
 }
+
+// Each thread its own value.
+extern "C" __global__ void last_above(const int *x, int *found) {
+  if (x[threadIdx.x] > 10) *found = threadIdx.x;
+}
