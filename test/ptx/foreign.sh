@@ -75,7 +75,7 @@ libraries() {
     failed=1
   done
 }
-libraries api 16
+libraries api 17
 libraries hopper 3
 libraries wide 2
 

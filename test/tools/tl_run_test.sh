@@ -91,7 +91,7 @@ bare 1 --grid=1 '--arg=N=x32 100'
 says 'there is no such element type'
 bare 2 --grid=0 '--arg=N=i32 100'
 expect 1 "$run" --device=emu "$work/bare.ptx" --grid=1 --kernel=none --arg A=f32
-says 'name one of its kernels by --kernel=NAME: vector_add'
+says "there is no kernel 'none': the PTX has vector_add"
 expect 1 "$run" --check "$work/v.ptx"
 
 # One run of a chain, and a step whose result is not finished: what it reads is known to be unwritten.

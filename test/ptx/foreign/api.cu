@@ -158,3 +158,9 @@ extern "C" __global__ void half_masks(const half2 *x, unsigned *y) {
   y[threadIdx.x] =
       __hgt2_mask(x[threadIdx.x], __float2half2_rn(0.5f)) + __vabsdiffu4(threadIdx.x, 3) + __fns(0xd0, 0, 2);
 }
+
+extern "C" __global__ void dynamic_stack(const int *x, int *y, int n) {
+  int *mine = (int *)alloca(n * sizeof(int));
+  for (int i = 0; i < n; i++) mine[i] = x[i] + threadIdx.x;
+  y[threadIdx.x] = mine[n - 1 - threadIdx.x];
+}
