@@ -181,11 +181,41 @@ static tl_value *root_of(const tl_op *loop) {
   return find_root(tl_op_operand(loop, 1), &root, 32) ? root : NULL;
 }
 
+// Whether the value follows from `root` on a way that does not lead by `key`.
+static bool leads_beside(const tl_value *value, const tl_value *root, const tl_value *key, int depth) {
+  if (value == root) return true;
+  if (value == key || !value->def || depth == 0) return false;
+  for (uint32_t i = 0; i < value->def->num_operands; i++)
+    if (leads_beside(tl_op_operand(value->def, i), root, key, depth - 1)) return true;
+  return false;
+}
+
+typedef struct beside_search {
+  const tl_value *root, *key;
+  bool found;
+} beside_search;
+
+// Stages, phases and bytes at mbarriers.
+static void look_beside(tl_op *op, void *user) {
+  beside_search *search = user;
+  if (op->code != TL_OP_MBARRIER_WAIT && op->code != TL_OP_MBARRIER_ARRIVE && op->code != TL_OP_MBARRIER_EXPECT) return;
+  for (uint32_t i = 1; i < op->num_operands && !search->found; i++)
+    search->found = leads_beside(tl_op_operand(op, i), search->root, search->key, 32);
+}
+
+static bool is_asked_beside(const tl_barrier_verifier *self, const tl_value *root, const tl_value *key) {
+  beside_search search = {.root = root, .key = key};
+  if (root && root != key) tl_walk(self->kernel, look_beside, &search);
+  return search.found;
+}
+
 // Whether the loop's bound has one root with that of another loop, though neither follows from the other: as where a
-// part of a loop ends does from a length, and where all of it ends.
+// part of a loop ends does from a length, and where all of it ends. Or with the place at which somebody waits: for what
+// was started last, behind the loop.
 static tl_value *shared_root(const tl_barrier_verifier *self, const tl_op *loop) {
   tl_value *root = root_of(loop);
   tl_run_bound none;
+  if (is_asked_beside(self, root, key_of(loop, &none))) return root;
   for (size_t i = 0; root && i < self->loops.len; i++) {
     const tl_op *one = self->loops.items[i];
     const tl_value *key = key_of(one, &none), *of = root_of(one);

@@ -76,6 +76,12 @@ expect 0 "$llc" "$flight" -D K=1024 -o /dev/null
 refused TL0516 '- copy: A[' 's/wait_gemm: 1/wait_gemm: 2/' "$flight"
 says "'A_s': copy of line [0-9]* writes copy 0, which gemm of line [0-9]* reads"
 refused TL0516 '- copy: A[' '/wait_gemm: 1/d' "$flight"
+# Behind a loop whose length is known at launch only, a wait for what its last iteration started.
+sed 's/^  M: 128$/  M: dynamic/' "$three" >"$work/dynamic.yaml"
+expect 0 "$llc" "$work/dynamic.yaml" --kernel=by_hand_block -o /dev/null
+size=
+refused TL0516 'wait: here[n % 2]' 's/^  M: 128$/  M: dynamic/;s,n // 2 % 2,(n + 2) // 2 % 2,' "$three" --kernel=by_hand_block
+size='-D K=1024'
 
 # Clusters: a neighbour's slot is filled before it is free, its barrier gets too few arrivals, its share is not expected.
 cluster=$(dirname "$0")/../pipeline/by_hand_cluster.yaml
@@ -88,7 +94,6 @@ refused TL0516 'copy: A[' 's/\], bytes/], bytes - block_M * block_K/' "$cluster"
 refused TL0444 'multicast' 's/A\[by \* block_M/A[bx * block_M/' "$cluster"
 expect 1 "$llc" "$cluster" --target=sm_80 -o /dev/null
 says 'sm_80 has no clusters of blocks \[TL0613\]'
-
 # What a wait for another block acquired comes before copies by TMA.
 expect 0 "$llc" "$three" --kernel=by_hand_relay --target=sm_90 --emit=ptx -o "$work/relay.ptx"
 grep -A30 'acquire' "$work/relay.ptx" | grep -q 'fence.proxy.async.global' || fail 'no fence of the asynchronous proxy behind wait_until'
