@@ -85,12 +85,18 @@ void tl_instantiate_cluster(tl_sema *sema, tl_op *grid) {
   tl_op_set_ints(sema->module, tl_module_kernel(sema->module), TL_ATTR_CLUSTER, sizes, TL_MAX_CLUSTER_DIMS);
 }
 
+static bool is_named(const tl_sema *sema, int32_t dim) {
+  for (uint32_t i = 0; i < sema->kernel->num_cluster; ++i)
+    if (grid_dim(sema, sema->kernel->cluster[i].name) == dim) return true;
+  return false;
+}
+
 bool tl_instantiate_across(tl_sema *sema, const tl_option *option, int32_t *out_dim) {
   *out_dim = -1;
   if (!option) return true;
   const tl_expr *name = option->value;
   int32_t dim = name->kind == TL_EXPR_NAME ? grid_dim(sema, name->text) : -1;
-  if (dim < 0 || dim >= TL_MAX_CLUSTER_DIMS || sema->cluster[dim] < 2) {
+  if (dim < 0 || dim >= TL_MAX_CLUSTER_DIMS || !is_named(sema, dim)) {
     tl_diag *diag =
         tl_diag_report(sema->diags, TL_DIAG_CLUSTER, name->loc,
                        "`%s` is no index of the grid along which blocks form a cluster", tl_sema_expr_text(sema, name));
@@ -102,7 +108,7 @@ bool tl_instantiate_across(tl_sema *sema, const tl_option *option, int32_t *out_
                    "what is for other blocks of the cluster stands in a role");
     return false;
   }
-  *out_dim = dim;
+  if (sema->cluster[dim] > 1) *out_dim = dim;  // of one block there are no others
   return true;
 }
 

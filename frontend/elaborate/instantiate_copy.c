@@ -234,7 +234,7 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   sema->builder.loc = stmt->loc;
   if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;
   const tl_option *multicast = tl_instantiate_option(stmt, "multicast");
-  if (multicast && !tl_instantiate_validate_multicast(sema, multicast, way.across, &src, &dst)) return;
+  if (way.across >= 0 && !tl_instantiate_validate_multicast(sema, multicast, way.across, &src, &dst)) return;
   meeting meets = memories_meet(&src, &dst);
   if (meets == MEET_ELSEWHERE) {
     report_self_copy(sema, stmt, &src, &dst);

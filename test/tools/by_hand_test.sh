@@ -94,6 +94,14 @@ refused TL0516 'copy: A[' 's/\], bytes/], bytes - block_M * block_K/' "$cluster"
 refused TL0444 'multicast' 's/A\[by \* block_M/A[bx * block_M/' "$cluster"
 expect 1 "$llc" "$cluster" --target=sm_80 -o /dev/null
 says 'sm_80 has no clusters of blocks \[TL0613\]'
+# What threads read is released to the cluster, and acquired from there; what products read costs no fence of the GPU's memory.
+grid=$(dirname "$0")/../pipeline/by_hand_cluster_grid.yaml
+expect 0 "$llc" "$grid" --kernel=by_hand_cluster_sums --emit=ptx -o "$work/sums.ptx"
+grep -q 'mbarrier.arrive.release.cluster.shared::cluster' "$work/sums.ptx" || fail 'what threads read is not released to the cluster'
+grep -q 'try_wait.parity.acquire.cluster' "$work/sums.ptx" || fail 'a wait does not acquire what other blocks released'
+expect 0 "$llc" "$grid" --kernel=by_hand_cluster_grid --emit=ptx -o "$work/grid.ptx"
+grep -q 'release.cluster.shared\|acquire.cluster' "$work/grid.ptx" && fail 'the end of a product is released to the cluster'
+
 # What a wait for another block acquired comes before copies by TMA.
 expect 0 "$llc" "$three" --kernel=by_hand_relay --target=sm_90 --emit=ptx -o "$work/relay.ptx"
 grep -A30 'acquire' "$work/relay.ptx" | grep -q 'fence.proxy.async.global' || fail 'no fence of the asynchronous proxy behind wait_until'
