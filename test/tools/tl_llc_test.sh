@@ -295,6 +295,21 @@ demand 'pipelined: ko' '    overlap: 1' sm_90 'where there is wgmma, which sm_90
 for target in sm_80 sm_90 sm_100a sm_120; do
   demand '- gemm:' '        mma: wgmma' $target "^hint: $target has no wgmma; sm_90a is the first target that has it"
 done
+# Copies by TMA say how long the caches keep what they bring: L2::evict_first for the first operand, L2::evict_last for the second.
+expect 0 "$llc" test/pipeline/tma_forms.yaml --emit=ptx -o "$work/evict.ptx"
+policies=$(grep -o '1364590687093260288\|1508705875169116160' "$work/evict.ptx" | head -2 | tr '\n' ' ')
+[ "$policies" = '1364590687093260288 1508705875169116160 ' ] || fail "cache policies: $policies"
+# What TMA fills once is not brought behind a write to its tensor, and a tensor that it reads and writes has a map for each.
+printf '%s\n' 'kernel: once' 'target: sm_90' 'args: {Y: "inout f32[64, 64]", Z: "out f32[64, 64]"}' 'shared: {s: "f32[64, 64]"}' 'body:' \
+  '  - copy: Y -> s' '    via: tma' '  - parallel: i, j in 64, 64' '    do: Y[i, j] = 0.0' '  - copy: s -> Z' >"$work/once.yaml"
+expect 1 "$llc" "$work/once.yaml"
+says 'cannot go by TMA: .*is not all that fills its tile \[TL0610\]$'
+printf '%s\n' 'kernel: both' 'target: sm_90' 'args: {Y: "inout f32[64, 64]"}' 'shared: {s: "f32[64, 64]"}' 'barriers: {here: "mbarrier[1] arrivals(1)"}' 'body:' \
+  '  - copy: Y -> s' '    barrier: here[0]' '  - arrive: here[0]' '    bytes: 16384' '  - wait: here[0], 0' '  - s = s * 2' '  - copy: s -> Y' \
+  '    via: tma' >"$work/both.yaml"
+expect 0 "$llc" "$work/both.yaml" --emit=manifest
+says '"kind": "tensor_map", .*"access": "in"'
+says '"kind": "tensor_map", .*"access": "out"'
 # The language for editors; diagnostics for code hosts.
 expect 0 "$bin/tl-llc" --emit=schema
 says '"stmt_gemm": {"type": "object"'

@@ -42,6 +42,18 @@ static const struct {
   uint32_t threads, cluster, checks;
 } cases[] = {
     {FIRST INIT(1) INIT(1) RET, "there is one already, in phase 0; mbarrier.inval must end it first", 32, 1, 0},
+    {FIRST INIT(1) " store i32 7, ptr addrspace(3) @bar\n" ARRIVE("a") RET,
+     "of shared memory of block (0, 0, 0) was overwritten", 32, 1, 0},
+    // Thread 1 fences what thread 0 initialised.
+    {" %f = icmp eq i32 %tid, 0\n br i1 %f, label %init, label %made\ninit:\n" INIT(
+         1) " br label %made\nmade:\n call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
+            " br i1 %f, label %known, label %fence\nfence:\n call void "
+            "@llvm.nvvm.fence.mbarrier_init.release.cluster()\n"
+            " br label %known\nknown:\n call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
+            " br i1 %f, label %load, label %end\nload:\n"
+            " call void @llvm.nvvm.cp.async.bulk.global.to.shared.cta(ptr addrspace(3) @cell, ptr addrspace(3) @bar, "
+            "ptr addrspace(1) %io, i32 256, i64 0, i1 false)\n" RET "end:\n" RET,
+     "the copy engine does not know of the mbarrier", 2, 1, 0},
     {FIRST INIT(1) EXPECT(1048575) EXPECT(1048575) RET, "bytes pending on an mbarrier: more than it can count", 32, 1,
      0},
     {FIRST INIT(1048575) " call void @llvm.nvvm.cp.async.mbarrier.arrive.shared(" BAR ")\n" RET,

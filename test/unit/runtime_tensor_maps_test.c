@@ -4,24 +4,32 @@
 
 #include "support/status.h"
 
-// A (16-bit, K wide) by one map for reading, C (M by 8 floats) by one for writing.
-static const char ptx[] =
-    "// {\"abi\": 1, \"generator\": \"test\", \"target\": \"sm_80\", \"ptx_version\": \"7.0\", \"kernels\": [\n"
-    "// {\"name\": \"k\", \"params\": [\n"
-    "//  {\"kind\": \"tensor\", \"name\": \"A\", \"access\": \"in\", \"dtype\": \"bf16\", \"dims\": [\"M\", \"K\"], "
-    "\"strides\": [\"lda\", 1], \"align\": 2},\n"
-    "//  {\"kind\": \"tensor\", \"name\": \"C\", \"access\": \"out\", \"dtype\": \"f32\", \"dims\": [\"M\", 8], "
-    "\"strides\": [8, 1], \"align\": 16},\n"
-    "//  {\"kind\": \"dynamic\", \"name\": \"M\", \"divisor\": 1}, {\"kind\": \"dynamic\", \"name\": \"K\", "
-    "\"divisor\": 1},\n"
-    "//  {\"kind\": \"stride\", \"name\": \"lda\"},\n"
-    "//  {\"kind\": \"tensor_map\", \"name\": \"A.map\", \"tensor\": \"A\", \"access\": \"in\", \"type\": \"bf16\", "
-    "\"dims\": [\"K\", \"M\"], \"strides\": [\"lda * 2\"], \"box\": [64, 128], \"swizzle\": 128, \"l2\": 256, "
-    "\"fill\": \"zero\"},\n"
+// A (16-bit, K wide) by one map for reading, and `other`.
+#define PTX_WITH(other)                                                                                             \
+  "// {\"abi\": 1, \"generator\": \"test\", \"target\": \"sm_80\", \"ptx_version\": \"7.0\", \"kernels\": [\n"      \
+  "// {\"name\": \"k\", \"params\": [\n"                                                                            \
+  "//  {\"kind\": \"tensor\", \"name\": \"A\", \"access\": \"in\", \"dtype\": \"bf16\", \"dims\": [\"M\", \"K\"], " \
+  "\"strides\": [\"lda\", 1], \"align\": 2},\n"                                                                     \
+  "//  {\"kind\": \"tensor\", \"name\": \"C\", \"access\": \"out\", \"dtype\": \"f32\", \"dims\": [\"M\", 8], "     \
+  "\"strides\": [8, 1], \"align\": 16},\n"                                                                          \
+  "//  {\"kind\": \"dynamic\", \"name\": \"M\", \"divisor\": 1}, {\"kind\": \"dynamic\", \"name\": \"K\", "         \
+  "\"divisor\": 1},\n"                                                                                              \
+  "//  {\"kind\": \"stride\", \"name\": \"lda\"},\n"                                                                \
+  "//  {\"kind\": \"tensor_map\", \"name\": \"A.map\", \"tensor\": \"A\", \"access\": \"in\", \"type\": \"bf16\", " \
+  "\"dims\": [\"K\", \"M\"], \"strides\": [\"lda * 2\"], \"box\": [64, 128], \"swizzle\": 128, \"l2\": 256, "       \
+  "\"fill\": \"zero\"},\n" other                                                                                    \
+  "],\n"                                                                                                            \
+  "// \"requires\": [], \"grid\": [\"ceildiv(M, 128)\", 1, 1], \"block_threads\": 128, \"math_threads\": 128,\n"    \
+  "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 0, \"cluster\": [1, 1, 1]}]}\n"
+// C (M by 8 floats) by one for writing.
+static const char ptx[] = PTX_WITH(
     "//  {\"kind\": \"tensor_map\", \"name\": \"C.map\", \"tensor\": \"C\", \"access\": \"out\", \"type\": \"f32\", "
-    "\"dims\": [8, \"M\"], \"strides\": [32], \"box\": [8, 64], \"swizzle\": 0, \"l2\": 0, \"fill\": \"zero\"}],\n"
-    "// \"requires\": [], \"grid\": [\"ceildiv(M, 128)\", 1, 1], \"block_threads\": 128, \"math_threads\": 128,\n"
-    "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 0, \"cluster\": [1, 1, 1]}]}\n";
+    "\"dims\": [8, \"M\"], \"strides\": [32], \"box\": [8, 64], \"swizzle\": 0, \"l2\": 0, \"fill\": \"zero\"}");
+// A by another one.
+static const char ptx_of_two[] = PTX_WITH(
+    "//  {\"kind\": \"tensor_map\", \"name\": \"A.other\", \"tensor\": \"A\", \"access\": \"in\", \"type\": \"bf16\", "
+    "\"dims\": [\"K\", \"M\"], \"strides\": [\"lda * 2\"], \"box\": [64, 32], \"swizzle\": 128, \"l2\": 0, \"fill\": "
+    "\"zero\"}");
 // Pixels of an image.
 static const char ptx_of_pixels[] =
     "// {\"abi\": 1, \"generator\": \"test\", \"target\": \"sm_80\", \"ptx_version\": \"7.0\", \"kernels\": [\n"
@@ -119,10 +127,10 @@ static void load(const char *text, size_t len) {
   encodings = launches = 0;
 }
 
-static void open_with(bool encodes) {
+static void open_text(bool encodes, const char *text) {
   with_maps = fake;
   if (encodes) with_maps.tensor_map_encode_tiled = fake_encode;
-  load(ptx, sizeof ptx - 1);
+  load(text, strlen(text));
   seen_launch = look;
   shape_a[0] = shape_c[0] = 200;
   shape_a[1] = 64;
@@ -132,6 +140,10 @@ static void open_with(bool encodes) {
   arguments[0] = tl_argument_tensor(NULL, memory, "bf16", 2, shape_a);
   arguments[0].tensor.strides = stride_a;
   arguments[1] = tl_argument_tensor(NULL, memory, "f32", 2, shape_c);
+}
+
+static void open_with(bool encodes) {
+  open_text(encodes, ptx);
 }
 
 static void close_all(void) {
@@ -202,6 +214,18 @@ START_TEST(keeps_maps_for_the_same_memory_and_shape) {
     memcpy(&stride, launched[0] + 8, sizeof stride);
     ck_assert_uint_eq(stride, (uint64_t)stride_a[0] * 2);
   }
+  close_all();
+}
+END_TEST
+
+START_TEST(keeps_maps_of_one_tensor_apart) {
+  open_text(true, ptx_of_two);
+  launch();
+  launch();
+  ck_assert_int_eq(encodings, 2);
+  ck_assert_uint_eq(seen[0].box[1], 32);
+  ck_assert_uint_eq(launched[0][0], 1);
+  ck_assert_uint_eq(launched[1][0], 2);
   close_all();
 }
 END_TEST
@@ -295,6 +319,7 @@ int main(void) {
   TCase *tests = tcase_create("maps");
   tcase_add_test(tests, makes_what_the_recipe_says);
   tcase_add_test(tests, keeps_maps_for_the_same_memory_and_shape);
+  tcase_add_test(tests, keeps_maps_of_one_tensor_apart);
   tcase_add_test(tests, names_the_argument_that_has_no_map);
   tcase_add_test(tests, takes_tensors_without_elements);
   tcase_add_test(tests, makes_maps_of_pixels);
