@@ -55,10 +55,10 @@ static bool use_allows(const tl_use *use, const tl_value *buffer, int *reads) {
   if (op->code == TL_OP_STORE) return is_own_element(op, buffer);
   if (op->code == TL_OP_FILL) return true;
   if (op->code != TL_OP_COPY) return false;
-  // The author asks for the trip through shared memory, or waits for the bytes there.
-  if (tl_op_has(op, TL_ATTR_ASYNC) || tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC ||
-      tl_op_arg(op, TL_GROUP_COPY_barrier))
-    return false;
+  // The author asks for the trip through shared memory, or waits for the bytes there; the copy engine adds up from
+  // there.
+  if (tl_op_arg(op, TL_GROUP_COPY_barrier) || tl_op_has(op, TL_ATTR_ATOMIC)) return false;
+  if (tl_op_has(op, TL_ATTR_ASYNC) || tl_op_int(op, TL_ATTR_VIA, TL_VIA_AUTO) == TL_VIA_CP_ASYNC) return false;
   tl_box source = tl_box_source(op), destination = tl_box_destination(op);
   bool reads_it = source.buffer == buffer;
   const tl_box *own = reads_it ? &source : &destination;

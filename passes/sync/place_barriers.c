@@ -164,7 +164,7 @@ static void note_tensor(const placement *self, hazard_state *state, const tl_eff
 
 static void note_effect(const placement *self, hazard_state *state, const tl_effect *effect) {
   if (effect->slot || (counts_by_hand(effect->op) && effect->kind == TL_EFFECT_WRITE)) return;
-  note_tensor(self, state, effect);
+  if (!effect->is_async) note_tensor(self, state, effect);
   if (effect->kind == TL_EFFECT_WRITE && !effect->is_async) note_generic(self, state, effect);
   // The engine writes over what threads did there.
   if (!is_matrix_read(effect) && !is_engine_store(effect) && has_value(&self->filled, effect->root))
@@ -259,13 +259,21 @@ static void insert_fence(placement *self, hazard_state *state, tl_op *before) {
   tl_access_set_clear(&state->unfenced_global);
 }
 
+// What asynchronous copies read, they have: as far as this thread knows.
+static void note_read(const placement *self, hazard_state *state) {
+  for (size_t i = 0; i < state->reading.len; i++) {
+    tl_access_set_add(&state->reads, &state->reading.items[i]);
+    note_tensor(self, state, &state->reading.items[i]);
+  }
+}
+
 static void note_async_wait(const placement *self, hazard_state *state, const tl_op *op) {
   // The groups have landed for the thread that waited; the others see them after a barrier.
   for (size_t i = 0; i < state->in_flight.len; i++) {
     tl_access_set_add(&state->writes, &state->in_flight.items[i]);
     note_generic(self, state, &state->in_flight.items[i]);
   }
-  for (size_t i = 0; i < state->reading.len; i++) tl_access_set_add(&state->reads, &state->reading.items[i]);
+  note_read(self, state);
   // The author may leave groups in flight: which, only the order of the run tells.
   if (tl_op_int(op, TL_ATTR_PENDING, 0) > 0) return;
   tl_access_set_clear(&state->in_flight);
@@ -297,7 +305,7 @@ static void note_statement(placement *self, hazard_state *state, tl_op *op) {
     case TL_OP_RING_WAIT:
       // What the copies of this thread read is free for it; other threads may still wait for theirs.
       if (has_mbarriers(tl_op_operand(op, 0))) return;
-      for (size_t i = 0; i < state->reading.len; i++) tl_access_set_add(&state->reads, &state->reading.items[i]);
+      note_read(self, state);
       set_add_ring(&state->waited, tl_op_operand(op, 0));
       note_generic(self, state, &(tl_effect){.root = tl_op_operand(op, 0)});
       return;
@@ -531,29 +539,6 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
   }
 }
 
-// ---- turns that hold a barrier
-
-typedef struct turn_search {
-  TL_VEC(tl_op *) turns;
-  bool is_inside, holds_barrier;
-} turn_search;
-
-static void look_for_turns(tl_op *op, void *user) {
-  turn_search *search = user;
-  search->holds_barrier |= op->code == TL_OP_BARRIER && search->is_inside;
-  if (op->code != TL_OP_TURN) return;
-  search->is_inside = tl_op_int(op, TL_ATTR_TURN, TL_TURN_TAKE) == TL_TURN_TAKE;
-  tl_vec_push(&search->turns, op);
-}
-
-// What one statement of a turn writes may have to be seen by another one, for whatever reason: then nobody takes turns.
-static void drop_broken_turns(tl_op *kernel) {
-  turn_search search = {0};
-  tl_walk(kernel, look_for_turns, &search);
-  for (size_t i = 0; i < search.turns.len && search.holds_barrier; i++) tl_op_erase(search.turns.items[i]);
-  tl_vec_fini(&search.turns);
-}
-
 // Tiles that wgmma reads by descriptors, or that the author lets the copy engine fill; tensors that the engine touches.
 static void find_proxied(tl_op *op, void *user) {
   placement *self = user;
@@ -585,7 +570,7 @@ tl_status tl_pass_place_barriers(tl_pass_context *context) {
     hazard_state state = {0};
     tl_walk(op, find_proxied, &self);
     place_block(&self, op->regions[0], &state, true);
-    drop_broken_turns(op);
+    tl_turns_drop_broken(op);
     fini_state(&state);
   }
   tl_vec_fini(&self.placed);

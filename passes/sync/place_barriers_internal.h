@@ -36,4 +36,7 @@ void tl_access_set_fini(tl_access_set *set);
 // on by at least their size. `before` may have run in the same or in any earlier iteration.
 bool tl_accesses_never_meet(const tl_effect *before, const tl_effect *after);
 
+// What one statement of a turn writes may have to be seen by another one, for whatever reason: then nobody takes turns.
+void tl_turns_drop_broken(tl_op *kernel);
+
 #endif
