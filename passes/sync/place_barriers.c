@@ -539,7 +539,7 @@ static void place_block(placement *self, tl_block *block, hazard_state *state, b
   }
 }
 
-// Tiles that wgmma reads by descriptors, or that the author lets the copy engine fill; tensors that the engine touches.
+// Tiles that wgmma reads by descriptors or the copy engine, or that the author lets it fill; tensors that it touches.
 static void find_proxied(tl_op *op, void *user) {
   placement *self = user;
   if (is_by_engine(op)) {
@@ -551,12 +551,11 @@ static void find_proxied(tl_op *op, void *user) {
     add_value(&self->filled, tl_effect_root(tl_op_arg(op, TL_GROUP_COPY_dst), NULL, NULL));
     return;
   }
-  const tl_instruction *inst = op->code == TL_OP_GEMM ? tl_op_instruction(op) : NULL;
-  if (!inst || inst->family != TL_FAMILY_WGMMA) return;
   tl_effect_list effects = {0};
   tl_effects_of(op, &effects);
   for (size_t i = 0; i < effects.len; i++) {
     const tl_effect *effect = &effects.items[i];
+    if (effect->kind != TL_EFFECT_READ || !(is_matrix_read(effect) || is_engine_store(effect))) continue;
     add_value(&self->proxied, effect->root);
     if (effect->slot) add_value(&self->proxied, ring_of_slot(effect->slot));
   }
