@@ -239,6 +239,48 @@ static int64_t stored_bytes(const tl_op *copy) {
   return tl_type_num_elements(src->type) * tl_dtype_bits(dst->type->dtype) / 8;
 }
 
+static bool follows_grid(tl_value *index) {
+  tl_affine form = tl_affine_of(index);
+  for (int32_t t = 0; t < form.num_terms; t++) {
+    const tl_op *def = form.terms[t].symbol->def;
+    if (def && def->code == TL_OP_GRID) return true;
+  }
+  return false;
+}
+
+// A read of global memory, at a place of the block's own: `elements` each time.
+static void collect_stream(tl_schedule_problem *problem, const tl_value *tensor, tl_value *const *index, uint32_t rank,
+                           int64_t elements) {
+  bool follows = false;
+  for (uint32_t d = 0; d < rank; d++) follows |= follows_grid(index[d]);
+  for (int32_t s = 0; s < problem->num_streamed; s++) follows &= problem->streamed[s] != tensor;
+  if (!follows || !tl_buffer_is_global(tensor) || problem->num_streamed == TL_PLAN_MAX_STREAMED) return;
+  problem->streamed[problem->num_streamed++] = tensor;
+  problem->streamed_bytes += (int64_t)tl_dtype_bytes(tensor->type->dtype, (uint64_t)elements);
+}
+
+static int64_t elements_of(const tl_op *op) {
+  int32_t len = 0;
+  const int64_t *extents = tl_op_ints(op, TL_ATTR_EXTENTS, &len);
+  int64_t elements = 1;
+  for (int32_t d = 0; d < len; d++) elements *= extents[d];
+  return elements;
+}
+
+static void collect_reads(tl_schedule_problem *problem, tl_op *op) {
+  tl_value *index[TL_MAX_RANK];
+  const tl_op *parallel = op->code == TL_OP_LOAD ? tl_op_enclosing(op, TL_OP_PARALLEL) : NULL;
+  if (parallel) {
+    uint32_t rank = tl_element_rank(op);
+    for (uint32_t d = 0; d < rank; d++) index[d] = tl_element_index(op, d);
+    collect_stream(problem, tl_element_buffer(op), index, rank, elements_of(parallel));
+  } else if (op->code == TL_OP_COPY) {
+    tl_box box = tl_box_source(op);
+    for (int32_t d = 0; d < box.buffer_rank; d++) index[d] = tl_box_offset(&box, d);
+    collect_stream(problem, box.buffer, index, (uint32_t)box.buffer_rank, elements_of(op));
+  }
+}
+
 static void collect_op(tl_op *op, void *user) {
   tl_schedule_problem *problem = user;
   if (op->code == TL_OP_GRID) problem->grid = op;
@@ -256,13 +298,8 @@ static void collect_op(tl_op *op, void *user) {
     int64_t elements = tl_type_num_elements(op->results[0].type);
     if (elements > problem->most_elements) problem->most_elements = elements;
   }
-  if (op->code == TL_OP_PARALLEL) {
-    int32_t len = 0;
-    const int64_t *extents = tl_op_ints(op, TL_ATTR_EXTENTS, &len);
-    int64_t elements = 1;
-    for (int32_t d = 0; d < len; d++) elements *= extents[d];
-    if (elements > problem->most_elements) problem->most_elements = elements;
-  }
+  if (op->code == TL_OP_PARALLEL && elements_of(op) > problem->most_elements) problem->most_elements = elements_of(op);
+  collect_reads(problem, op);
   if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) {
     tl_loop_plan *loop = &problem->loops[problem->num_loops++];
     *loop = (tl_loop_plan){.loop = op, .fixed = tl_op_has(op, TL_ATTR_STAGES)};

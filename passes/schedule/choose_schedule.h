@@ -11,6 +11,7 @@ enum { TL_PLAN_MAX_STAGES = 4, TL_PLAN_PANEL = 8 };
 enum { TL_PLAN_MAX_BLOCKS = 2, TL_PLAN_SPARE_REGISTERS = 24 };
 // Kernels without gemms: threads on a multiprocessor that stream best (measured: docs/performance.md), and the
 // registers that addresses and values in flight take.
+enum { TL_PLAN_MAX_STREAMED = 16 };
 enum { TL_PLAN_STREAM_THREADS = 1280, TL_PLAN_STREAM_REGISTERS = 32 };
 
 // A pipelined loop and what its stages cost.
@@ -53,9 +54,12 @@ typedef struct tl_schedule_problem {
   tl_gemm_plan *swapped;
   int32_t num_loops;
   tl_loop_plan *loops;
-  int64_t stored_bytes;       // of tiles in registers that the kernel's own body writes to global memory
-  int64_t shared_bytes;       // of all shared tiles, one copy each
-  int64_t most_elements;      // of the largest parallel or fragment
+  int64_t stored_bytes;    // of tiles in registers that the kernel's own body writes to global memory
+  int64_t shared_bytes;    // of all shared tiles, one copy each
+  int64_t most_elements;   // of the largest parallel or fragment
+  int64_t streamed_bytes;  // of the tensors of which each block reads a part of its own, in one such parallel or copy
+  const tl_value *streamed[TL_PLAN_MAX_STREAMED];
+  int32_t num_streamed;
   int32_t operand_registers;  // a thread, for operands of gemms that parallels compute in registers
 } tl_schedule_problem;
 
