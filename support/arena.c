@@ -72,11 +72,18 @@ bool tl_memory_guard(void (*work)(void *user), void *user) {
   return guard.has_ended;
 }
 
+static _Thread_local void (*handler)(void);
+
+void tl_memory_set_handler(void (*given)(void)) {
+  handler = given;
+}
+
 void tl_memory_exhausted(void) {
+  if (handler) handler();
   if (innermost) longjmp(innermost->back, 1);
 }
 
-_Noreturn static void out_of_memory(size_t size) {
+void tl_out_of_memory(size_t size) {
   tl_memory_exhausted();
   fprintf(stderr, "tl-llc: out of memory allocating %zu bytes\n", size);
   abort();
@@ -84,26 +91,26 @@ _Noreturn static void out_of_memory(size_t size) {
 
 void *tl_xmalloc(size_t size) {
   void *pointer = malloc(size ? size : 1);
-  if (!pointer) out_of_memory(size);
+  if (!pointer) tl_out_of_memory(size);
   return pointer;
 }
 
 void *tl_xcalloc(size_t count, size_t size) {
   void *pointer = calloc(count ? count : 1, size ? size : 1);
-  if (!pointer) out_of_memory(count * size);
+  if (!pointer) tl_out_of_memory(count * size);
   return pointer;
 }
 
 void *tl_xrealloc(void *pointer, size_t size) {
   void *grown = realloc(pointer, size ? size : 1);
-  if (!grown) out_of_memory(size);
+  if (!grown) tl_out_of_memory(size);
   return grown;
 }
 
 void *tl_vec_grow(void *items, size_t *capacity, size_t wanted, size_t item_size) {
   size_t grown = *capacity ? *capacity * 2 : 8;
   if (grown < wanted) grown = wanted;
-  if (grown > SIZE_MAX / item_size) out_of_memory(SIZE_MAX);
+  if (grown > SIZE_MAX / item_size) tl_out_of_memory(SIZE_MAX);
   items = tl_xrealloc(items, grown * item_size);
   *capacity = grown;
   return items;
@@ -131,10 +138,10 @@ static void add_chunk(tl_arena *arena, size_t size) {
   size_t wanted = arena->chunk ? arena->chunk->size * 2 : FIRST_CHUNK_BYTES;
   if (wanted > MAX_CHUNK_BYTES) wanted = MAX_CHUNK_BYTES;
   if (wanted < size) wanted = size;
-  if (wanted > SIZE_MAX - 2 * sizeof(tl_arena_chunk)) out_of_memory(wanted);
+  if (wanted > SIZE_MAX - 2 * sizeof(tl_arena_chunk)) tl_out_of_memory(wanted);
   size_t total = (sizeof(tl_arena_chunk) + wanted + 63) & ~(size_t)63;
   tl_arena_chunk *chunk = aligned_alloc(64, total);
-  if (!chunk) out_of_memory(total);
+  if (!chunk) tl_out_of_memory(total);
   chunk->previous = arena->chunk;
   enter_ring(&chunk->link);
   chunk->size = wanted;
@@ -143,7 +150,7 @@ static void add_chunk(tl_arena *arena, size_t size) {
 }
 
 void *tl_arena_alloc(tl_arena *arena, size_t size, size_t align) {
-  if (size > SIZE_MAX - 64) out_of_memory(size);
+  if (size > SIZE_MAX - 64) tl_out_of_memory(size);
   size_t start = arena->chunk ? (arena->chunk->used + align - 1) & ~(align - 1) : 0;
   if (!arena->chunk || start > arena->chunk->size || size > arena->chunk->size - start) {
     add_chunk(arena, size);

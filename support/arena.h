@@ -38,8 +38,13 @@ void tl_arena_release(tl_arena *arena, tl_arena_marker mark);
 // whoever holds them: nothing that was made in it may be touched or freed any more, and what it has from the heap
 // (arrays and buffers that were growing) is lost. Guards nest; each belongs to its thread.
 bool tl_memory_guard(void (*work)(void *user), void *user);
+// What this thread does first when its memory runs out: it may leave by a way of its own; where it returns, the
+// innermost guard ends. NULL: nothing.
+void tl_memory_set_handler(void (*handler)(void));
 // For those who run out of memory elsewhere: ends the innermost guard of the thread. Returns when there is none.
 void tl_memory_exhausted(void);
+// The same for a library that says so by itself. Does not return: without a guard the process ends.
+_Noreturn void tl_out_of_memory(size_t size);
 
 // Heap allocation for long-lived growable things; never NULL, as tl_arena_alloc.
 void *tl_xmalloc(size_t size);

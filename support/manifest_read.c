@@ -2,6 +2,7 @@
 // Reads a manifest from JSON or from the head of a PTX file. What it does not know it refuses: a newer manifest may ask
 // for something (a hidden parameter, a cluster) without which a launch would be wrong.
 #include <jansson.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -535,6 +536,35 @@ static void strip_comment_head(tl_str text, tl_strbuf *out) {
   }
 }
 
+// jansson says of memory that ran out what it says of malformed text, so its allocator notes it.
+static _Thread_local bool json_ran_out;
+
+static void *allocate_json(size_t size) {
+  void *pointer = malloc(size);
+  json_ran_out |= !pointer;
+  return pointer;
+}
+
+static void set_json_allocator(void) {
+  json_malloc_t given;
+  json_free_t freed;
+  json_get_alloc_funcs(&given, &freed);
+  // A program that shares jansson with us may have set its own.
+  if (given == malloc && freed == free) json_set_alloc_funcs(allocate_json, free);
+}
+
+static json_t *load_json(tl_str text, json_error_t *out_error) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, set_json_allocator);
+  json_ran_out = false;
+  json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, out_error);
+  if (json_ran_out) {
+    json_decref(root);
+    tl_out_of_memory(text.len);
+  }
+  return root;
+}
+
 tl_status tl_manifest_read(tl_arena *arena, tl_str text, tl_manifest *out) {
   tl_strbuf head;
   tl_strbuf_init(&head);
@@ -550,7 +580,7 @@ tl_status tl_manifest_read(tl_arena *arena, tl_str text, tl_manifest *out) {
         "no manifest: the text begins neither with '{' nor with the '// ' lines of a tl-llc PTX file");
   }
   json_error_t error;
-  json_t *root = json_loadb(json_text.data, json_text.len, JSON_REJECT_DUPLICATES, &error);
+  json_t *root = load_json(json_text, &error);
   tl_strbuf_fini(&head);
   if (!root) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "manifest: line %d, column %d: %s", error.line, error.column,

@@ -25,7 +25,7 @@ typedef struct job {
   tl_emu_launch_state *launch;
   pthread_t thread;
   tl_emu_memory *memory;
-  bool failed;
+  bool failed, no_memory;
   uint64_t failed_block;
   tl_strbuf report;  // empty although failed: stopped because another one failed
   tl_emu_stats stats;
@@ -45,16 +45,8 @@ static void find_own_stack(tl_emu_worker *worker) {
 }
 #endif
 
-static void *run_job(void *argument) {
-  job *j = argument;
-  tl_emu_launch_state *launch = j->launch;
-  tl_emu_worker *worker = tl_xcalloc(1, sizeof *worker);
-  worker->launch = launch;
-  worker->memory = j->memory;
-#ifdef TL_SANITIZED
-  find_own_stack(worker);
-#endif
-  tl_emu_self = worker;
+static void run_worker(void *user) {
+  tl_emu_worker *worker = user;
   tl_status status = tl_emu_blocks_create(worker);
   if (status) {
     tl_strbuf_append_c(&worker->report, tl_status_message(status));
@@ -66,13 +58,41 @@ static void *run_job(void *argument) {
     tl_emu_run_clusters(worker);
     tl_emu_signal_stack_end(&signal_stack);
   }
-  tl_emu_self = NULL;
+}
+
+static void destroy_worker(void *user) {
+  tl_emu_blocks_destroy(user);
+}
+
+// Memory that runs out ends the launch: in a fiber by giving it up, else by the guard.
+static void *run_job(void *argument) {
+  job *j = argument;
+  tl_emu_launch_state *launch = j->launch;
+  tl_emu_worker *worker = calloc(1, sizeof *worker);
+  if (!worker) {
+    j->failed = j->no_memory = true;
+    __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
+    return NULL;
+  }
+  worker->launch = launch;
+  worker->memory = j->memory;
+#ifdef TL_SANITIZED
+  find_own_stack(worker);
+#endif
+  tl_emu_self = worker;
+  tl_memory_set_handler(tl_emu_memory_ran_out);
+  if (!tl_memory_guard(run_worker, worker)) worker->no_memory = true;
+  worker->failed |= worker->no_memory;
   if (worker->failed) __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
+  // What it found is handed over with its places.
+  if (!tl_memory_guard(destroy_worker, worker)) worker->failed = worker->no_memory = true;
+  tl_memory_set_handler(NULL);
+  tl_emu_self = NULL;
   j->failed = worker->failed;
+  j->no_memory = worker->no_memory;
   j->failed_block = worker->failed_block;
   j->report = worker->report;
   j->stats = worker->stats;
-  tl_emu_blocks_destroy(worker);
   free(worker);
   return NULL;
 }
@@ -143,15 +163,19 @@ static tl_status run_jobs(tl_emu_launch_state *launch, job *jobs, int num_thread
 
 static tl_status gather(const tl_emu_launch_state *launch, job *jobs, int num_threads, tl_emu_stats *stats) {
   const job *first = NULL;
+  bool no_memory = false;
   for (int i = 0; i < num_threads; i++) {
     stats->switches += jobs[i].stats.switches;
     stats->collectives += jobs[i].stats.collectives;
     stats->barriers += jobs[i].stats.barriers;
+    no_memory |= jobs[i].no_memory;
     bool tells = jobs[i].failed && jobs[i].report.len;
     if (tells && (!first || jobs[i].failed_block < first->failed_block)) first = &jobs[i];
   }
   tl_status status = TL_OK;
-  if (first)
+  if (no_memory)
+    status = tl_status_make(TL_STATUS_OUT_OF_MEMORY, "emulator: kernel '%s': memory ran out", launch->kernel_name);
+  else if (first)
     status = tl_status_make(TL_STATUS_CHECK_FAILED, "emulator: kernel '%s': %s", launch->kernel_name,
                             tl_strbuf_c(&first->report));
   for (int i = 0; i < num_threads; i++) tl_strbuf_fini(&jobs[i].report);

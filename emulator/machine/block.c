@@ -153,6 +153,7 @@ tl_status tl_emu_blocks_create(tl_emu_worker *worker) {
 void tl_emu_blocks_destroy(tl_emu_worker *worker) {
   for (uint32_t i = 0; i < worker->num_blocks && worker->blocks; i++) {
     tl_emu_block *block = &worker->blocks[i];
+    if (!block->fibers) continue;  // memory ran out before it was made
     TL_EMU_CALL_HOOKS(worker->launch, destroy_block, block);
     free(block->fibers);
   }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pthread.h>
+
 #include "emulator/machine/emulator.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
@@ -236,6 +238,8 @@ struct tl_emu_worker {
   bool round_robin;                       // warps take turns, instead of the first in the order running ahead
   volatile bool in_fiber;
   bool failed;            // the launch was given up; `report` says why
+  bool no_memory;         // … as memory ran out, of which there is no report
+  pthread_mutex_t *held;  // of several workers, while it allocates: is given back when memory runs out. NULL: none
   uint64_t failed_block;  // index of the block that `report` is about
   void *main_sp;          // stack of the worker itself while a fiber runs
   volatile tl_emu_fault fault;
@@ -288,6 +292,11 @@ void tl_emu_park(void);
 void tl_emu_wake(tl_emu_fiber *fiber);
 // Gives the launch up. Does not return.
 void tl_emu_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+// Memory has run out on this thread: the launch is given up, from whatever fiber runs; returns where none does.
+void tl_emu_memory_ran_out(void);
+// A mutex of several workers, under which this one may allocate.
+void tl_emu_lock(pthread_mutex_t *mutex);
+void tl_emu_unlock(pthread_mutex_t *mutex);
 // The same with a report that is already written.
 void tl_emu_give_up(void) __attribute__((noreturn));
 // Runs fibers, `first` first, until a cluster has ended or the launch was given up.

@@ -20,7 +20,7 @@ typedef struct buffer {
 } buffer;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static TL_VEC(buffer) buffers;  // under the mutex
+static TL_VEC(buffer) buffers;  // under the mutex, with which nothing is allocated that jumps when memory runs out
 
 // Addresses are free, and a wrong row index goes far.
 enum { GUARD_BYTES = 16 << 20 };
@@ -33,6 +33,17 @@ static void __attribute__((noreturn)) out_of_memory(size_t bytes) {
   tl_memory_exhausted();
   fprintf(stderr, "tl-llc: out of memory: emulator buffer of %zu bytes\n", bytes);
   abort();
+}
+
+// Whether there is room for one more.
+static bool reserve_buffer(void) {
+  if (buffers.len < buffers.capacity) return true;
+  size_t capacity = buffers.capacity ? 2 * buffers.capacity : 16;
+  buffer *grown = realloc(buffers.items, capacity * sizeof *grown);
+  if (!grown) return false;
+  buffers.items = grown;
+  buffers.capacity = capacity;
+  return true;
 }
 
 void *tl_emu_alloc(size_t bytes, size_t align) {
@@ -52,8 +63,13 @@ void *tl_emu_alloc(size_t bytes, size_t align) {
   start -= (uintptr_t)start & (align - 1);
   buffer made = {map, pages + 2 * GUARD_BYTES, start, bytes, NULL};
   pthread_mutex_lock(&mutex);
-  tl_vec_push(&buffers, made);
+  bool has_room = reserve_buffer();
+  if (has_room) tl_vec_push(&buffers, made);
   pthread_mutex_unlock(&mutex);
+  if (!has_room) {
+    munmap(map, made.map_bytes);
+    out_of_memory(bytes);
+  }
   return made.start;
 }
 
@@ -137,11 +153,12 @@ void tl_emu_describe_address(uintptr_t address, tl_strbuf *out) {
       nearest = &buffers.items[i];
     }
   }
+  buffer found = nearest ? *nearest : (buffer){0};
+  pthread_mutex_unlock(&mutex);
   if (nearest)
-    describe_offset(nearest, address, out);
+    describe_offset(&found, address, out);
   else
     tl_strbuf_appendf(out, "at %#zx, nowhere near a buffer", (size_t)address);
-  pthread_mutex_unlock(&mutex);
 }
 
 static int by_address(const void *left, const void *right) {
@@ -150,12 +167,20 @@ static int by_address(const void *left, const void *right) {
 }
 
 tl_emu_buffer *tl_emu_copy_buffers(size_t *out_count) {
-  pthread_mutex_lock(&mutex);
-  size_t count = buffers.len;
-  tl_emu_buffer *copies = tl_xcalloc(count + 1, sizeof *copies);
-  for (size_t i = 0; i < count; i++)
-    copies[i] = (tl_emu_buffer){buffers.items[i].start, buffers.items[i].bytes, buffers.items[i].written};
-  pthread_mutex_unlock(&mutex);
+  size_t room = 0, count = 0;
+  tl_emu_buffer *copies = NULL;
+  do {
+    free(copies);
+    pthread_mutex_lock(&mutex);
+    room = buffers.len;
+    pthread_mutex_unlock(&mutex);
+    copies = tl_xcalloc(room + 1, sizeof *copies);
+    pthread_mutex_lock(&mutex);
+    count = buffers.len;
+    for (size_t i = 0; i < count && count <= room; i++)
+      copies[i] = (tl_emu_buffer){buffers.items[i].start, buffers.items[i].bytes, buffers.items[i].written};
+    pthread_mutex_unlock(&mutex);
+  } while (count > room);
   qsort(copies, count, sizeof *copies, by_address);
   *out_count = count;
   return copies;
@@ -173,13 +198,16 @@ bool tl_emu_note_written(const tl_emu_buffer *in, const void *address, size_t by
 }
 
 void tl_emu_mark_unwritten(void *pointer) {
+  uint8_t *written = tl_xcalloc(tl_emu_size(pointer) + 1, 1);
   pthread_mutex_lock(&mutex);
   for (size_t i = 0; i < buffers.len; i++) {
     if (buffers.items[i].start != pointer) continue;
-    free(buffers.items[i].written);
-    buffers.items[i].written = tl_xcalloc(buffers.items[i].bytes + 1, 1);
+    uint8_t *before = buffers.items[i].written;
+    buffers.items[i].written = written;
+    written = before;
   }
   pthread_mutex_unlock(&mutex);
+  free(written);
 }
 
 void tl_emu_mark_written(const void *pointer, size_t bytes) {
@@ -203,20 +231,33 @@ void tl_emu_forget_written(void) {
   pthread_mutex_unlock(&mutex);
 }
 
-bool tl_emu_find_damage(tl_strbuf *out) {
+// Mends the first damaged buffer there is. False: there is none.
+static bool mend_one(buffer *out, uintptr_t *out_place) {
   bool found = false;
   pthread_mutex_lock(&mutex);
-  for (size_t i = 0; i < buffers.len; i++) {
+  for (size_t i = 0; i < buffers.len && !found; i++) {
     buffer *b = &buffers.items[i];
     const uint8_t *change = find_buffer_damage(b);
     if (!change) continue;
-    if (found) tl_strbuf_append_c(out, "; ");
-    describe_offset(b, (uintptr_t)change, out);
     found = true;
+    *out = *b;
+    *out_place = (uintptr_t)change;
     memset(b->map + GUARD_BYTES, 0xff, (size_t)(b->start - (b->map + GUARD_BYTES)));
     uint8_t *end = b->start + b->bytes;
     memset(end, 0xff, (size_t)(b->map + b->map_bytes - GUARD_BYTES - end));
   }
   pthread_mutex_unlock(&mutex);
+  return found;
+}
+
+bool tl_emu_find_damage(tl_strbuf *out) {
+  buffer damaged;
+  uintptr_t place;
+  bool found = false;
+  while (mend_one(&damaged, &place)) {
+    if (found) tl_strbuf_append_c(out, "; ");
+    describe_offset(&damaged, place, out);
+    found = true;
+  }
   return found;
 }

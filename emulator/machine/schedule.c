@@ -74,6 +74,24 @@ void tl_emu_give_up(void) {
   leave_to_main(worker);
 }
 
+void tl_emu_memory_ran_out(void) {
+  tl_emu_worker *worker = tl_emu_self;
+  if (!worker) return;
+  if (worker->held) tl_emu_unlock(worker->held);
+  worker->no_memory = true;
+  if (worker->in_fiber) tl_emu_give_up();
+}
+
+void tl_emu_lock(pthread_mutex_t *mutex) {
+  pthread_mutex_lock(mutex);
+  if (tl_emu_self) tl_emu_self->held = mutex;
+}
+
+void tl_emu_unlock(pthread_mutex_t *mutex) {
+  if (tl_emu_self) tl_emu_self->held = NULL;
+  pthread_mutex_unlock(mutex);
+}
+
 void tl_emu_fail(const char *format, ...) {
   tl_emu_worker *worker = tl_emu_self;
   tl_emu_describe_thread(worker->block, worker->current->thread, &worker->report);

@@ -119,23 +119,23 @@ void tl_emu_release_global(tl_emu_sanitizer *checker, uint32_t owner, const tl_e
   *own = (tl_emu_foreign){.refs = 1, .len = 1};
   own->items[0] = (foreign_item){owner, clocks};
   tl_emu_foreign *all = tl_emu_foreign_join(known->foreign, own, num_threads);
-  pthread_mutex_lock(&mutex);
+  tl_emu_lock(&mutex);
   tl_emu_released *slot = find_released(&checker->launch->released, address);
   if (!slot->address) checker->launch->released.len++;
   tl_emu_foreign *joined = tl_emu_foreign_join(slot->foreign, all, num_threads);
   tl_emu_foreign_drop(slot->foreign);
   *slot = (tl_emu_released){address, joined};
-  pthread_mutex_unlock(&mutex);
+  tl_emu_unlock(&mutex);
   tl_emu_foreign_drop(own);
   tl_emu_foreign_drop(all);
 }
 
 bool tl_emu_acquire_global(tl_emu_sanitizer *checker, uint32_t owner, tl_emu_vector **into, const void *address) {
-  pthread_mutex_lock(&mutex);
+  tl_emu_lock(&mutex);
   tl_emu_foreign *released = NULL;
   if (checker->launch->released.len)
     released = tl_emu_foreign_share(find_released(&checker->launch->released, address)->foreign);
-  pthread_mutex_unlock(&mutex);
+  tl_emu_unlock(&mutex);
   if (!released) return false;
   // What the thread itself or its cluster released comes back: it is ordered within the cluster too.
   tl_emu_vector_learn(checker, into, released, owner);

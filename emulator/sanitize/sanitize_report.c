@@ -149,11 +149,11 @@ bool tl_emu_sanitize_wrong_use(const char *what, const tl_emu_site *site) {
 }
 
 void tl_emu_hand_over(tl_emu_sanitizer *checker) {
-  pthread_mutex_lock(&mutex);
+  tl_emu_lock(&mutex);
   for (size_t i = 0; i < checker->found.len; i++)
     count(checker->launch->found, &checker->found.items[i], SIZE_MAX, NULL);
   checker->launch->untold += checker->untold;
-  pthread_mutex_unlock(&mutex);
+  tl_emu_unlock(&mutex);
   tl_vec_fini(&checker->found);
 }
 

@@ -295,16 +295,16 @@ static void free_frames(builder *build) {
 
 static void read_events(builder *build) {
   yaml_parser_t parser;
-  if (!yaml_parser_initialize(&parser)) {
-    tl_diag_report(build->diags, TL_DIAG_YAML_SYNTAX, (tl_loc){build->source, 0, 0}, "out of memory");
-    return;
-  }
+  if (!yaml_parser_initialize(&parser)) tl_out_of_memory(0);
   build->masked = tl_yaml_mask_doc(build->arena, &build->positions);
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(&parser, (const unsigned char *)build->masked.data, build->masked.len);
   for (bool more = true; more;) {
     yaml_event_t event;
     if (!yaml_parser_parse(&parser, &event)) {
+      bool ran_out = parser.error == YAML_MEMORY_ERROR;
+      if (ran_out) yaml_parser_delete(&parser);
+      if (ran_out) tl_out_of_memory(0);
       tl_yaml_report_error(build->diags, &parser, &build->positions, build->source);
       break;
     }

@@ -199,7 +199,10 @@ tl_cu_result tl_emulated_mem_alloc(tl_cu_pointer *pointer, size_t bytes) {
   if (bytes > tl_memory_default_limit()) return TL_CU_ERROR_OUT_OF_MEMORY;
   allocation wanted = {.bytes = bytes};
   if (!tl_memory_guard(allocate, &wanted)) return TL_CU_ERROR_OUT_OF_MEMORY;
-  if (context->gpu.emu.checks & TL_EMU_SANITIZE_INIT) tl_emu_mark_unwritten(wanted.memory);
+  if ((context->gpu.emu.checks & TL_EMU_SANITIZE_INIT) && !tl_memory_guard(tl_emu_mark_unwritten, wanted.memory)) {
+    tl_emu_free(wanted.memory);
+    return TL_CU_ERROR_OUT_OF_MEMORY;
+  }
   return *pointer = (tl_cu_pointer)(uintptr_t)wanted.memory, TL_CU_SUCCESS;
 }
 tl_cu_result tl_emulated_mem_free(tl_cu_pointer pointer) {

@@ -150,15 +150,29 @@ static void **copy_params(const tl_manifest_kernel *info, void *const *params) {
   return copy;
 }
 
+typedef struct emulated_launch {
+  tl_emu_kernel *kernel;
+  const uint32_t *grid;
+  void **params;
+  const tl_emu_options *options;
+  tl_status status;
+} emulated_launch;
+
+static void run_guarded(void *user) {
+  emulated_launch *l = user;
+  tl_emu_stats stats = {0};
+  l->status = tl_emu_launch(l->kernel, l->grid, l->params, l->options, &stats);
+}
+
 tl_cu_result tl_emulated_run(tl_cu_function function, const uint32_t grid[3], void **params) {
   tl_cu_context context = tl_emulated_current();
   if (!context) return TL_CU_ERROR_INVALID_CONTEXT;
   tl_emu_options options = context->gpu.emu;
   // The blocks of a persistent kernel may wait for each other, as on a GPU where all of them fit.
   if (function->info->persistent && options.resident == 0) options.resident = context->gpu.num_sms;
-  tl_emu_stats stats = {0};
-  tl_status status = tl_emu_launch(function->kernel, grid, params, &options, &stats);
-  return status ? tl_emulated_fail(status) : TL_CU_SUCCESS;
+  emulated_launch l = {function->kernel, grid, params, &options, TL_OK};
+  if (!tl_memory_guard(run_guarded, &l)) return TL_CU_ERROR_OUT_OF_MEMORY;
+  return l.status ? tl_emulated_fail(l.status) : TL_CU_SUCCESS;
 }
 
 static tl_cu_result launch(tl_cu_function function, const tl_cu_launch_layout *config, void **params) {
