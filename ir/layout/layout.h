@@ -91,6 +91,23 @@ tl_layout tl_layout_blocked_narrow(const int32_t *shape, int32_t rank, const int
 // Register tile for FMA gemms: threads in a 2-D grid, each with reg_m by reg_n elements interleaved in groups of vec_n.
 tl_layout tl_layout_fma_acc(const int32_t *shape, int32_t threads);
 
+// How a warp's part of a tile falls into 8 by 8 matrices of which each lane holds two neighbours of a row: what
+// stmatrix takes, up to four at a time. The others of the four are one step further along each unit.
+typedef struct tl_matrix_unit {
+  int32_t dim, stride;
+} tl_matrix_unit;
+typedef struct tl_matrix_form {
+  int32_t row_dim, column_dim;  // of the tile
+  int32_t num_units;
+  tl_matrix_unit units[2];
+} tl_matrix_form;
+// False: the layout has another form, padding, or elements that several threads hold.
+bool tl_layout_matrix_form(const tl_layout *layout, tl_matrix_form *out);
+// Whether the register with this coordinate is the first one of an stmatrix.
+bool tl_matrix_begins(const tl_matrix_form *form, const int32_t *coord);
+// Which lane gives the address of which row of the matrices, without the registers' part; `transposed`: of a column.
+tl_layout tl_matrix_rows(const tl_layout *layout, const tl_matrix_form *form, bool transposed);
+
 // The known part of an element's place, where another part is known at run time only: `row` and `bytes` join the
 // unknown row and column bytes before the swizzle and the division into panels, `offset` moves the address after them.
 // `row` joins the row for its swizzle only.

@@ -170,6 +170,12 @@ static void verify_tile_store(tl_verifier *verifier, const tl_op *op) {
              TL_ATTR_DST_STEP,
              TL_ATTR_DST_CHECK};
   verify_box(verifier, op, &dst, tile->dims, tile->rank);
+  tl_matrix_form form;
+  const tl_type *memory = dst.buffer->type;
+  bool is_shared = memory->kind == TL_TYPE_BUFFER && memory->scope == TL_SCOPE_SHARED;
+  bool is_matrix = is_shared && tl_dtype_bits(memory->dtype) == 16 && tile->layout;
+  if (tl_op_has(op, TL_ATTR_MATRIX) && (!is_matrix || !tl_layout_matrix_form(tile->layout, &form)))
+    tl_verify_fail(verifier, op, "only tiles that hold matrices go into shared tiles of 16-bit elements by 'matrix'");
 }
 
 // ---- gemm

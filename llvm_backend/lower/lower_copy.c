@@ -307,8 +307,63 @@ void tl_lower_op_TILE_LOAD(tl_lower *l, tl_op *op) {
   tl_lower_set(l, result, out, registers);
 }
 
+// The registers of one stmatrix, from the one with this coordinate on, as the memory has them.
+static int32_t matrix_words(tl_lower *l, const tl_value *tile, tl_dtype dtype, const tl_matrix_form *form,
+                            const int32_t *first, LLVMValueRef *out) {
+  int32_t count = 1 << form->num_units;
+  for (int32_t m = 0; m < count; m++) {
+    LLVMValueRef in[2], converted[2];
+    int32_t coord[TL_MAX_DIMS];
+    memcpy(coord, first, sizeof coord);
+    for (int32_t u = 0; u < form->num_units; u++)
+      if (m >> u & 1) coord[form->units[u].dim] += form->units[u].stride;
+    for (int32_t i = 0; i < 2; i++) {
+      in[i] = tl_lower_get(l, tile, tl_lower_tile_register(tile->type->layout, coord));
+      coord[form->column_dim]++;
+    }
+    tl_lower_convert(l, in, tile->type->dtype, dtype, 2, converted);
+    out[m] = LLVMBuildBitCast(l->builder, tl_lower_pack(l, converted, dtype, 2), l->session->i32, "");
+  }
+  return count;
+}
+
+// By stmatrix: lanes hold the values as the matrix unit leaves them, and each gives the address of one row.
+static void store_matrices(tl_lower *l, tl_op *op, tl_value *tile) {
+  const tl_layout *layout = tile->type->layout;
+  tl_buffer *buffer = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_TILE_STORE_dst));
+  tl_matrix_form form;
+  if (!buffer || !layout || !tl_layout_matrix_form(layout, &form)) {
+    tl_lower_internal(l, op, "the tile does not hold matrices");
+    return;
+  }
+  if (!known_dtypes(l, op, buffer->dtype, tile->type->dtype)) return;
+  const tl_attr *dims = tl_op_attr(op, TL_ATTR_DST_DIMS);
+  bool transposed = dims->v.ints.items[form.row_dim] == buffer->rank - 1;
+  tl_layout *rows = TL_NEW(&l->arena, tl_layout);
+  *rows = tl_matrix_rows(layout, &form, transposed);
+  tl_place place = *tl_lower_place(l, rows, op);
+  tl_mem_access access;
+  tl_lower_begin_groups(l);
+  tl_lower_access_side(l, &access, op, buffer, &store_dst, &place);
+  tl_device_op_id first = transposed ? TL_DEVOP_STMATRIX_X1_TRANS : TL_DEVOP_STMATRIX_X1;
+  for (int32_t reg = 0; reg < tl_layout_num_registers(layout); reg++) {
+    LLVMValueRef args[5];
+    tl_layout_axis_coord(layout, TL_AXIS_REGISTER, reg, place.reg);
+    if (!tl_matrix_begins(&form, place.reg)) continue;
+    int32_t count = matrix_words(l, tile, buffer->dtype, &form, place.reg, args + 1);
+    args[0] = tl_lower_access_pointer(l, &access, &place);
+    tl_session_call_device(l->session, l->builder, (tl_device_op_id)(first + form.num_units), args,
+                           (unsigned)count + 1);
+  }
+  tl_lower_end_groups(l);
+}
+
 void tl_lower_op_TILE_STORE(tl_lower *l, tl_op *op) {
   tl_value *tile = tl_op_arg(op, TL_GROUP_TILE_STORE_tile);
+  if (tl_op_has(op, TL_ATTR_MATRIX)) {
+    store_matrices(l, op, tile);
+    return;
+  }
   tl_tile_box *box = tile_box(l, op, tile, tl_op_arg(op, TL_GROUP_TILE_STORE_dst), &store_dst);
   if (!box) return;
   const tl_buffer *buffer = box->access.buffer;
