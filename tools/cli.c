@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/data/file.h"
+#include "harness/device/require.h"
 #include "ir/text/text.h"
 #include "runtime/device.h"
 #include "support/manifest.h"
@@ -138,6 +139,14 @@ int tl_cli_one_of(tl_cli *cli, const char *option, const char *text, const char 
   tl_cli_usage_error(cli, "%s does not take '%s'; it takes one of %s", option, text, tl_strbuf_c(&list));
   tl_strbuf_fini(&list);
   return -1;
+}
+
+void tl_cli_require(tl_cli *cli, const char *list, unsigned *set) {
+  tl_str unknown;
+  if (tl_requirements_parse(tl_str_from(list), set, &unknown)) return;
+  const char *words[8] = {NULL};
+  for (int i = 0; tl_requirement_name(i); i++) words[i] = tl_requirement_name(i);
+  tl_cli_one_of(cli, "--require", tl_arena_printf(&cli->arena, "%.*s", TL_STR_ARG(unknown)), words);
 }
 
 static bool pass_option(tl_cli *cli, int option, char *argument) {

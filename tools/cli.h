@@ -105,6 +105,8 @@ int tl_cli_next_input(tl_cli *cli, tl_status status, const char *next);
 bool tl_cli_int(tl_cli *cli, const char *option, const char *text, long long least, long long most, long long *out);
 // Which word of a table (ended by NULL) `text` is; -1 with a usage error that lists them.
 int tl_cli_one_of(tl_cli *cli, const char *option, const char *text, const char *const *words);
+// --require=LIST: adds to the set of tl_requirement.
+void tl_cli_require(tl_cli *cli, const char *list, unsigned *set);
 bool tl_cli_seconds(tl_cli *cli, const char *option, const char *text, double *out);
 
 // Reads and parses cli->input. NULL on failure (the status says why).

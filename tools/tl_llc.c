@@ -64,18 +64,6 @@ static void parse_ptx_version(tl_llc *l, const char *text) {
   l->ptx_version = (int)(major * 10 + minor);
 }
 
-static void parse_require(tl_llc *l, const char *text) {
-  const char *words[8] = {NULL};
-  for (int i = 0; tl_requirement_name(i); i++) words[i] = tl_requirement_name(i);
-  while (!l->cli.is_done && text) {
-    const char *comma = strchr(text, ',');
-    size_t len = comma ? (size_t)(comma - text) : strlen(text);
-    int index = tl_cli_one_of(&l->cli, "--require", tl_arena_printf(&l->cli.arena, "%.*s", (int)len, text), words);
-    if (index >= 0) l->required |= 1U << index;
-    text = comma ? comma + 1 : NULL;
-  }
-}
-
 // What has been demanded is known once the passes have run, all of them.
 static void validate_require(tl_llc *l) {
   const tl_pass_options *passes = &l->cli.passes;
@@ -134,7 +122,7 @@ static void parse_options(tl_llc *l, int argc, char **argv) {
         l->ptxas_path = optarg;
         break;
       case OPT_REQUIRE:
-        parse_require(l, optarg);
+        tl_cli_require(&l->cli, optarg, &l->required);
         break;
       case OPT_BENCH:
         l->bench = optarg;
@@ -234,29 +222,6 @@ static tl_status emit_compiled(tl_llc *l, tl_compiled *compiled, tl_strbuf *out)
   return TL_OK;
 }
 
-// Of a file with several kernels the one that spills most.
-static tl_status require_no_spill(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *compiled) {
-  tl_ptxas ptxas;
-  tl_ptxas_usage used;
-  tl_strbuf ptx, cubin;
-  if (!(l->required & TL_REQUIRE_NO_SPILL)) return TL_OK;
-  TL_TRY(tl_ptxas_find(l->ptxas_path, l->ptxas_timeout_s, &ptxas));
-  tl_strbuf_init(&ptx);
-  tl_strbuf_init(&cubin);
-  tl_status status = tl_backend_emit_ptx(compiled->backend, &ptx);
-  if (!status) status = tl_ptxas_assemble(&ptxas, compiled->target->name, tl_strbuf_view(&ptx), &cubin, &used);
-  if (!status && used.spill_store_bytes + used.spill_load_bytes > 0) {
-    tl_diag_report(&l->cli.diags, TL_DIAG_REQUIRED, kernel->loc,
-                   "registers are spilled (%d bytes stored, %d loaded; ptxas %s), as --require=no-spill forbids",
-                   used.spill_store_bytes, used.spill_load_bytes, ptxas.version);
-    status = tl_status_make(TL_STATUS_DIAGNOSTICS, "registers are spilled");
-  }
-  tl_strbuf_fini(&ptx);
-  tl_strbuf_fini(&cubin);
-  tl_ptxas_fini(&ptxas);
-  return status;
-}
-
 // Mistakes in check and bench are mistakes of the spec, although only tl-run runs them.
 static tl_status validate_sections(tl_llc *l, const tl_kernel_spec *kernel) {
   tl_check_validate(kernel, (tl_bindings){l->cli.bindings.items, (uint32_t)l->cli.bindings.len}, &l->cli.diags);
@@ -277,15 +242,14 @@ tl_status tl_llc_compile(tl_llc *l, const tl_kernel_spec *kernel, tl_compiled *o
   for (int i = 0; tl_pass_at(i); i++) last = tl_pass_at(i)->name;
   if (l->emit == EMIT_SCHEDULED && !request.passes.stop_after && !request.passes.passes)
     request.passes.stop_after = last;
-  // Remarks say why something is missing.
-  bool wants_remarks = l->cli.diags.keep_remarks;
   request.required = l->required;
-  l->cli.diags.keep_remarks |= l->required != 0 || l->emit == EMIT_REPORT;
+  request.ptxas_path = l->ptxas_path;
+  request.ptxas_timeout_s = l->ptxas_timeout_s;
+  bool wants_remarks = l->cli.diags.keep_remarks;
+  l->cli.diags.keep_remarks |= l->emit == EMIT_REPORT;
   tl_status status = tl_compile(&request, &l->cli.sources, &l->cli.diags, out);
-  if (!wants_remarks && l->emit != EMIT_REPORT) tl_diags_drop_remarks(&l->cli.diags);
   l->cli.diags.keep_remarks = wants_remarks;
   if (!status) status = validate_sections(l, kernel);
-  if (!status) status = require_no_spill(l, kernel, out);
   if (!status && is_c(l) && !out->backend)
     status = tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--emit=c needs all passes");
   if (tl_status_code_of(status) == TL_STATUS_INTERNAL) tl_cli_report_internal(&l->cli, out);

@@ -20,6 +20,8 @@ static const char usage[] =
     "  --target=NAME          compile for this target (default: the GPU's; in the emulator the spec's)\n"
     "  -D NAME=VALUE          bind a param, a dynamic one too; repeatable\n"
     "  --kernel=NAME          the kernel of a file with several\n"
+    "  --require=LIST         tma, wgmma, roles, overlap, no-spill, vector, no-bank-conflict: an error for each\n"
+    "                         statement of the spec that did not get it\n"
     "  --seed=N               of inputs and of the emulator's order (default 1)\n"
     "  --in NAME=SOURCE       an input: FILE.npy, a generator such as 'normal(0, 1)', or a number\n"
     "  --out NAME=FILE.npy    write an output\n"
@@ -67,7 +69,8 @@ enum {
   OPT_SANITIZE,
   OPT_FINDINGS,
   OPT_JUNIT,
-  OPT_DUMP_DIR
+  OPT_DUMP_DIR,
+  OPT_REQUIRE
 };
 
 // Splits "NAME=REST".
@@ -153,6 +156,9 @@ static void parse_option(tl_run_tool *t, int option) {
     case OPT_JUNIT:
       t->junit_path = optarg;
       break;
+    case OPT_REQUIRE:
+      tl_cli_require(&t->cli, optarg, &t->required);
+      break;
     case OPT_DUMP_DIR:
       t->dump_dir = optarg;
       break;
@@ -195,6 +201,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           {"findings", required_argument, NULL, OPT_FINDINGS},
                                           {"junit", required_argument, NULL, OPT_JUNIT},
                                           {"dump-dir", required_argument, NULL, OPT_DUMP_DIR},
+                                          {"require", required_argument, NULL, OPT_REQUIRE},
                                           {0}};
   int option;
   while (!t->cli.is_done && (option = getopt_long(argc, argv, "D:W:", options, NULL)) != -1) {
@@ -264,6 +271,9 @@ static tl_status run(tl_run_tool *t) {
   }
   if (is_ptx && t->check) {
     return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--check needs the spec: a PTX file has no reference");
+  }
+  if (is_ptx && t->required) {
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--require needs the spec: a PTX file is compiled already");
   }
   if (is_ptx && access(t->cli.input, R_OK) != 0)
     return tl_status_make(TL_STATUS_IO, "cannot open '%s': %s", t->cli.input, strerror(errno));

@@ -140,6 +140,7 @@ static tl_status bench_kernel(tl_run_tool *t, const tl_kernel_spec *kernel, tl_c
   tl_bench_options options = {.device = t->device,
                               .target = t->target,
                               .bindings = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len},
+                              .required = t->required,
                               .seed = t->seed,
                               .cases = t->cases.items,
                               .num_cases = (uint32_t)t->cases.len,

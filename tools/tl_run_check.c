@@ -120,6 +120,7 @@ static tl_status run_kernel(tl_run_tool *t, const tl_kernel_spec *kernel) {
   tl_check_options options = {.device = t->device,
                               .target = t->target,
                               .bindings = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len},
+                              .required = t->required,
                               .seed = t->seed,
                               .both_landings = t->both_landings,
                               .cases = t->cases.items,

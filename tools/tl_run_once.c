@@ -216,6 +216,7 @@ tl_status tl_run_tool_spec(tl_run_tool *t, const tl_kernel_spec *kernel) {
   }
   tl_compile_request request = tl_compile_request_default(kernel);
   request.bindings = compile;
+  request.required = t->required;
   request.target = t->target ? t->target : tl_run_device_target(t->device);
   tl_compiled compiled;
   tl_run_kernel *loaded = NULL;

@@ -96,6 +96,7 @@ static tl_status tune_kernel(tl_run_tool *t, const tl_kernel_spec *kernel, tl_tu
   tl_tune_options options = {.device = t->device,
                              .target = t->target,
                              .bindings = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len},
+                             .required = t->required,
                              .seed = t->seed,
                              .cases = t->cases.items,
                              .num_cases = (uint32_t)t->cases.len,

@@ -45,6 +45,14 @@ class Binding(unittest.TestCase):
         self.assertIn(says, str(caught.exception))
         return caught.exception
 
+    def test_require(self):
+        matmul = os.path.join(KERNELS, "matmul.yaml")
+        self.refuses(tl.CompileError, "this gemm does not run on wgmma, as --require=wgmma asks",
+                     lambda: tl.compile(matmul, device=self.device, target="sm_80", require="wgmma"))
+        kernel = tl.compile(matmul, device=self.device, target="sm_90a", require=["tma", "wgmma"])
+        self.assertIn("wgmma.mma_async", kernel.ptx)
+        self.refuses(tl.Error, "nothing is called 'speed'", lambda: tl.compile(matmul, device=self.device, require="speed"))
+
     def test_calls(self):
         self.assertEqual(list(self.add(self.a, self.a)), self.sum)
         c = array.array("f", bytes(4000))

@@ -100,6 +100,7 @@ static tl_status prepare(tl_bench_case *c) {
   }
   tl_compile_request request = tl_compile_request_default(c->kernel);
   request.bindings = compile;
+  request.required = options->required;
   request.target = options->target ? options->target : tl_run_device_target(options->device);
   tl_compiled_fini(c->compiled);
   TL_TRY(tl_compile(&request, c->sources, c->diags, c->compiled));

@@ -13,6 +13,7 @@ typedef struct tl_bench_options {
   tl_run_device *device;    // Borrowed. A GPU.
   const tl_target *target;  // NULL: the device's
   tl_bindings bindings;     // -D options; a case's own values win
+  unsigned required;        // a set of tl_requirement: what every compiled kernel must have got
   uint64_t seed;
   const uint32_t *cases;  // 1-based numbers; NULL: all
   uint32_t num_cases;

@@ -202,6 +202,7 @@ static tl_status compile_row(tuner *t, tl_bindings bindings, tl_tune_row *row) {
   tl_compile_request request = tl_compile_request_default(t->kernel);
   tl_check_case_bindings(&t->arena, t->kernel, bindings, t->one_case, &compile, &all);
   request.bindings = compile;
+  request.required = t->options->required;
   request.target = t->options->target ? t->options->target : tl_run_device_target(t->options->device);
   tl_diags_init_like(&diags, t->diags);
   tl_compiled_fini(t->compiled);

@@ -59,6 +59,7 @@ typedef struct tl_tune_options {
   tl_run_device *device;    // Borrowed. In the emulator configurations are compiled and checked only.
   const tl_target *target;  // NULL: the device's, else the spec's
   tl_bindings bindings;     // -D options; a tuned param that is bound keeps that value
+  unsigned required;        // a set of tl_requirement: what every compiled kernel must have got
   uint64_t seed;
   const uint32_t *cases;  // 1-based numbers of bench cases; NULL: all
   uint32_t num_cases;

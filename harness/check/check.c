@@ -74,6 +74,7 @@ static tl_status compile_case(checker *c, tl_bindings bindings) {
   tl_compile_request request = tl_compile_request_default(c->kernel);
   request.bindings = bindings;
   request.scheduled = c->options->scheduled;
+  request.required = c->options->required;
   request.target = c->options->target ? c->options->target : tl_run_device_target(c->options->device);
   tl_compiled_fini(c->compiled);
   tl_status status = tl_compile(&request, c->sources, c->diags, c->compiled);

@@ -27,6 +27,7 @@ typedef struct tl_check_options {
   tl_run_device *device;    // Borrowed.
   const tl_target *target;  // NULL: the device's, else the spec's
   tl_bindings bindings;     // -D options; a case's own values win
+  unsigned required;        // a set of tl_requirement: what every compiled kernel must have got
   uint64_t seed;
   bool both_landings;     // in the emulator: late, then early
   const uint32_t *cases;  // 1-based numbers; NULL: all

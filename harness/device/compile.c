@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/device/choose_params.h"
+#include "harness/device/ptxas.h"
 #include "harness/device/require.h"
 #include "ir/text/text.h"
 #include "passes/tile/assume_aligned.h"
@@ -258,15 +259,50 @@ static tl_status compile_chain(const tl_compile_request *request, const tl_sourc
   return stops_early(&request->passes) ? TL_OK : link_chain(request, &plan, out);
 }
 
-tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags, tl_compiled *out) {
-  *out = (tl_compiled){0};
-  out->target = compile_target(request, diags);
-  if (!out->target) return failed(diags, "choosing the target");
+// Of a file with several kernels the one that spills most.
+static tl_status require_no_spill(const tl_compile_request *request, const tl_compiled *compiled, tl_diags *diags) {
+  tl_ptxas ptxas;
+  tl_ptxas_usage used;
+  tl_strbuf ptx, cubin;
+  TL_TRY(tl_ptxas_find(request->ptxas_path, request->ptxas_timeout_s, &ptxas));
+  tl_strbuf_init(&ptx);
+  tl_strbuf_init(&cubin);
+  tl_status status = tl_backend_emit_ptx(compiled->backend, &ptx);
+  if (!status) status = tl_ptxas_assemble(&ptxas, compiled->target->name, tl_strbuf_view(&ptx), &cubin, &used);
+  if (!status && used.spill_store_bytes + used.spill_load_bytes > 0) {
+    tl_diag_report(diags, TL_DIAG_REQUIRED, request->kernel->loc,
+                   "registers are spilled (%d bytes stored, %d loaded; ptxas %s), as --require=no-spill forbids",
+                   used.spill_store_bytes, used.spill_load_bytes, ptxas.version);
+    status = tl_status_make(TL_STATUS_DIAGNOSTICS, "registers are spilled");
+  }
+  tl_strbuf_fini(&ptx);
+  tl_strbuf_fini(&cubin);
+  tl_ptxas_fini(&ptxas);
+  return status;
+}
+
+static tl_status compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags,
+                         tl_compiled *out) {
   if (!request->kernel->chain) return compile_kernel(request, sources, diags, out);
   tl_arena arena;
   tl_arena_init(&arena);
   tl_status status = compile_chain(request, sources, diags, &arena, out);
   tl_arena_fini(&arena);
+  return status;
+}
+
+tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags, tl_compiled *out) {
+  *out = (tl_compiled){0};
+  out->target = compile_target(request, diags);
+  if (!out->target) return failed(diags, "choosing the target");
+  // Remarks say why something is missing.
+  bool wants_remarks = diags->keep_remarks;
+  diags->keep_remarks |= request->required != 0;
+  tl_status status = compile(request, sources, diags, out);
+  if (!status && (request->required & TL_REQUIRE_NO_SPILL) && out->backend)
+    status = require_no_spill(request, out, diags);
+  if (!wants_remarks && request->required) tl_diags_drop_remarks(diags);
+  diags->keep_remarks = wants_remarks;
   return status;
 }
 

@@ -22,7 +22,11 @@ typedef struct tl_compile_request {
   tl_pass_options passes;
   tl_backend_options backend;
   tl_compile_hook scheduled;
-  unsigned required;  // a set of tl_requirement: statements that did not get it are errors
+  // A set of tl_requirement: statements that did not get it are errors, with the remarks about them as notes. For
+  // TL_REQUIRE_NO_SPILL ptxas must be there (tl_ptxas_find of the two fields below).
+  unsigned required;
+  const char *ptxas_path;
+  double ptxas_timeout_s;
 } tl_compile_request;
 
 // A request for `kernel` with every option at its default: all passes, no limit, -O3.

@@ -32,6 +32,21 @@ const char *tl_requirement_name(int index) {
   return index < NUM_TEXTS ? texts[index].name : NULL;
 }
 
+bool tl_requirements_parse(tl_str list, unsigned *set, tl_str *out_unknown) {
+  for (size_t at = 0; at <= list.len;) {
+    size_t end = at;
+    while (end < list.len && list.data[end] != ',') end++;
+    tl_str word = {list.data + at, end - at};
+    int index = 0;
+    while (index < NUM_TEXTS && !tl_str_is(word, texts[index].name)) index++;
+    *out_unknown = word;
+    if (index == NUM_TEXTS) return false;
+    *set |= 1U << index;
+    at = end + 1;
+  }
+  return true;
+}
+
 static const requirement_text *text_of(tl_requirement kind) {
   int index = 0;
   while (1 << index != (int)kind) index++;

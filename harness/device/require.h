@@ -21,6 +21,8 @@ typedef enum tl_requirement {
 
 // The word of the command line, NULL behind the last. `index` counts from 0: requirement 1 << index.
 const char *tl_requirement_name(int index);
+// A list of such words with commas, added to `*set`. False: `*out_unknown` (in `list`) is none.
+bool tl_requirements_parse(tl_str list, unsigned *set, tl_str *out_unknown);
 
 typedef struct tl_required_statement {
   tl_requirement kind;

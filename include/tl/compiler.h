@@ -42,6 +42,11 @@ TL_API void tl_compiler_set_kernel(tl_compiler *compiler, const char *name);
 TL_API void tl_compiler_set_ptx_version(tl_compiler *compiler, int ptx_version);
 // A warning option without its "-W": "error", "no-bounds", "none", … INVALID_ARGUMENT when the group is unknown.
 TL_API TL_MUST_USE tl_status tl_compiler_set_warning(tl_compiler *compiler, const char *option);
+// What every statement of the spec that could must have got, words with commas: "tma", "wgmma", "roles", "overlap",
+// "no-spill" (ptxas must be there: $TL_PTXAS, PATH or /usr/local/cuda/bin; else the compile is NOT_FOUND), "vector",
+// "no-bank-conflict". Each that did not is an error among the diagnostics, with the remarks about it. NULL or "":
+// nothing. INVALID_ARGUMENT for another word; what was set before stays then.
+TL_API TL_MUST_USE tl_status tl_compiler_set_require(tl_compiler *compiler, const char *words);
 // Nonzero keeps remarks (what the compiler decided) among the diagnostics.
 TL_API void tl_compiler_set_remarks(tl_compiler *compiler, int keep);
 

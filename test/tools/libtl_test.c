@@ -133,6 +133,35 @@ static void test_chain(void) {
   tl_compiler_destroy(compiler);
 }
 
+// What has been demanded and was not got is an error of the spec, with its reason.
+static void test_require(void) {
+  tl_compiler *compiler;
+  tl_compilation *compilation;
+  expect_code(tl_compiler_create(&compiler), TL_STATUS_OK, "create");
+  expect_code(tl_compiler_set_require(compiler, "tma,wgmma"), TL_STATUS_OK, "words");
+  expect_code(tl_compiler_set_require(compiler, "tma,speed"), TL_STATUS_INVALID_ARGUMENT, "another word");
+  expect_code(tl_compiler_set_target(compiler, "sm_80"), TL_STATUS_OK, "target");
+  expect_code(tl_compiler_compile_file(compiler, "kernels/matmul.yaml", &compilation), TL_STATUS_DIAGNOSTICS,
+              "a target without them");
+  const char *text = tl_compilation_diagnostics(compilation, TL_DIAGNOSTICS_TEXT);
+  expect(strstr(text, "this gemm does not run on wgmma, as --require=wgmma asks") != NULL, "names the statement");
+  expect(strstr(text, "remark:") == NULL, "no other remarks");
+  tl_compilation_destroy(compilation);
+  expect_code(tl_compiler_set_target(compiler, "sm_90a"), TL_STATUS_OK, "target");
+  expect_code(tl_compiler_compile_file(compiler, "kernels/matmul.yaml", &compilation), TL_STATUS_OK, "with them");
+  tl_compilation_destroy(compilation);
+  expect_code(tl_compiler_set_target(compiler, "sm_80"), TL_STATUS_OK, "target");
+  expect_code(tl_compiler_set_require(compiler, NULL), TL_STATUS_OK, "nothing");
+  expect_code(tl_compiler_compile_file(compiler, "kernels/matmul.yaml", &compilation), TL_STATUS_OK,
+              "nothing is asked");
+  tl_compilation_destroy(compilation);
+  setenv("TL_PTXAS", "/no/such/ptxas", 1);
+  expect_code(tl_compiler_set_require(compiler, "no-spill"), TL_STATUS_OK, "no-spill");
+  expect_code(tl_compiler_compile_file(compiler, "kernels/matmul.yaml", &compilation), TL_STATUS_NOT_FOUND, "no ptxas");
+  tl_compilation_destroy(compilation);
+  tl_compiler_destroy(compiler);
+}
+
 static void test_mistakes(void) {
   static const char spec[] = "kernel: k\nparams: {N: 4}\nargs:\n  A: out f32[N]\ngrid: {b: M}\nbody:\n  - A[b] = 1\n";
   tl_compiler *compiler;
@@ -332,6 +361,7 @@ int main(void) {
   memory_runs_out();  // before there are threads, whose heaps would be a reserve
   test_threads();
   test_chain();
+  test_require();
   test_mistakes();
   includes_come_from_the_caller();
   compiler_takes_no_null();

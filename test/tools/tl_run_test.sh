@@ -127,4 +127,16 @@ body:
     do: B[i] = i'
 says 'still running after 1 s (livelock?)'
 says 'warp 0 lanes 1-31 wait at .* (call [0-9]*, endless.yaml:6)'
+# --require: what a compile must have got, as of tl-llc; a PTX file has been compiled.
+expect 1 "$run" --check --device=emu --case=1 --target=sm_80 --require=tma,wgmma kernels/matmul.yaml
+says 'this gemm does not run on wgmma, as --require=wgmma asks \[TL0617\]'
+expect 0 "$run" --check --device=emu --case=1 --target=sm_90a --require=tma,wgmma kernels/matmul.yaml
+expect 1 "$run" --device=emu --target=sm_80 --require=tma kernels/matmul.yaml -D M=64 -D N=64 -D K=64
+says 'this copy does not go by TMA, as --require=tma asks \[TL0617\]'
+expect 2 "$run" --check --device=emu --require=speed kernels/matmul.yaml
+TL_PTXAS=/no/such/ptxas expect 1 "$run" --check --device=emu --case=1 --require=no-spill kernels/vector_add.yaml
+says 'ptxas'
+"$bin/tl-llc" kernels/vector_add.yaml -o "$work/required.ptx" || fail "tl-llc"
+expect 1 "$run" --device=emu --require=tma "$work/required.ptx"
+says '^tl-run: --require needs the spec'
 finish

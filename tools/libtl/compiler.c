@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/device/compile.h"
+#include "harness/device/require.h"
 #include "llvm_backend/device/guard.h"
 #include "support/vec.h"
 #include "tl/tl.h"
@@ -22,6 +23,7 @@ struct tl_compiler {
   bool has_lost_kernel;     // there was no memory for its name: a compile says so
   int ptx_version;
   bool keep_remarks;
+  unsigned required;            // a set of tl_requirement
   tl_include_function include;  // NULL: files
   void *include_user;
 };
@@ -149,6 +151,17 @@ void tl_compiler_set_remarks(tl_compiler *compiler, int keep) {
   if (compiler) compiler->keep_remarks = keep != 0;
 }
 
+tl_status tl_compiler_set_require(tl_compiler *compiler, const char *words) {
+  TL_TRY(tl_status_not_null(compiler, "compiler"));
+  unsigned required = 0;
+  tl_str unknown;
+  if (words && words[0] && !tl_requirements_parse(tl_str_from(words), &required, &unknown))
+    return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "nothing is called '%.*s' that a compile could require",
+                          TL_STR_ARG(unknown));
+  compiler->required = required;
+  return TL_OK;
+}
+
 void tl_compiler_set_include(tl_compiler *compiler, tl_include_function find, void *user) {
   if (!compiler) return;
   compiler->include = find;
@@ -256,6 +269,7 @@ static tl_status compile_kernel(job *j, const tl_spec *spec, tl_compilation *out
   request.bindings = (tl_bindings){j->bindings, j->num_bindings};
   request.target = j->compiler->target;
   request.backend.ptx_version = j->compiler->ptx_version;
+  request.required = j->compiler->required;
   request.scheduled.run = ask_for_memory;
   tl_compiled compiled;
   tl_status status = tl_compile(&request, &j->sources, &j->diags, &compiled);

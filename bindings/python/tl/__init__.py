@@ -83,7 +83,7 @@ def _text_of(value):
     return str(value)
 
 
-def _compile(device, kernel, target, warnings, params, start):
+def _compile(device, kernel, target, warnings, require, params, start):
     compiler = _c.make("tl_compiler_create")
     compilation = _c.c_void_p()
     try:
@@ -95,6 +95,9 @@ def _compile(device, kernel, target, warnings, params, start):
             _c.check(_c.tl_compiler_set_target_for_device(compiler, device.compute_capability))
         if kernel:
             _c.tl_compiler_set_kernel(compiler, kernel.encode())
+        if require:
+            words = require if isinstance(require, str) else ",".join(require)
+            _c.check(_c.tl_compiler_set_require(compiler, words.encode()))
         for option in warnings:
             _c.check(_c.tl_compiler_set_warning(compiler, option.encode()))
         status = start(compiler, _c.byref(compilation))
@@ -122,19 +125,20 @@ def _default_device(device):
         return None  # it compiles all the same
 
 
-def compile(path, *, kernel=None, target=None, device=None, warnings=(), params=None, **more):
+def compile(path, *, kernel=None, target=None, device=None, warnings=(), require=(), params=None, **more):
     """Compiles the spec in a file. Params are given by name (`dtype="bf16"`, `M=4096`, `threads=256`), or in `params` where a name
     is one of the others here. `target` ("sm_90a") is the device's best one by default; `device` is a number of a GPU, gpu() or
-    emulator(). `warnings`: options without their -W."""
+    emulator(). `warnings`: options without their -W. `require` ("tma,wgmma", or a list): what every statement that could must
+    have got, as `tl-llc --require`; else it is a CompileError."""
     start = lambda compiler, out: _c.tl_compiler_compile_file(compiler, os.fsencode(path), out)
-    return _compile(_default_device(device), kernel, target, warnings, {**(params or {}), **more}, start)
+    return _compile(_default_device(device), kernel, target, warnings, require, {**(params or {}), **more}, start)
 
 
-def compile_text(text, *, name="<text>", kernel=None, target=None, device=None, warnings=(), params=None, **more):
+def compile_text(text, *, name="<text>", kernel=None, target=None, device=None, warnings=(), require=(), params=None, **more):
     """The same for the text of a spec; `name` stands for the file in messages."""
     data = text.encode()
     start = lambda compiler, out: _c.tl_compiler_compile(compiler, name.encode(), data, len(data), out)
-    return _compile(_default_device(device), kernel, target, warnings, {**(params or {}), **more}, start)
+    return _compile(_default_device(device), kernel, target, warnings, require, {**(params or {}), **more}, start)
 
 
 def load(path_or_ptx, *, device=None):

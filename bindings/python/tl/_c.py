@@ -35,6 +35,7 @@ _FUNCTIONS = {
     "tl_compiler_bind": ("status", [c_void_p, c_char_p, c_char_p]),
     "tl_compiler_set_target": ("status", [c_void_p, c_char_p]),
     "tl_compiler_set_target_for_device": ("status", [c_void_p, c_int]),
+    "tl_compiler_set_require": ("status", [c_void_p, c_char_p]),
     "tl_compiler_set_kernel": (None, [c_void_p, c_char_p]),
     "tl_compiler_set_warning": ("status", [c_void_p, c_char_p]),
     "tl_compiler_set_remarks": (None, [c_void_p, c_int]),
