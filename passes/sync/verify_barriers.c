@@ -125,7 +125,7 @@ void tl_run_barrier(tl_barrier_verifier *self) {
     tl_run_access *record = &self->records.items[i];
     bool is_flying = record->is_async && !record->has_landed;
     if (is_flying || tl_run_keep_at_barrier(self, record))
-      self->records.items[kept++] = *record;
+      tl_run_keep(self, i, &kept);
     else
       tl_vec_fini(&record->releases);
   }

@@ -97,7 +97,7 @@ static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t a
       continue;
     }
     forget_releases(record, at, stage->phase);
-    self->records.items[kept++] = *record;
+    tl_run_keep(self, i, &kept);
   }
   self->records.len = kept;
   for (int r = 0; r <= TL_RUN_MAX_ROLES; r++)

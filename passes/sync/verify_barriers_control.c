@@ -37,7 +37,7 @@ static void end_tile(tl_barrier_verifier *self) {
     bool is_global = record->kind != TL_RUN_WAITED && record->role == self->role &&
                      self->roots.items[record->root]->code == TL_OP_TENSOR;
     if (!is_global)
-      self->records.items[kept++] = *record;
+      tl_run_keep(self, i, &kept);
     else
       tl_vec_fini(&record->releases);
   }
@@ -48,12 +48,15 @@ static void begin_for(tl_barrier_verifier *self, tl_run_role *role, const tl_op 
   int64_t lower = tl_run_env_number(&self->env, tl_op_operand(op, 0));
   int64_t upper = tl_run_env_number(&self->env, tl_op_operand(op, 1));
   int64_t step = tl_run_env_number(&self->env, tl_op_operand(op, 2));
-  for (uint32_t i = 0; i < 3; i++) self->has_drawn |= tl_run_env_at(&self->env, tl_op_operand(op, i))->drawn;
+  // Which tiles a block gets is not looked at below, only how many there are.
+  bool is_tiles = tl_op_has(op, TL_ATTR_TILES);
+  for (uint32_t i = is_tiles; i < (is_tiles ? 2 : 3); i++)
+    self->has_drawn |= tl_run_env_at(&self->env, tl_op_operand(op, i))->drawn;
   if (step == 0) step = 1;
   int64_t trips = step > 0 ? (upper - lower + step - 1) / step : (lower - upper - step - 1) / -step;
   if ((step > 0 && upper <= lower) || (step < 0 && upper >= lower)) trips = 0;
   // Of a loop over tiles the first ones of the one block that is run.
-  if (tl_op_has(op, TL_ATTR_TILES)) {
+  if (is_tiles) {
     trips = upper < MAX_TILES ? upper : MAX_TILES;
     lower = 0;
     step = 1;

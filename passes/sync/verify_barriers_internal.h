@@ -174,6 +174,12 @@ typedef struct tl_barrier_verifier {
   tl_status status;
 } tl_barrier_verifier;
 
+// Of a pass over all records that drops some: record `i` stays, behind the `*kept` before it.
+static inline void tl_run_keep(tl_barrier_verifier *self, size_t i, size_t *kept) {
+  if (*kept != i) self->records.items[*kept] = self->records.items[i];
+  ++*kept;
+}
+
 // ---- verify_barriers.c
 
 const char *tl_run_root_name(const tl_op *root);
