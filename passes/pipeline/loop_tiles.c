@@ -126,7 +126,12 @@ static tl_status loop_kernel(tl_pass_context *context, tl_op *kernel) {
 static void choose(tl_pass_context *context, tl_op *kernel) {
   const tl_op *grid = find_grid(kernel);
   if (tl_op_has(kernel, TL_ATTR_PERSISTENT) || !grid || !context->target) return;
-  if (tl_tiles_choice_obstacle(context, kernel, grid)) return;
+  const char *obstacle = tl_tiles_choice_obstacle(context, kernel, grid);
+  // Without warps that load nobody expects them to.
+  if (obstacle && tl_roles_expected(context, kernel))
+    tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, kernel->loc, "each block takes one tile of the grid: %s",
+                   obstacle);
+  if (obstacle) return;
   tl_op_set_int(context->module, kernel, TL_ATTR_PERSISTENT, TL_SWITCH_ON);
   tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, kernel->loc,
                  "blocks take one tile of the grid after the other: the next one's operands arrive meanwhile");

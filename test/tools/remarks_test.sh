@@ -137,11 +137,73 @@ why 'no warps of their own bring tiles by TMA: tiles need more registers' -D bn=
 - gemm: acc += A_s @ B_s
 - gemm: other += A_s @ B_s
 END
+# with SED [OPTION…]: as `why`, of the spec changed by sed.
+with() {
+  change=$1
+  words=$2
+  shift 2
+  spec | sed "$change" >"$work/k.yaml"
+  expect "${status:-0}" "$llc" "$work/k.yaml" --remarks -Wnone -o /dev/null "$@"
+  says "$words"
+}
+why 'the gemm is waited for at once: there are more than 7 in the loop' -D bm=64 -D bn=32 -D threads=128 <<END
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+- gemm: acc += A_s @ B_s
+END
+why 'the gemm is waited for at once: an operand is written in the loop, and not by copies that run ahead' -D bn=128 <<END
+- parallel: i, j in bm, bk
+  do: A_s[i, j] = A_s[i, j] * 2
+- gemm: acc += A_s @ B_s
+END
+why 'the gemm is waited for at once: A is in registers' -D bn=128 <<END
+- parallel: i, j in bm, bk
+  do: A_f[i, j] = ko
+- gemm: acc += A_f @ B_s
+END
+says "'A' to 'A_s' by cp.async, 16 bytes at a time: not by TMA, nothing reads its tile"
+roles='s/stages: 3/stages: 3\n    specialize: on/'
+with "$roles; s/^  - clear: acc/  - wait_until: flag[0] == by\n  - clear: acc/; s/  C: out/  flag: inout i32[64]\n  C: out/" \
+  "the warps that compute bring 'A_s+B_s' themselves: the kernel waits for other blocks" <<END
+- gemm: acc += A_s @ B_s
+END
+with "$roles; s/^threads: threads/threads: 1024/" \
+  "the warps that compute bring 'A_s+B_s' themselves: the block has no room for another warp" -D bm=256 -D bn=128 <<END
+- gemm: acc += A_s @ B_s
+END
+with "$roles; s/^body:/barriers:\n  here: named arrivals(8)\nbody:\n  - sync: here/" \
+  "the warps that compute bring 'A_s+B_s' themselves: the kernel has barriers of its author" <<END
+- gemm: acc += A_s @ B_s
+END
+status=1 with 's/stages: 3/stages: 3\n    overlap: 1/' \
+  'iterations of this loop cannot overlap: no product needs another one of its iteration' <<END
+- gemm: other = A_s @ B_s
+- acc += other
+END
+# Tiles of the grid one after the other.
+why 'blocks take one tile of the grid after the other' -D M=8192 -D N=8192 <<END
+- gemm: acc += A_s @ B_s
+END
+why 'each block takes one tile of the grid: there are no more tiles than multiprocessors' <<END
+- gemm: acc += A_s @ B_s
+END
+with 's/ko in ceildiv(K, bk)/ko in 4 * by + 16/' 'each block takes one tile of the grid: tiles take different times' -D M=8192 -D N=8192 <<END
+- gemm: acc += A_s @ B_s
+END
 # wgmma.
 why 'no wgmma: M of the tiles is no multiple of 64' -D bm=32 <<END
 - gemm: acc += A_s @ B_s
 END
 why 'no wgmma: an operand.s rows are no multiple of 32 bytes, or not in groups of 8' -D bk=24 -D K=2040 <<END
 - gemm: acc += A_s @ B_s
+END
+why 'no wgmma: K of the tiles is no multiple of the instruction.s' -D bk=24 -D K=2040 -D bn=128 <<END
+- copy: A_s -> A_f
+- gemm: acc += A_f @ B_s
 END
 finish
