@@ -108,8 +108,8 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.fence.acquire.sync_restrict.space.cluster.scope.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_ACQUIRE},
     {"llvm.nvvm.fence.release.sync_restrict.space.cta.scope.cluster", "()", tl_emu_op_fence, TL_EMU_FENCE_RELEASE},
     {"llvm.nvvm.fence.proxy.alias", "()", tl_emu_op_nothing, 0},
-    {"llvm.nvvm.fence.proxy.async_generic.acquire.sync_restrict.space.cluster.scope.cluster", "()", tl_emu_op_fence_proxy_async, 0},
-    {"llvm.nvvm.fence.proxy.async_generic.release.sync_restrict.space.cta.scope.cluster", "()", tl_emu_op_fence_proxy_async, 0},
+    {"llvm.nvvm.fence.proxy.async_generic.acquire.sync_restrict.space.cluster.scope.cluster", "()", tl_emu_op_fence_proxy_async, TL_EMU_PROXY_ALL},
+    {"llvm.nvvm.fence.proxy.async_generic.release.sync_restrict.space.cta.scope.cluster", "()", tl_emu_op_fence_proxy_async, TL_EMU_PROXY_ALL},
 
     // barriers
     {"llvm.nvvm.barrier.cta.sync.aligned.all", "(i)", tl_emu_op_barrier, 0},
@@ -387,10 +387,10 @@ static const tl_emu_binding bindings[] = {
     {"llvm.nvvm.mbarrier.try.wait.parity.relaxed.scope.cluster.space.cta", "b(pi)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED, .on_mbarrier = true},
     {"llvm.nvvm.mbarrier.try.wait.parity.tl.relaxed.scope.cluster.space.cta", "b(pii)", tl_emu_op_mbarrier_wait, TL_EMU_MBARRIER_TRY | TL_EMU_MBARRIER_PARITY | TL_EMU_MBARRIER_RELAXED, .on_mbarrier = true},
     {"llvm.nvvm.fence.mbarrier_init.release.cluster", "()", tl_emu_op_fence_mbarrier_init, 0},
-    {"llvm.nvvm.fence.proxy.async", "()", tl_emu_op_fence_proxy_async, 0},
-    {"llvm.nvvm.fence.proxy.async.global", "()", tl_emu_op_fence_proxy_async, 0},
-    {"llvm.nvvm.fence.proxy.async.shared_cta", "()", tl_emu_op_fence_proxy_async, 0},
-    {"llvm.nvvm.fence.proxy.async.shared_cluster", "()", tl_emu_op_fence_proxy_async, 0},
+    {"llvm.nvvm.fence.proxy.async", "()", tl_emu_op_fence_proxy_async, TL_EMU_PROXY_ALL},
+    {"llvm.nvvm.fence.proxy.async.global", "()", tl_emu_op_fence_proxy_async, TL_EMU_PROXY_GLOBAL},
+    {"llvm.nvvm.fence.proxy.async.shared_cta", "()", tl_emu_op_fence_proxy_async, TL_EMU_PROXY_SHARED},
+    {"llvm.nvvm.fence.proxy.async.shared_cluster", "()", tl_emu_op_fence_proxy_async, TL_EMU_PROXY_SHARED},
 
     // clusters
     {"llvm.nvvm.barrier.cluster.arrive", "()", tl_emu_op_cluster_arrive, 0},

@@ -99,8 +99,7 @@ void tl_emu_op_cp_async_mbarrier(void *result, const void *operands, const tl_em
 void tl_emu_op_fence_proxy_async(void *result, const void *args, const tl_emu_site *site) {
   (void)result;
   (void)args;
-  (void)site;
-  tl_emu_fence_proxy_async(tl_emu_self->current->thread);
+  tl_emu_fence_proxy_async(tl_emu_self->current->thread, (uint32_t)site->binding->param);
   tl_emu_mbarrier_fence_init();
 }
 

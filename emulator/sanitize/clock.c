@@ -7,7 +7,7 @@
 #include "emulator/sanitize/sanitizer.h"
 
 static size_t vector_items(const tl_emu_sanitizer *checker) {
-  return (size_t)checker->width + checker->num_threads;
+  return (size_t)checker->width + 2 * checker->num_threads;
 }
 
 static tl_emu_vector *allocate(tl_emu_sanitizer *checker) {
@@ -107,6 +107,11 @@ static void raise(uint32_t *component, uint32_t to) {
   if (*component < to) *component = to;
 }
 
+static void raise_fenced(const tl_emu_sanitizer *checker, uint32_t *items, uint32_t index, const uint32_t fenced[2]) {
+  raise(&items[checker->width + index], fenced[0]);
+  raise(&items[checker->width + checker->num_threads + index], fenced[1]);
+}
+
 static void release(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **clock) {
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_clock *to = open_clock(checker, clock);
@@ -114,7 +119,7 @@ static void release(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **cl
   uint32_t *items = own_items(checker, &to->value);
   raise(&items[index], agent->now);
   raise(&items[checker->num_threads + index], agent->copies_done);
-  raise(&items[checker->width + index], agent->fenced);
+  raise_fenced(checker, items, index, agent->fenced);
   agent->released = to;
   agent->released_phase = to->phase;
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
@@ -157,7 +162,7 @@ static tl_emu_vector *published(tl_emu_sanitizer *checker, uint32_t index) {
   uint32_t *items = own_items(checker, &vector);
   raise(&items[index], agent->now);
   raise(&items[checker->num_threads + index], agent->copies_done);
-  raise(&items[checker->width + index], agent->fenced);
+  raise_fenced(checker, items, index, agent->fenced);
   return vector;
 }
 
@@ -288,11 +293,19 @@ void tl_emu_clock_reset(tl_emu_clock **clock) {
   if (checker && *clock) clear_clock(checker, *clock);
 }
 
-void tl_emu_fence_proxy_async(uint32_t thread) {
+void tl_emu_fence_proxy_async(uint32_t thread, uint32_t spaces) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   tl_emu_agent *agent = &checker->agents[tl_emu_agent_here(thread)];
-  agent->fenced = agent->now;
+  if (spaces & TL_EMU_PROXY_SHARED) agent->fenced[0] = agent->now;
+  if (spaces & TL_EMU_PROXY_GLOBAL) agent->fenced[1] = agent->now;
+  if ((spaces & TL_EMU_PROXY_GLOBAL) && agent->known->foreign) {
+    own_items(checker, &agent->known);
+    tl_emu_foreign *fenced = tl_emu_foreign_fence(agent->known->foreign, checker->num_threads);
+    tl_emu_foreign_drop(agent->known->foreign);
+    agent->known->foreign = fenced;
+    agent->released = NULL;
+  }
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
@@ -305,7 +318,7 @@ void tl_emu_async_complete(tl_emu_async *async, tl_emu_clock **clock) {
   raise(&items[async->slot], async->clock);
   raise(&items[async->issuer], async->issuer_now);
   raise(&items[checker->num_threads + async->issuer], async->issuer_copies_done);
-  raise(&items[checker->width + async->issuer], async->issuer_fenced);
+  raise_fenced(checker, items, async->issuer, async->issuer_fenced);
 }
 
 void tl_emu_copies_complete(tl_emu_clock **clock) {

@@ -56,8 +56,9 @@ void tl_emu_clock_reset(tl_emu_clock **clock);
 void tl_emu_sanitize_misuse(const char *what, const tl_emu_site *site);
 // The same with a text that is made up, before the launch is given up. False: nothing is checked.
 bool tl_emu_sanitize_wrong_use(const char *what, const tl_emu_site *site);
-// The running thread executes fence.proxy.async.
-void tl_emu_fence_proxy_async(uint32_t thread);
+// The running thread executes fence.proxy.async, for these kinds of memory.
+enum { TL_EMU_PROXY_SHARED = 1, TL_EMU_PROXY_GLOBAL = 2, TL_EMU_PROXY_ALL = 3 };
+void tl_emu_fence_proxy_async(uint32_t thread, uint32_t spaces);
 
 // ---- cp.async, whose completion only the issuing thread waits for, group after group
 // The running thread copies into `bytes` at `to`, from issue until a wait covers it.

@@ -137,7 +137,7 @@ tl_emu_async *tl_emu_async_begin(tl_emu_proxy proxy, const tl_emu_site *site) {
                           .clock = checker->slots[slot].clock,
                           .issuer = index,
                           .issuer_now = agent->now,
-                          .issuer_fenced = agent->fenced,
+                          .issuer_fenced = {agent->fenced[0], agent->fenced[1]},
                           .issuer_copies_done = agent->copies_done,
                           .proxy = proxy,
                           .site = site,

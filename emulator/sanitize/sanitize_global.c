@@ -100,7 +100,8 @@ typedef struct global_access {
   bool proxies;  // the access goes through the async proxy: writes of the generic one before it need a fence
   const void *address;
   size_t bytes;
-  tl_emu_epoch unfenced;  // one of this cluster that has none; 0: all have
+  tl_emu_epoch unfenced;  // one that has none; 0: all have
+  uint32_t unfenced_owner;
 } global_access;
 
 // Atomics of different clusters are ordered when the scopes of both hold the other (PTX ISA, Morally strong
@@ -131,10 +132,18 @@ static void conflict(global_access *a, tl_emu_epoch epoch, uint32_t owner) {
   a->found_owner = owner;
 }
 
-// What other clusters have fenced is not known here.
+// Of another cluster's thread: it fenced before it released, or who acquired that did.
+static bool is_fenced(const global_access *a, tl_emu_epoch write, uint32_t writer) {
+  if (writer == a->owner) return tl_emu_is_fenced(a->checker, write, a->actor, true);
+  uint32_t agent = tl_emu_epoch_agent(write), num_threads = a->checker->num_threads;
+  if (agent >= num_threads) return true;
+  return tl_emu_epoch_clock(write) <= tl_emu_foreign_clock(a->actor->known->foreign, writer - 1, num_threads + agent);
+}
+
 static void look_for_fence(global_access *a, tl_emu_epoch write, uint32_t writer) {
-  if (!a->proxies || a->unfenced || !write || writer != a->owner || (write & TL_EMU_EPOCH_ASYNC_PROXY)) return;
-  if (!tl_emu_is_fenced(a->checker, write, a->actor)) a->unfenced = write;
+  if (!a->proxies || a->unfenced || !write || (write & TL_EMU_EPOCH_ASYNC_PROXY) || is_fenced(a, write, writer)) return;
+  a->unfenced = write;
+  a->unfenced_owner = writer;
 }
 
 static void sanitize_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
@@ -187,8 +196,11 @@ static void sanitize_order(tl_emu_sanitizer *checker, const tl_emu_actor *actor,
     if (shared) unlock(flag);
     done += part;
   }
-  if (a.unfenced && !a.found)
-    tl_emu_found(checker, &(tl_emu_seen){TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0});
+  if (a.unfenced && !a.found) {
+    tl_emu_seen seen = {TL_EMU_FINDING_PROXY, kind, actor, a.unfenced, address, bytes, 0};
+    seen.before_owner = a.unfenced_owner == a.owner ? 0 : a.unfenced_owner;
+    tl_emu_found(checker, &seen);
+  }
   if (!a.found) return;
   bool same = a.found_owner == a.owner;
   if (!(checker->checks & (same ? TL_EMU_SANITIZE_RACE : TL_EMU_SANITIZE_BLOCKS))) return;

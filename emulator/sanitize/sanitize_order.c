@@ -7,6 +7,8 @@
 
 #include "emulator/sanitize/sanitizer.h"
 
+// Of every thread of a cluster its clock, and behind those the clocks up to which a proxy fence of global memory
+// followed: its own, or one of somebody who knew of them.
 typedef struct tl_emu_snapshot {
   uint32_t refs;  // atomic
   uint32_t items[];
@@ -43,7 +45,14 @@ void tl_emu_foreign_drop(tl_emu_foreign *foreign) {
   free(foreign);
 }
 
-static tl_emu_snapshot *join_snapshots(tl_emu_snapshot *a, tl_emu_snapshot *b, uint32_t len) {
+static tl_emu_snapshot *create_snapshot(uint32_t num_threads) {
+  tl_emu_snapshot *made = tl_xmalloc(sizeof *made + 2 * num_threads * sizeof made->items[0]);
+  made->refs = 1;
+  return made;
+}
+
+static tl_emu_snapshot *join_snapshots(tl_emu_snapshot *a, tl_emu_snapshot *b, uint32_t num_threads) {
+  uint32_t len = 2 * num_threads;
   if (a == b) return share_snapshot(a);
   bool a_covers = true, b_covers = true;
   for (uint32_t i = 0; i < len; i++) {
@@ -51,8 +60,7 @@ static tl_emu_snapshot *join_snapshots(tl_emu_snapshot *a, tl_emu_snapshot *b, u
     b_covers &= b->items[i] >= a->items[i];
   }
   if (a_covers || b_covers) return share_snapshot(a_covers ? a : b);
-  tl_emu_snapshot *made = tl_xmalloc(sizeof *made + len * sizeof made->items[0]);
-  made->refs = 1;
+  tl_emu_snapshot *made = create_snapshot(num_threads);
   for (uint32_t i = 0; i < len; i++) made->items[i] = a->items[i] > b->items[i] ? a->items[i] : b->items[i];
   return made;
 }
@@ -74,6 +82,24 @@ tl_emu_foreign *tl_emu_foreign_join(tl_emu_foreign *a, tl_emu_foreign *b, uint32
     if (!from_a || !from_b) share_snapshot(item->clocks);
     i += from_a;
     k += from_b;
+  }
+  return made;
+}
+
+tl_emu_foreign *tl_emu_foreign_fence(tl_emu_foreign *foreign, uint32_t num_threads) {
+  tl_emu_foreign *made = tl_xmalloc(sizeof *made + foreign->len * sizeof made->items[0]);
+  made->refs = 1;
+  made->len = foreign->len;
+  for (uint32_t i = 0; i < foreign->len; i++) {
+    tl_emu_snapshot *from = foreign->items[i].clocks, *to = from;
+    bool is_fenced = memcmp(from->items, from->items + num_threads, num_threads * sizeof from->items[0]) == 0;
+    if (is_fenced) {
+      share_snapshot(from);
+    } else {
+      to = create_snapshot(num_threads);
+      for (uint32_t t = 0; t < num_threads; t++) to->items[t] = to->items[num_threads + t] = from->items[t];
+    }
+    made->items[i] = (foreign_item){foreign->items[i].owner, to};
   }
   return made;
 }
@@ -112,9 +138,10 @@ static tl_emu_released *find_released(tl_emu_released_table *table, const void *
 
 void tl_emu_release_global(tl_emu_sanitizer *checker, uint32_t owner, const tl_emu_vector *known, const void *address) {
   uint32_t num_threads = checker->num_threads;
-  tl_emu_snapshot *clocks = tl_xmalloc(sizeof *clocks + num_threads * sizeof clocks->items[0]);
-  clocks->refs = 1;
+  tl_emu_snapshot *clocks = create_snapshot(num_threads);
   memcpy(clocks->items, known->items, num_threads * sizeof clocks->items[0]);
+  memcpy(clocks->items + num_threads, known->items + checker->width + num_threads,
+         num_threads * sizeof clocks->items[0]);
   tl_emu_foreign *own = tl_xmalloc(sizeof *own + sizeof own->items[0]);
   *own = (tl_emu_foreign){.refs = 1, .len = 1};
   own->items[0] = (foreign_item){owner, clocks};

@@ -313,6 +313,9 @@ static char *missing_text(const tl_emu_launch_state *launch, const tl_emu_raw_fi
     case TL_EMU_FINDING_RACE:
       return order_text(launch, raw);
     case TL_EMU_FINDING_PROXY:
+      if (raw->block != raw->before_block)
+        return format_text(
+            "fence.proxy.async between the acquire and the operation, or between the write and the release");
       return format_text("fence.proxy.async of thread %d after its %s, before what orders the two",
                          (int)raw->before_thread, raw->before & TL_EMU_EPOCH_READ ? "read" : "write");
     case TL_EMU_FINDING_UNINITIALISED:

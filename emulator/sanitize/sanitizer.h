@@ -13,8 +13,9 @@
 
 enum { TL_EMU_ASYNC_SLOTS = 128, TL_EMU_COPY_GROUPS = 64, TL_EMU_CELL_READERS = 3 };
 
-// Components up to `width` are clocks; `num_threads` more say up to which clock a thread's writes were fenced for the
-// async proxy. Shared between threads until one of them learns something.
+// Components up to `width` are clocks; `num_threads` more say up to which clock a thread's accesses of shared memory
+// were fenced for the async proxy, and as many more the same of global memory. Shared between threads until one of them
+// learns something.
 typedef struct tl_emu_foreign tl_emu_foreign;
 typedef struct tl_emu_vector {
   uint32_t refs;
@@ -39,7 +40,7 @@ typedef struct tl_emu_agent {
   // The same, as far as other clusters are concerned: of scopes that hold them (.gpu, .sys).
   tl_emu_vector *at_wide_fence, *observed_wide;
   uint32_t now;
-  uint32_t fenced;         // its clock at its last fence.proxy.async
+  uint32_t fenced[2];      // its clock at its last fence.proxy.async: of shared memory, of global memory
   uint32_t copies_issued;  // cp.async
   uint32_t copies_done;
   uint32_t group;  // number of committed groups
@@ -55,7 +56,7 @@ struct tl_emu_async {
   tl_emu_sanitizer *checker;  // Borrowed.
   tl_emu_vector *known;       // Owned (a reference).
   uint32_t slot, clock;
-  uint32_t issuer, issuer_now, issuer_fenced, issuer_copies_done;
+  uint32_t issuer, issuer_now, issuer_fenced[2], issuer_copies_done;
   tl_emu_proxy proxy;
   const tl_emu_site *site;
   tl_emu_async *next, *previous;  // of those that have not ended
@@ -195,7 +196,7 @@ typedef struct tl_emu_actor {
   const tl_emu_vector *known;
   uint32_t agent, agent_now;     // itself or the issuer
   uint32_t copies, copies_done;  // its queue of cp.async
-  uint32_t fenced;
+  uint32_t fenced[2];
   const tl_emu_site *site;
   const void *value;  // that a plain store writes, where that matters; else NULL
 } tl_emu_actor;
@@ -209,15 +210,17 @@ bool tl_emu_stores_equal(const tl_emu_sanitizer *checker, const tl_emu_actor *ac
 bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
 // Whether the async proxy comes after a write or read of the generic one: its thread fenced between that and what
 // orders the two.
-static inline bool tl_emu_is_fenced(const tl_emu_sanitizer *checker, tl_emu_epoch write, const tl_emu_actor *actor) {
+static inline bool tl_emu_is_fenced(const tl_emu_sanitizer *checker, tl_emu_epoch write, const tl_emu_actor *actor,
+                                    bool is_global) {
   uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
   if (agent >= checker->num_threads) return true;
-  return clock <= (agent == actor->agent ? actor->fenced : actor->known->items[checker->width + agent]);
+  uint32_t at = checker->width + (is_global ? checker->num_threads : 0) + agent;
+  return clock <= (agent == actor->agent ? actor->fenced[is_global] : actor->known->items[at]);
 }
-// Whether it is an access of the generic proxy that is not. A read counts too: an arrival does not wait for loads that
-// are under way, which may bring what the engine writes next (measured on an H200).
+// Whether it is an access of the generic proxy to shared memory that is not. A read counts too: an arrival does not
+// wait for loads that are under way, which may bring what the engine writes next (measured on an H200).
 static inline bool tl_emu_is_unfenced(const tl_emu_sanitizer *checker, tl_emu_epoch before, const tl_emu_actor *actor) {
-  return !(before & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(checker, before, actor);
+  return !(before & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(checker, before, actor, false);
 }
 // Whether an element's bytes at `offset` of the block's shared memory are those that nobody wrote, for agent `agent`
 // and the load that is followed.
@@ -228,8 +231,11 @@ bool tl_emu_is_unwritten(const tl_emu_sanitizer *checker, uint32_t agent, const 
 tl_emu_foreign *tl_emu_foreign_share(tl_emu_foreign *foreign);
 void tl_emu_foreign_drop(tl_emu_foreign *foreign);
 tl_emu_foreign *tl_emu_foreign_join(tl_emu_foreign *a, tl_emu_foreign *b, uint32_t num_threads);
-// Up to which clock of a thread of cluster `owner` is known.
+// Up to which clock of a thread of cluster `owner` is known. From `num_threads` on: of the thread so much less, up to
+// which clock a proxy fence of global memory followed.
 uint32_t tl_emu_foreign_clock(const tl_emu_foreign *foreign, uint32_t owner, uint32_t thread);
+// What is known of other clusters behind a proxy fence of who knows it. Owned.
+tl_emu_foreign *tl_emu_foreign_fence(tl_emu_foreign *foreign, uint32_t num_threads);
 // Raises `items`, clocks of the threads of cluster `owner`, to what the map says.
 void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items);
 // Releases `known`, with the components of the thread that does it, at an address of global memory; for `owner`.

@@ -22,7 +22,7 @@ tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t ind
                         .agent_now = agent->now,
                         .copies = checker->num_threads + index,
                         .copies_done = agent->copies_done,
-                        .fenced = agent->fenced,
+                        .fenced = {agent->fenced[0], agent->fenced[1]},
                         .site = site};
 }
 
@@ -34,7 +34,7 @@ static tl_emu_actor actor_of_async(const tl_emu_sanitizer *checker, const tl_emu
                         .agent_now = async->issuer_now,
                         .copies = checker->num_threads + async->issuer,
                         .copies_done = async->issuer_copies_done,
-                        .fenced = async->issuer_fenced,
+                        .fenced = {async->issuer_fenced[0], async->issuer_fenced[1]},
                         .site = async->site};
 }
 

@@ -6,6 +6,7 @@ target triple = "nvptx64-nvidia-cuda"
 @bar = internal addrspace(3) global i64 undef, align 8
 
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare void @llvm.nvvm.fence.proxy.async.shared_cta()
 declare void @llvm.nvvm.fence.proxy.async.global()
@@ -210,5 +211,127 @@ define ptx_kernel void @stored_then_read_early(ptr addrspace(1) %in, ptr addrspa
   %other = xor i32 %tid, 63
   %theirs = getelementptr i32, ptr addrspace(1) %out, i32 %other
   %v = load volatile i32, ptr addrspace(1) %theirs
+  ret void
+}
+
+; ---- global memory between two blocks: the first one writes and releases, the second one acquires and loads
+; Who acquired fences.
+define ptx_kernel void @blocks_reader_fences(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %flag = getelementptr i32, ptr addrspace(1) %out, i32 1000
+  call void @begin(i32 %tid)
+  %first = icmp eq i32 %block, 0
+  br i1 %first, label %write, label %wait
+write:
+  %mine = getelementptr i32, ptr addrspace(1) %out, i32 %tid
+  store i32 %tid, ptr addrspace(1) %mine
+  call void @meet()
+  %leads = icmp eq i32 %tid, 0
+  br i1 %leads, label %release, label %end
+release:
+  store atomic i32 1, ptr addrspace(1) %flag syncscope("device") release, align 4
+  br label %end
+wait:
+  %seen = load atomic i32, ptr addrspace(1) %flag syncscope("device") acquire, align 4
+  %is_set = icmp eq i32 %seen, 1
+  br i1 %is_set, label %go, label %wait
+go:
+  call void @llvm.nvvm.fence.proxy.async.global()
+  call void @meet()
+  call void @load(i32 %tid, ptr addrspace(1) %out, i32 0)
+  br label %end
+end:
+  ret void
+}
+; Who wrote fences before the release.
+define ptx_kernel void @blocks_writer_fences(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %flag = getelementptr i32, ptr addrspace(1) %out, i32 1000
+  call void @begin(i32 %tid)
+  %first = icmp eq i32 %block, 0
+  br i1 %first, label %write, label %wait
+write:
+  %mine = getelementptr i32, ptr addrspace(1) %out, i32 %tid
+  store i32 %tid, ptr addrspace(1) %mine
+  call void @llvm.nvvm.fence.proxy.async.global()
+  call void @meet()
+  %leads = icmp eq i32 %tid, 0
+  br i1 %leads, label %release, label %end
+release:
+  store atomic i32 1, ptr addrspace(1) %flag syncscope("device") release, align 4
+  br label %end
+wait:
+  %seen = load atomic i32, ptr addrspace(1) %flag syncscope("device") acquire, align 4
+  %is_set = icmp eq i32 %seen, 1
+  br i1 %is_set, label %go, label %wait
+go:
+  call void @meet()
+  call void @load(i32 %tid, ptr addrspace(1) %out, i32 0)
+  br label %end
+end:
+  ret void
+}
+; No fence.
+define ptx_kernel void @blocks_without(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %flag = getelementptr i32, ptr addrspace(1) %out, i32 1000
+  call void @begin(i32 %tid)
+  %first = icmp eq i32 %block, 0
+  br i1 %first, label %write, label %wait
+write:
+  %mine = getelementptr i32, ptr addrspace(1) %out, i32 %tid
+  store i32 %tid, ptr addrspace(1) %mine
+  call void @meet()
+  %leads = icmp eq i32 %tid, 0
+  br i1 %leads, label %release, label %end
+release:
+  store atomic i32 1, ptr addrspace(1) %flag syncscope("device") release, align 4
+  br label %end
+wait:
+  %seen = load atomic i32, ptr addrspace(1) %flag syncscope("device") acquire, align 4
+  %is_set = icmp eq i32 %seen, 1
+  br i1 %is_set, label %go, label %wait
+go:
+  call void @meet()
+  call void @load(i32 %tid, ptr addrspace(1) %out, i32 0)
+  br label %end
+end:
+  ret void
+}
+; Fences of shared memory only.
+define ptx_kernel void @blocks_other_fences(ptr addrspace(1) %in, ptr addrspace(1) %out) {
+entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %flag = getelementptr i32, ptr addrspace(1) %out, i32 1000
+  call void @begin(i32 %tid)
+  %first = icmp eq i32 %block, 0
+  br i1 %first, label %write, label %wait
+write:
+  %mine = getelementptr i32, ptr addrspace(1) %out, i32 %tid
+  store i32 %tid, ptr addrspace(1) %mine
+  call void @llvm.nvvm.fence.proxy.async.shared_cta()
+  call void @meet()
+  %leads = icmp eq i32 %tid, 0
+  br i1 %leads, label %release, label %end
+release:
+  store atomic i32 1, ptr addrspace(1) %flag syncscope("device") release, align 4
+  br label %end
+wait:
+  %seen = load atomic i32, ptr addrspace(1) %flag syncscope("device") acquire, align 4
+  %is_set = icmp eq i32 %seen, 1
+  br i1 %is_set, label %go, label %wait
+go:
+  call void @llvm.nvvm.fence.proxy.async.shared_cta()
+  call void @meet()
+  call void @load(i32 %tid, ptr addrspace(1) %out, i32 0)
+  br label %end
+end:
   ret void
 }

@@ -50,7 +50,7 @@ static void append_line(const tl_op *op, tl_strbuf *out) {
 }
 
 // One more site. True when it is the one to change: the operation is described before that, and for one that says
-// little itself the next.
+// little itself the next, or the one before.
 static bool is_wanted(finder *f, const tl_op *op, const char *detail) {
   if ((int64_t)f->found++ != f->wanted) return false;
   f->done = true;
@@ -61,6 +61,12 @@ static bool is_wanted(finder *f, const tl_op *op, const char *detail) {
   if (op->code == TL_OP_BARRIER && next) {
     tl_strbuf_append_c(f->what, " before ");
     append_line(next, f->what);
+  }
+  const tl_op *prev = op->prev;
+  while (prev && prev->code == TL_OP_CONST) prev = prev->prev;
+  if (op->code == TL_OP_FENCE_PROXY && prev) {
+    tl_strbuf_append_c(f->what, " behind ");
+    append_line(prev, f->what);
   }
   const tl_op *inside = op->code == TL_OP_IF ? op->regions[0]->first : NULL;
   while (inside && tl_op_info_of(inside->code)->flags & TL_OPFLAG_PURE) inside = inside->next;

@@ -174,7 +174,7 @@ START_TEST(no_reader_is_forgotten) {
         tl_emu_acquire((uint32_t)t, &before);
         for (int again = 0; again < 2; again++) {
           touch(&m, t, 8, TL_EMU_READ, 1);
-          tl_emu_fence_proxy_async((uint32_t)t);  // a later moment
+          tl_emu_fence_proxy_async((uint32_t)t, TL_EMU_PROXY_ALL);  // a later moment
         }
       }
       for (int t = 1; t <= READERS; t++)
@@ -265,9 +265,9 @@ START_TEST(proxy_fences) {
     machine m;
     machine_init(&m);
     tl_emu_clock *barrier = NULL;
-    if (fenced == 1) tl_emu_fence_proxy_async(1);
+    if (fenced == 1) tl_emu_fence_proxy_async(1, TL_EMU_PROXY_ALL);
     touch(&m, 1, 0, TL_EMU_WRITE, 0);
-    if (fenced == 2) tl_emu_fence_proxy_async(1);
+    if (fenced == 2) tl_emu_fence_proxy_async(1, TL_EMU_PROXY_ALL);
     tl_emu_release(1, &barrier);
     tl_emu_acquire(0, &barrier);
     on(&m, 0);
@@ -286,10 +286,10 @@ START_TEST(late_proxy_fences) {
   tl_emu_clock *barrier = NULL;
   touch(&m, 1, 0, TL_EMU_WRITE, 0);
   tl_emu_release(1, &barrier);
-  tl_emu_fence_proxy_async(1);
+  tl_emu_fence_proxy_async(1, TL_EMU_PROXY_ALL);
   tl_emu_acquire(0, &barrier);
   touch(&m, 0, 4, TL_EMU_WRITE, 1);
-  tl_emu_fence_proxy_async(0);
+  tl_emu_fence_proxy_async(0, TL_EMU_PROXY_ALL);
   tl_emu_async *store = tl_emu_async_begin(TL_EMU_PROXY_ASYNC, &m.sites[2]);
   ck_assert(tl_emu_touch_async(store, m.block.shared + 4, 4, 4, TL_EMU_READ));
   ck_assert(tl_emu_touch_async(store, m.block.shared, 4, 4, TL_EMU_READ));

@@ -30,6 +30,15 @@ static const struct {
     {"stored_then_read_early",
      {"race: ", "llvm.nvvm.cp.async.bulk.shared.cta.to.global",
       "missing: a wait for the completion of the operation that the other side started"}},
+    {"blocks_reader_fences", {NULL}},
+    {"blocks_writer_fences", {NULL}},
+    {"blocks_without",
+     {"missing proxy fence: the asynchronous operation of thread 0 (warp 0, lane 0) of block (1, 0, 0)",
+      "of block (0, 0, 0) wrote it before",
+      "missing: fence.proxy.async between the acquire and the operation, or between the write and the release"}},
+    {"blocks_other_fences",
+     {"missing proxy fence: the asynchronous operation of thread 0", "of block (0, 0, 0) wrote it before",
+      "missing: fence.proxy.async between the acquire and the operation, or between the write and the release"}},
 };
 
 START_TEST(proxies) {
@@ -42,9 +51,10 @@ START_TEST(proxies) {
     memset(out, 0, BUFFER_BYTES);
     tl_emu_options options = {.threads = 1,
                               .seed = seed,
+                              .resident = 2,
                               .landing = seed & 1 ? TL_LANDING_EARLY : TL_LANDING_LATE,
                               .checks = TL_EMU_SANITIZE_ALL};
-    uint32_t grid[3] = {1, 1, 1};
+    uint32_t grid[3] = {strncmp(cases[_i].kernel, "blocks", 6) == 0 ? 2 : 1, 1, 1};
     tl_status status = tl_emu_launch(kernel, grid, (void *[]){&in, &out}, &options, NULL);
     if (cases[_i].texts[0])
       expect_failure(status, TL_STATUS_CHECK_FAILED, cases[_i].texts[0], cases[_i].texts[1], cases[_i].texts[2]);
