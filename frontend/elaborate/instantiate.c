@@ -138,6 +138,7 @@ tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, co
   tl_instantiate_head(&sema, poisoned);
   tl_instantiate_kernel_body(&sema, &kernel->body);
   tl_instantiate_validate_hand(&sema);
+  tl_instantiate_validate_peers(&sema);
   tl_sema_warn_unused(&scratch, kernel, diags);
   tl_module *module = sema.module;
   if (diags->num_errors != errors_before) {

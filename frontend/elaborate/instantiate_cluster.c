@@ -112,6 +112,55 @@ bool tl_instantiate_across(tl_sema *sema, const tl_option *option, int32_t *out_
   return true;
 }
 
+bool tl_instantiate_peer(tl_sema *sema, const tl_stmt *stmt, int32_t *out_dim, tl_value **out_place) {
+  const tl_option *cluster = stmt ? tl_instantiate_option(stmt, "cluster") : NULL;
+  const tl_option *place = stmt ? tl_instantiate_option(stmt, "place") : NULL;
+  *out_dim = -1;
+  if (!cluster && !place) return true;
+  if (!cluster || !place) {
+    tl_diag_report(sema->diags, TL_DIAG_CLUSTER, (cluster ? cluster : place)->loc,
+                   "`cluster` and `place` of a view go together: along which index, and which block there");
+    return false;
+  }
+  if (!tl_instantiate_across(sema, cluster, out_dim)) return false;
+  *out_place = tl_sema_index(sema, place->value);
+  if (!*out_place) return false;
+  tl_range range = tl_value_range(*out_place);
+  int64_t size = *out_dim < 0 ? 1 : sema->cluster[*out_dim];
+  if (range.lo >= 0 && range.hi < size) {
+    if (*out_dim < 0) *out_place = NULL;  // the own tile
+    return true;
+  }
+  const tl_expr *name = cluster->value;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_CLUSTER, place->value->loc,
+                                 "a place along `%s` is 0 to %lld, and this may be another number",
+                                 tl_sema_expr_text(sema, name), (long long)size - 1);
+  tl_diag_add_hint(sema->diags, diag, "`(%s + 1) %% %lld` is the next block's", tl_sema_expr_text(sema, name),
+                   (long long)size);
+  return false;
+}
+
+static bool reads_into_registers(const tl_op *op, const tl_value *tile) {
+  if (op->code == TL_OP_LOAD || op->code == TL_OP_TILE_LOAD) return true;
+  return op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_src) == tile &&
+         tl_op_arg(op, TL_GROUP_COPY_dst)->type->scope == TL_SCOPE_FRAGMENT;
+}
+
+static void validate_peer(tl_op *op, void *user) {
+  tl_sema *sema = user;
+  if (op->code != TL_OP_PEER_TILE) return;
+  for (const tl_use *use = op->results[0].uses; use; use = use->next) {
+    if (reads_into_registers(use->owner, &op->results[0])) continue;
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_CLUSTER, use->owner->loc,
+                                   "the tile of another block can only be read into fragments, or element by element");
+    tl_diag_add_note(sema->diags, diag, op->loc, "named here");
+  }
+}
+
+void tl_instantiate_validate_peers(tl_sema *sema) {
+  if (sema->grid) tl_walk(tl_module_kernel(sema->module), validate_peer, sema);
+}
+
 // Whether the value may differ between blocks of one cluster along the dim that `index` counts.
 static bool varies(const tl_value *value, const tl_value *index, int64_t size, int depth) {
   if (value == index || depth == 0) return true;

@@ -250,7 +250,7 @@ static bool validate_view_size(tl_sema *sema, const tl_view *view, const tl_symb
 }
 
 // `view: t = X[s]`: one of the tiles that X stands for.
-static void emit_stage(tl_sema *sema, const tl_view *view) {
+static void emit_stage(tl_sema *sema, const tl_view *view, const tl_stmt *stmt) {
   tl_symbol *base = tl_sema_lookup(sema, view->base, view->base_loc);
   tl_value *stage = tl_sema_index(sema, view->stage);
   tl_symbol *symbol = tl_sema_define(sema, view->name, view->loc, TL_ROLE_VIEW, TL_SYMBOL_POISON);
@@ -264,9 +264,17 @@ static void emit_stage(tl_sema *sema, const tl_view *view) {
   }
   int64_t count = tl_op_int(base->value->def, TL_ATTR_DEPTH, 1);
   if (!tl_instantiate_validate_stage(sema, base, stage, count, view->stage->loc)) return;
+  int32_t across;
+  tl_value *peer = NULL;
+  if (!tl_instantiate_peer(sema, stmt, &across, &peer)) return;
   sema->builder.loc = view->loc;
   tl_group groups[] = {TL_GROUP_OF(base->value), TL_GROUP_OF(stage)};
   tl_op *op = tl_build(&sema->builder, TL_OP_STAGE_TILE, groups, &base->value->type, 1);
+  if (peer) {
+    tl_group places[] = {TL_GROUP_OF(tl_op_result(op, 0)), TL_GROUP_OF(peer)};
+    op = tl_build(&sema->builder, TL_OP_PEER_TILE, places, &base->value->type, 1);
+    tl_op_set_int(sema->module, op, TL_ATTR_ACROSS, across);
+  }
   symbol->kind = TL_SYMBOL_BUFFER;
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, view->name);
@@ -290,9 +298,16 @@ static tl_symbol *view_base(tl_sema *sema, const tl_view *view) {
   return NULL;
 }
 
-void tl_instantiate_view(tl_sema *sema, const tl_view *view) {
+void tl_instantiate_view(tl_sema *sema, const tl_view *view, const tl_stmt *stmt) {
   if (view->stage) {
-    emit_stage(sema, view);
+    emit_stage(sema, view, stmt);
+    return;
+  }
+  for (uint32_t i = 0; stmt && i < stmt->num_options; i++) {
+    const tl_option *option = &stmt->options[i];
+    if (!tl_str_is(option->name, "cluster") && !tl_str_is(option->name, "place")) continue;
+    tl_diag_report(sema->diags, TL_DIAG_CLUSTER, option->loc,
+                   "what another block has is named as one of several tiles: `view: t = X[s]`");
     return;
   }
   tl_symbol *base = view_base(sema, view);
@@ -484,7 +499,7 @@ void tl_instantiate_head(tl_sema *sema, const bool *poisoned) {
     }
   }
   emit_requires(sema);  // after the args, so that one of their names is told from an unknown one
-  for (uint32_t i = 0; i < kernel->num_views; ++i) tl_instantiate_view(sema, &kernel->views[i]);
+  for (uint32_t i = 0; i < kernel->num_views; ++i) tl_instantiate_view(sema, &kernel->views[i], NULL);
   emit_grid(sema);
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) emit_tile(sema, &kernel->tiles[i]);
   tl_instantiate_barriers(sema);

@@ -7,8 +7,8 @@
 
 // instantiate_head.c: dynamic params, lets, args, requires, views, grid, tiles, in this order at the builder.
 void tl_instantiate_head(tl_sema *sema, const bool *poisoned);
-// A view of the document or of a body; defines its name.
-void tl_instantiate_view(tl_sema *sema, const tl_view *view);
+// A view of the document (`stmt` NULL) or of a body; defines its name.
+void tl_instantiate_view(tl_sema *sema, const tl_view *view, const tl_stmt *stmt);
 
 // instantiate_stmt.c: control flow and scopes.
 void tl_instantiate_stmts(tl_sema *sema, const tl_stmt_list *list);
@@ -60,6 +60,11 @@ void tl_instantiate_validate_hand(tl_sema *sema);
 void tl_instantiate_cluster(tl_sema *sema, tl_op *grid);
 // The grid dim that `multicast` or `cluster` of a statement names, -1 without the option; false after a report.
 bool tl_instantiate_across(tl_sema *sema, const tl_option *option, int32_t *out_dim);
+// Where `cluster` and `place` of a view say that another block has the tile: the grid dim (-1: they do not) and the
+// place. False after a report.
+bool tl_instantiate_peer(tl_sema *sema, const tl_stmt *stmt, int32_t *out_dim, tl_value **out_place);
+// Once the body is there: tiles of other blocks are read only.
+void tl_instantiate_validate_peers(tl_sema *sema);
 // Whether all blocks of the cluster along `dim` need what the copy brings; reports.
 bool tl_instantiate_validate_multicast(tl_sema *sema, const tl_option *option, int32_t dim, const tl_sema_region *src,
                                        const tl_sema_region *dst);

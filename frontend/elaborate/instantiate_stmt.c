@@ -323,7 +323,7 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
       tl_instantiate_assert(sema, stmt);
       break;
     case TL_STMT_VIEW:
-      tl_instantiate_view(sema, &stmt->view);
+      tl_instantiate_view(sema, &stmt->view, stmt);
       break;
     case TL_STMT_ASSIGN:
       tl_instantiate_assign(sema, stmt);

@@ -20,6 +20,9 @@ static const tl_op *alloc_of(const tl_value *buffer) {
       case TL_OP_STAGE_TILE:
         buffer = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile);
         break;
+      case TL_OP_PEER_TILE:
+        buffer = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
+        break;
       default:
         return NULL;
     }
@@ -120,6 +123,16 @@ static void verify_stage_tile(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
+static void verify_peer_tile(tl_verifier *verifier, const tl_op *op) {
+  const tl_value *tile = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
+  const tl_op *kernel = tl_op_enclosing(op, TL_OP_KERNEL);
+  if (op->results[0].type != tile->type || alloc_of(tile) == NULL)
+    tl_verify_fail(verifier, op, "the result is no shared tile as the operand is");
+  if (kernel && tl_kernel_cluster_size(kernel, tl_op_int(op, TL_ATTR_ACROSS, 0), NULL) < 2)
+    tl_verify_fail(verifier, op, "no blocks form a cluster along dim %lld of the grid",
+                   (long long)tl_op_int(op, TL_ATTR_ACROSS, 0));
+}
+
 // A token is committed once. A copy under a condition may leave its token unused: the commit takes what was started.
 static void verify_token(tl_verifier *verifier, const tl_op *op) {
   const tl_value *token = &op->results[0];
@@ -169,6 +182,9 @@ void tl_verify_ring_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_STAGE_TILE:
       verify_stage_tile(verifier, op);
+      break;
+    case TL_OP_PEER_TILE:
+      verify_peer_tile(verifier, op);
       break;
     case TL_OP_COPY:
       if (op->num_results == 1 && op->results[0].type->kind == TL_TYPE_TOKEN) verify_token(verifier, op);

@@ -281,4 +281,8 @@ bool tl_lower_copy_is_async(const tl_op *op);
 // The condition of the first thread of the block or role, for things done once; NULL where no other comes.
 LLVMValueRef tl_lower_is_first_thread(tl_lower *l);
 
+// lower_async.c. Where the block at `place` across a dim of the grid has what `pointer` points at in the own shared
+// memory.
+LLVMValueRef tl_lower_peer_pointer(tl_lower *l, LLVMValueRef pointer, int64_t dim, const tl_value *place);
+
 #endif

@@ -70,6 +70,13 @@ static LLVMValueRef rank_of_peer(tl_lower *l, const peers *all, int64_t i) {
   return LLVMBuildNUWAdd(l->builder, all->first, tl_session_i32(l->session, i * all->stride), "");
 }
 
+LLVMValueRef tl_lower_peer_pointer(tl_lower *l, LLVMValueRef pointer, int64_t dim, const tl_value *place) {
+  peers all = peers_along(l, dim);
+  LLVMValueRef at = LLVMBuildNUWMul(l->builder, index32(l, place), tl_session_i32(l->session, all.stride), "");
+  LLVMValueRef where[] = {pointer, LLVMBuildNUWAdd(l->builder, all.first, at, "")};
+  return tl_session_call_device(l->session, l->builder, TL_DEVOP_CLUSTER_MAPA, where, 2);
+}
+
 // ---- mbarriers
 
 static LLVMValueRef pointer_at(tl_lower *l, LLVMValueRef base, LLVMValueRef offset) {

@@ -80,6 +80,19 @@ void tl_lower_op_STAGE_TILE(tl_lower *l, tl_op *op) {
   tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
 }
 
+void tl_lower_op_PEER_TILE(tl_lower *l, tl_op *op) {
+  tl_buffer *tile = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_PEER_TILE_tile));
+  if (!tile) {
+    tl_lower_internal(l, op, "the tile has no memory");
+    return;
+  }
+  tl_buffer *buffer = TL_NEW(&l->arena, tl_buffer);
+  *buffer = *tile;
+  buffer->base =
+      tl_lower_peer_pointer(l, tile->base, tl_op_int(op, TL_ATTR_ACROSS, 0), tl_op_arg(op, TL_GROUP_PEER_TILE_place));
+  tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
+}
+
 // Row-major strides of a view, as far as they are constants; others are made of LLVM values by the frontend's dims.
 static bool dense_strides(tl_buffer *view) {
   int64_t stride = 1;

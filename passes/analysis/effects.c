@@ -15,6 +15,8 @@ tl_value *tl_effect_root(tl_value *buffer, tl_value **out_slot, tl_value **out_s
     } else if (op->code == TL_OP_STAGE_TILE) {
       stage = tl_op_arg(op, TL_GROUP_STAGE_TILE_stage);
       buffer = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile);
+    } else if (op->code == TL_OP_PEER_TILE) {
+      buffer = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
     } else {
       break;
     }

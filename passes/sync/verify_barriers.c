@@ -185,6 +185,8 @@ static void run_buffer(tl_barrier_verifier *self, const tl_op *op) {
   } else if (op->code == TL_OP_STAGE_TILE) {
     base = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile);
     slot = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_STAGE_TILE_stage));
+  } else if (op->code == TL_OP_PEER_TILE) {
+    base = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
   } else {
     base = tl_op_arg(op, TL_GROUP_RING_TILE_tile);
     const tl_value *slot_value = tl_op_arg(op, TL_GROUP_RING_TILE_slot);
@@ -194,6 +196,11 @@ static void run_buffer(tl_barrier_verifier *self, const tl_op *op) {
   }
   tl_run_value value = *tl_run_env_at(&self->env, base);
   if (slot >= 0) value.slot = slot;
+  if (op->code == TL_OP_PEER_TILE) {
+    tl_run_peers peers = tl_run_peers_of(self, op);
+    int64_t place = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_PEER_TILE_place));
+    value.peer = 1 + peers.first + (int32_t)(place % peers.count) * peers.stride;
+  }
   *tl_run_env_at(&self->env, &op->results[0]) = value;
 }
 
@@ -236,6 +243,7 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
       return;
     case TL_OP_VIEW:
     case TL_OP_STAGE_TILE:
+    case TL_OP_PEER_TILE:
     case TL_OP_RING_TILE:
       run_buffer(self, op);
       return;

@@ -196,7 +196,7 @@ static void add_access(void *user, const tl_op *op, tl_run_kind kind, const tl_v
   if (!cell->known || !self->is_written[cell->number]) return;
   tl_run_access record = {.kind = kind,
                           .role = self->role,
-                          .block = self->block,
+                          .block = cell->peer ? cell->peer - 1 : self->block,
                           .made = self->num_made,
                           .root = cell->number,
                           .slot = cell->slot,

@@ -14,8 +14,9 @@
 typedef struct tl_run_value {
   int64_t number;
   int64_t slot;
-  bool known;  // was computed in this run
-  bool drawn;  // from the seed, or from what was
+  int32_t peer;  // of a tile of another block of the cluster: that block + 1; 0: the own one
+  bool known;    // was computed in this run
+  bool drawn;    // from the seed, or from what was
 } tl_run_value;
 
 typedef struct tl_run_env {

@@ -35,15 +35,9 @@ typedef struct order_proof {
 } order_proof;
 
 int64_t tl_run_root_of(const tl_barrier_verifier *self, const tl_value *buffer) {
-  while (buffer->def && (buffer->def->code == TL_OP_VIEW || buffer->def->code == TL_OP_STAGE_TILE ||
-                         buffer->def->code == TL_OP_RING_TILE)) {
-    const tl_op *op = buffer->def;
-    buffer = op->code == TL_OP_VIEW         ? tl_op_arg(op, TL_GROUP_VIEW_buffer)
-             : op->code == TL_OP_STAGE_TILE ? tl_op_arg(op, TL_GROUP_STAGE_TILE_tile)
-                                            : tl_op_arg(op, TL_GROUP_RING_TILE_tile);
-  }
+  const tl_op *root = tl_buffer_root(buffer);
   for (size_t i = 0; i < self->roots.len; i++) {
-    if (self->roots.items[i] == buffer->def) return (int64_t)i;
+    if (self->roots.items[i] == root) return (int64_t)i;
   }
   return -1;
 }

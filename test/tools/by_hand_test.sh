@@ -92,6 +92,17 @@ says "'load' of block 1 waits for stage 0 of 'empty'"
 refused TL0516 'copy: A[' '/cluster: bx$/d;s/arrivals(2 \* columns)/arrivals(2)/' "$cluster"
 refused TL0516 'copy: A[' 's/\], bytes/], bytes - block_M * block_K/' "$cluster"
 refused TL0444 'multicast' 's/A\[by \* block_M/A[bx * block_M/' "$cluster"
+# Tiles of other blocks: overwritten before all have read them, read before they are written, a place that is none.
+reads=$(dirname "$0")/../pipeline/by_hand_cluster_reads.yaml
+size=
+expect 0 "$llc" "$reads" -o /dev/null
+refused TL0516 'mine = sum' 's/arrivals(columns)       # the/arrivals(1) # the/' "$reads"
+says "'part': parallel of line [0-9]* writes copy 0, which tile_load of line [0-9]* reads before it"
+refused TL0516 'copy: theirs' 's/(bx + r)/(bx + r + 1)/;/- wait: written/{h;d};/- sums += other/{G;s/\n */\n                  /}' "$reads"
+refused TL0516 'wait: written' '0,/cluster: bx$/{//d}' "$reads"
+says "'add' of block 1 waits for stage 0 of 'written'"
+refused TL0444 'place: ' 's/(bx + r) % columns/bx + r/' "$reads"
+says 'a place along .bx. is 0 to 3, and this may be another number'
 expect 1 "$llc" "$cluster" --target=sm_80 -o /dev/null
 says 'sm_80 has no clusters of blocks \[TL0613\]'
 # What threads read is released to the cluster, and acquired from there; what products read costs no fence of the GPU's memory.
