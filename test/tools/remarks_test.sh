@@ -130,6 +130,11 @@ expect 0 "$llc" "$work/on.yaml" -D bn=128 -D M=8192 -D N=8192 --remarks -Wnone -
 says ': 1 block on a multiprocessor'
 says 'blocks take one tile of the grid after the other'
 says 'remark: 4 warps bring tiles, 8 compute'
+# Left to the compiler, too, where as many stages fit as copies need.
+sed '/    stages: 3/d' "$work/k.yaml" >"$work/left.yaml"
+expect 0 "$llc" "$work/left.yaml" -D bn=128 -D M=8192 -D N=8192 --remarks -Wnone -o /dev/null
+says 'remark: 4 stages of 32768 bytes'
+says 'remark: 4 warps bring tiles, 8 compute'
 why 'no warps of their own bring tiles by TMA: their loop has few iterations' -D K=512 <<END
 - gemm: acc += A_s @ B_s
 END
