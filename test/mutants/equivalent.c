@@ -33,12 +33,16 @@ static const char apart[] = "the iterations of this loop share nothing that one 
 // Fences that by_hand_roles.yaml could do without: the same threads make another one before the copy engine gets the
 // tile again, or it never does.
 static const char fenced_again[] = "the scratch of the sum is fenced by the same threads before the next copy";
+static const char both_sides[] =
+    "the block that wrote fences before its release, and the one that acquires before its copy";
 static const char no_copy[] = "no copy by the engine follows in this block";
 
 static const argument arguments[] = {
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "behind parallel {extents = [32, 64]", fenced_again},
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "behind parallel {extents = [64]", no_copy},
-    {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy behind copy src(%y)", no_copy},
+    {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy behind fence_proxy {space = global}", no_copy},
+    {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy {space = global} behind copy src(%y)", both_sides},
+    {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy {space = global} behind barrier", both_sides},
     {"cross_entropy.yaml", TL_MUTANT_DROP_BARRIER, "before parallel {extents = [1, 512]", apart},
     {"embedding.yaml", TL_MUTANT_DROP_LOWER_CHECK, "load buffer(%E)", asserted},
     {"embedding.yaml", TL_MUTANT_DROP_UPPER_CHECK, "load buffer(%E)", asserted},
