@@ -211,5 +211,7 @@ void tl_emu_op_ptx_find_set(void *result, const void *args, const tl_emu_site *s
   if (!count && at < 32 && (mask >> at & 1)) place = (uint32_t)at;
   for (count *= step; count && at >= 0 && at < 32; at += step)
     if ((mask >> at & 1) && !--count) place = (uint32_t)at;
+  // Not in the ISA, where the size of this number is none of 32 bits: what an H200 gives.
+  if ((int32_t)operands[2] == INT32_MIN) place = 0;
   memcpy(result, &place, sizeof place);
 }

@@ -8,6 +8,7 @@
 #include "frontend/elaborate/instantiate.h"
 #include "llvm_backend/output/backend.h"
 #include "passes/manager/passes.h"
+#include "test/unit/auto_params.h"
 #include "test/unit/backend_ptxas.h"
 
 // PTX of the first kernel in the file. Owned by the caller.
@@ -25,7 +26,9 @@ static tl_strbuf compile_text(const char *path, const char *text, const char *ta
   }
   tl_spec *spec = tl_spec_parse(&sources, source, &diags);
   ck_assert(spec != NULL);
-  tl_module *module = tl_instantiate(&spec->kernels[0], (tl_bindings){0}, target, &sources, &diags);
+  tl_binding bindings[8];
+  uint32_t len = bind_auto_params(&spec->kernels[0], bindings, 0, 8);
+  tl_module *module = tl_instantiate(&spec->kernels[0], (tl_bindings){bindings, len}, target, &sources, &diags);
   ck_assert(module != NULL);
   tl_pass_options passes = {.pass_limit = -1};
   tl_backend_options options = {.opt_level = 3};

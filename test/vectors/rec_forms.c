@@ -6,15 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RECORDED_SM = 90 };  // what later GPUs added is not recorded
+
 typedef struct row {
   const char *opcode, *modifiers, *operands, *rule;
+  int min_sm;
 } row;
 
+#define ARCH(sm) (sm)  // of that architecture alone
 static const row rows[] = {
 #define TL_PTX_ROW(opcode, modifiers, operands, min_sm, min_ptx, rule, argument, section) \
-  {opcode, modifiers, operands, #rule},
+  {opcode, modifiers, operands, #rule, min_sm},
 #include "ptx/table/instructions.def"
 #undef TL_PTX_ROW
+#undef ARCH
 };
 
 bool rec_has(const rec_form *form, const char *word) {
@@ -116,7 +121,7 @@ static void visit_row(const row *r, const char *modifiers, rec_form *form, void 
 void rec_each_form(void (*visit)(const rec_form *form)) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     rec_form form = {.opcode = rows[i].opcode, .rule = rows[i].rule, .lanes = 1};
-    if (strchr(rows[i].modifiers, '*')) continue;
+    if (strchr(rows[i].modifiers, '*') || rows[i].min_sm > RECORDED_SM) continue;
     strcpy(form.text, form.opcode);
     visit_row(&rows[i], rows[i].modifiers, &form, visit);
   }

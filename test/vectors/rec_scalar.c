@@ -220,7 +220,8 @@ static void record_batch(int batch) {
   rec_seed(name, 0);
   for (int thread = 0; thread < THREADS; thread++)
     for (int i = 0; i < arguments; i++)
-      in[thread * arguments + i] = operand_value(types[i], thread, strchr(one->key, '!') && i == 1);
+      in[thread * arguments + i] = operand_value(types[i], thread, strstr(one->key, "!0") && i == 1) &
+                                   (strstr(one->key, "<32") && i == 1 ? 31 : ~UINT64_C(0));
   rec_run(&(rec_vector){
       .name = name, .signature = signature, .body = made.text, .setting = "data=mixed", .threads = THREADS, .in = in});
 }
@@ -233,6 +234,7 @@ static void set_key(scalar *s) {
   }
   bool is_division = is_one_of(f->opcode, "div rem");
   if (is_division && !is_float(f->operands[0].type)) strcat(s->key, " !0");
+  if (!strcmp(f->opcode, "fns")) strcat(s->key, " <32");  // PTX ISA, fns: the base is a bit's number
   // Each approximate one for itself.
   if (!strcmp(f->rule, "APPROX") || rec_has(f, "approx") || rec_has(f, "full"))
     snprintf(s->key, sizeof s->key, "%.90s", f->text);
@@ -240,7 +242,8 @@ static void set_key(scalar *s) {
 
 static void collect(const rec_form *f) {
   static const char others[] =
-      "ZERO NOTHING CVTA BARRIER MBARRIER TMA WGMMA WGMMA_WAIT MMA TRAP EXIT RET FENCE BRA BRX";
+      "ZERO NOTHING CVTA BARRIER MBARRIER TMA WGMMA WGMMA_WAIT MMA TRAP EXIT RET FENCE BRA BRX ALLOCA "
+      "CALL_INDIRECT";
   static const char opcodes[] = "nanosleep activemask isspacep mapa getctarank cvta";
   if (is_one_of(f->rule, others) || is_one_of(f->opcode, opcodes) || rec_has(f, "sync") || !is_form(f)) return;
   if (!f->num_operands || !f->operands[0].is_result || rec_has(f, "pending_count")) return;
