@@ -53,7 +53,7 @@ typedef tl_status work_fn(void *user);
 static void run_with_little(const char *what, int forever, work_fn *work, void *user) {
   lasts = forever;
   int ran_out = 0, whole = 0;
-  for (long n = 0; n < 4000000 && !whole; n += 1 + n / 4) {
+  for (long n = 0; n < 4000000 && !whole; n += 1 + n / 32) {
     has_failed = 0;
     __atomic_store_n(&left, n, __ATOMIC_RELAXED);
     tl_status status = work(user);
