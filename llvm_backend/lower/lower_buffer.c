@@ -65,32 +65,33 @@ void tl_lower_op_ALLOC(tl_lower *l, tl_op *op) {
   tl_lower_set_buffer(l, result, buffer);
 }
 
-void tl_lower_op_STAGE_TILE(tl_lower *l, tl_op *op) {
-  tl_buffer *tile = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_STAGE_TILE_tile));
-  if (!tile) {
+// The result of `op`: what `tile` is, at a base that the caller moves. NULL, and reported: the tile has no memory.
+static tl_buffer *derive_buffer(tl_lower *l, tl_op *op, tl_value *tile) {
+  const tl_buffer *from = tl_lower_buffer(l, tile);
+  if (!from) {
     tl_lower_internal(l, op, "the tile has no memory");
-    return;
+    return NULL;
   }
   tl_buffer *buffer = TL_NEW(&l->arena, tl_buffer);
-  *buffer = *tile;
+  *buffer = *from;
+  tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
+  return buffer;
+}
+
+void tl_lower_op_STAGE_TILE(tl_lower *l, tl_op *op) {
+  tl_buffer *buffer = derive_buffer(l, op, tl_op_arg(op, TL_GROUP_STAGE_TILE_tile));
+  if (!buffer) return;
   LLVMValueRef stage = tl_lower_get(l, tl_op_arg(op, TL_GROUP_STAGE_TILE_stage), 0);
   stage = tl_lower_index_as(l, l->builder, stage, l->session->i32);
-  LLVMValueRef offset = LLVMBuildNSWMul(l->builder, stage, tl_session_i32(l->session, tile->stage_bytes), "");
-  buffer->base = LLVMBuildGEP2(l->builder, l->session->i8, tile->base, &offset, 1, "");
-  tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
+  LLVMValueRef offset = LLVMBuildNSWMul(l->builder, stage, tl_session_i32(l->session, buffer->stage_bytes), "");
+  buffer->base = LLVMBuildGEP2(l->builder, l->session->i8, buffer->base, &offset, 1, "");
 }
 
 void tl_lower_op_PEER_TILE(tl_lower *l, tl_op *op) {
-  tl_buffer *tile = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_PEER_TILE_tile));
-  if (!tile) {
-    tl_lower_internal(l, op, "the tile has no memory");
-    return;
-  }
-  tl_buffer *buffer = TL_NEW(&l->arena, tl_buffer);
-  *buffer = *tile;
+  tl_buffer *buffer = derive_buffer(l, op, tl_op_arg(op, TL_GROUP_PEER_TILE_tile));
+  if (!buffer) return;
   buffer->base =
-      tl_lower_peer_pointer(l, tile->base, tl_op_int(op, TL_ATTR_ACROSS, 0), tl_op_arg(op, TL_GROUP_PEER_TILE_place));
-  tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
+      tl_lower_peer_pointer(l, buffer->base, tl_op_int(op, TL_ATTR_ACROSS, 0), tl_op_arg(op, TL_GROUP_PEER_TILE_place));
 }
 
 // Row-major strides of a view, as far as they are constants; others are made of LLVM values by the frontend's dims.
