@@ -135,30 +135,44 @@ static void order_clusters(tl_emu_launch_state *launch, bool in_order) {
   while (greatest_common_divisor(launch->order_step, n) != 1) launch->order_step = (launch->order_step + 1) % n;
 }
 
-// Runs the jobs; `*out_started` is how many OS threads there were.
-static tl_status run_jobs(tl_emu_launch_state *launch, job *jobs, int num_threads) {
-  tl_status status = TL_OK;
-  int started = 0;
-  for (; started < num_threads; started++) {
-    job *j = &jobs[started];
-    j->launch = launch;
-    status = tl_emu_memory_acquire(launch->num_threads * launch->cluster_size * launch->resident, &j->memory);
-    if (status) break;
+typedef struct job_start {
+  tl_emu_launch_state *launch;
+  job *jobs;
+  int wanted, started;
+  tl_status status;
+} job_start;
+
+static void start_jobs(void *user) {
+  job_start *s = user;
+  size_t num_stacks = s->launch->num_threads * s->launch->cluster_size * s->launch->resident;
+  for (; s->started < s->wanted; s->started++) {
+    job *j = &s->jobs[s->started];
+    j->launch = s->launch;
+    s->status = tl_emu_memory_acquire(num_stacks, &j->memory);
+    if (s->status) return;
     if (pthread_create(&j->thread, NULL, run_job, j)) {
       tl_emu_memory_release(j->memory);
-      status = tl_status_make(TL_STATUS_LIMIT, "emulator: cannot start a thread");
-      break;
+      s->status = tl_status_make(TL_STATUS_LIMIT, "emulator: cannot start a thread");
+      return;
     }
   }
-  if (status && started) {  // fewer threads do it as well
-    tl_status_free(status);
-    status = TL_OK;
+}
+
+// Runs the jobs. Memory that runs out meanwhile comes back here: nobody leaves while a thread runs, which uses the
+// launch.
+static tl_status run_jobs(tl_emu_launch_state *launch, job *jobs, int num_threads) {
+  job_start s = {.launch = launch, .jobs = jobs, .wanted = num_threads};
+  if (!tl_memory_guard(start_jobs, &s))
+    s.status = tl_status_make(TL_STATUS_OUT_OF_MEMORY, "emulator: kernel '%s': memory ran out", launch->kernel_name);
+  if (s.status && s.started) {  // fewer threads do it as well
+    tl_status_free(s.status);
+    s.status = TL_OK;
   }
-  for (int i = 0; i < started; i++) {
+  for (int i = 0; i < s.started; i++) {
     pthread_join(jobs[i].thread, NULL);
     tl_emu_memory_release(jobs[i].memory);
   }
-  return status;
+  return s.status;
 }
 
 static tl_status gather(const tl_emu_launch_state *launch, job *jobs, int num_threads, tl_emu_stats *stats) {

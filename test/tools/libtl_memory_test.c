@@ -50,10 +50,11 @@ static void must(tl_status status) {
 // What runs with little memory. `work` returns the status of its call and gives back what it made.
 typedef tl_status work_fn(void *user);
 
-static void run_with_little(const char *what, int forever, work_fn *work, void *user) {
+// The further in, the larger the steps: by a `part` of the allocations so far.
+static void run_with_little(const char *what, int forever, long part, work_fn *work, void *user) {
   lasts = forever;
   int ran_out = 0, whole = 0;
-  for (long n = 0; n < 4000000 && !whole; n += 1 + n / 32) {
+  for (long n = 0; n < 4000000 && !whole; n += 1 + n / part) {
     has_failed = 0;
     __atomic_store_n(&left, n, __ATOMIC_RELAXED);
     tl_status status = work(user);
@@ -141,12 +142,12 @@ int main(void) {
   must(tl_program_kernel(c.program, NULL, &c.kernel));
   must(tl_device_alloc(c.device, 20000, &c.memory));
   must(tl_device_fill(c.device, c.memory, 0, 20000, NULL));
-  run_with_little("a device", 1, open_and_close, NULL);
-  run_with_little("memory of a device", 1, allocate, &c);
-  run_with_little("a launch", 1, launch, &c);
+  run_with_little("a device", 1, 4, open_and_close, NULL);
+  run_with_little("memory of a device", 1, 4, allocate, &c);
+  run_with_little("a launch", 1, 1000, launch, &c);
   must(launch(&c));
-  run_with_little("a program", 0, load, &c);
-  run_with_little("a compile", 0, compile, NULL);
+  run_with_little("a program", 0, 4, load, &c);
+  run_with_little("a compile", 0, 4, compile, NULL);
   must(compile(NULL));
   tl_program_destroy(c.program);
   must(tl_device_free(c.device, c.memory));
