@@ -145,6 +145,7 @@ int main(void) {
   run_with_little("a device", 1, 4, open_and_close, NULL);
   run_with_little("memory of a device", 1, 4, allocate, &c);
   run_with_little("a launch", 1, 1000, launch, &c);
+  run_with_little("an allocation of a launch", 0, 1000, launch, &c);
   must(launch(&c));
   run_with_little("a program", 0, 4, load, &c);
   run_with_little("a compile", 0, 4, compile, NULL);
