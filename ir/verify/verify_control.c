@@ -42,8 +42,20 @@ static void verify_cluster(tl_verifier *verifier, const tl_op *kernel) {
     tl_verify_fail(verifier, kernel, "'cluster' is no %d sizes of at most %d blocks", TL_MAX_CLUSTER_DIMS, MAX_BLOCKS);
 }
 
+// CUDA Programming Guide, "Compute Capabilities": at most 32 resident blocks per multiprocessor.
+static void verify_resident_blocks(tl_verifier *verifier, const tl_op *kernel, tl_attr_key key) {
+  enum { MAX_RESIDENT_BLOCKS = 32 };
+  if (!tl_op_has(kernel, key)) return;
+  int64_t blocks = tl_op_int(kernel, key, 0);
+  if (blocks < 1 || blocks > MAX_RESIDENT_BLOCKS)
+    tl_verify_fail(verifier, kernel, "'%s' is no number of blocks from 1 to %d", tl_attr_key_text(key),
+                   MAX_RESIDENT_BLOCKS);
+}
+
 static void verify_kernel(tl_verifier *verifier, const tl_op *op) {
   verify_cluster(verifier, op);
+  verify_resident_blocks(verifier, op, TL_ATTR_MIN_BLOCKS);
+  verify_resident_blocks(verifier, op, TL_ATTR_OCCUPANCY);
   if (op->regions[0]->num_args != 0) tl_verify_fail(verifier, op, "a kernel's region has no arguments");
   verify_yield_count(verifier, op, 0, 0);
   if (tl_op_has(op, TL_ATTR_THREADS)) {

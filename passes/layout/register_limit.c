@@ -239,7 +239,7 @@ static void validate_spills(tl_layout_graph *graph) {
   bool fits = registers + OTHER_REGISTERS <= limit || make_room(graph, registers + OTHER_REGISTERS);
   // What stage-reads brought to shared memory is read there again rather than held.
   if (!fits && blocks > 1) fits = most_registers(&count, true, &held_at) + OTHER_REGISTERS <= limit;
-  if (!fits) warn_of_spills(graph, &count, at, registers);
+  if (!fits && registers > 0) warn_of_spills(graph, &count, at, registers);
   tl_vec_fini(&count.ops);
   tl_vec_fini(&count.text);
   tl_vec_fini(&count.ranges);
