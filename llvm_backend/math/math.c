@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "ir/scalar/scalar.h"
-#include "llvm_backend/lower/lower_precision.h"
+#include "llvm_backend/lower/value/lower_precision.h"
 #include "llvm_backend/math/math_build.h"
 
 // Whether every use adds the result to a constant beside which a denormal vanishes.
@@ -221,8 +221,9 @@ static bool is_half(tl_dtype dtype) {
   return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
 }
 
-LLVMValueRef tl_math_build(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, const tl_value *source,
-                           const tl_op *op) {
+// The function `fn` (tl_math) of one float of `dtype`; NULL when there is none for the dtype.
+static LLVMValueRef build_function(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, const tl_value *source,
+                                   const tl_op *op) {
   if (!is_half(dtype) && dtype != TL_DTYPE_F32 && dtype != TL_DTYPE_F64) return NULL;
   tl_math_context m = tl_math_context_of(l, dtype == TL_DTYPE_F64, source, op);
   if (is_half(dtype)) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
@@ -238,7 +239,7 @@ void tl_lower_op_MATH(tl_lower *l, tl_op *op) {
   LLVMValueRef out[TL_MAX_GROUP];
   int32_t len = tl_lower_len(l, a);
   for (int32_t e = 0; e < len; e++) {
-    out[e] = tl_math_build(l, fn, a->type->dtype, tl_lower_get(l, a, e), a, op);
+    out[e] = build_function(l, fn, a->type->dtype, tl_lower_get(l, a, e), a, op);
     if (!out[e]) {
       tl_lower_unsupported(l, op, "%s of %s has no lowering", tl_ir_enum_text(TL_IR_ENUM_MATH, fn),
                            tl_dtype_name(a->type->dtype));

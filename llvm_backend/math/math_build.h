@@ -7,7 +7,7 @@
 #ifndef TL_LLVM_BACKEND_MATH_BUILD_H
 #define TL_LLVM_BACKEND_MATH_BUILD_H
 
-#include "llvm_backend/lower/lower_arith.h"
+#include "llvm_backend/lower/value/lower_arith.h"
 
 typedef struct tl_math_context {
   tl_lower *l;

@@ -4,8 +4,8 @@
 #define TL_LLVM_BACKEND_BACKEND_INTERNAL_H
 
 #include "llvm_backend/device/session.h"
-#include "llvm_backend/lower/lower.h"
-#include "llvm_backend/lower/lower_kernel.h"
+#include "llvm_backend/lower/kernel/lower_kernel.h"
+#include "llvm_backend/lower/state/lower.h"
 #include "llvm_backend/output/backend.h"
 
 struct tl_backend {

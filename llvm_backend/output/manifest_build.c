@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "llvm_backend/lower/grid.h"
+#include "llvm_backend/lower/kernel/grid.h"
 #include "llvm_backend/output/backend_internal.h"
 
 #define TL_MAX_EXPR_BYTES 65536

@@ -8,7 +8,7 @@ mode=$1
 here=$(dirname "$0")
 edges() {
   if [ "$mode" = includes ]; then
-    grep -rnoE '^#include "[a-z_]+/[^"]*"' --include='*.[ch]' --include='*.def' --include='*.S' ir passes frontend ptx llvm_backend emulator harness |
+    grep -rsnoE '^#include "[a-z_]+/[^"]*"' --include='*.[ch]' --include='*.def' --include='*.S' ir passes frontend ptx llvm_backend emulator harness |
       sed -E 's/^([^:]*):[0-9]+:#include "([^"]*)"$/\1 \2/'
   else
     # Of the sources that are there: objects of files that are gone may lie there still.
@@ -26,12 +26,17 @@ edges "$@" | awk -v mode="$mode" '
     next
   }
   FILENAME ~ /exceptions\.txt$/ { if ($1 == mode) { sub(/:$/, "", $3); allowed[$2 " " $3] = 1 }; next }
-  function room(path,  parts, count) { count = split(path, parts, "/"); return count > 2 ? parts[2] : "." }
-  function module(path,  parts) { split(path, parts, "/"); return parts[1] }
+  # The folder in which the two files lie in different rooms: both lie in it, and it has rooms of its own.
   {
-    if (module($1) != module($2) || !(module($1) in known)) next
-    a = room($1); b = room($2); m = module($1)
-    if (a == b) next
+    num_a = split($1, parts_a, "/"); num_b = split($2, parts_b, "/")
+    m = parts_a[1]
+    if (m != parts_b[1] || !(m in known)) next
+    for (depth = 2; ; depth++) {
+      a = depth < num_a ? parts_a[depth] : "."; b = depth < num_b ? parts_b[depth] : "."
+      if (a != b) break
+      if (!((m "/" a) in known)) next
+      m = m "/" a
+    }
     for (t = 1; t <= num_tables; t++) if (index($3, tables[t]) == 1) next
     if (!((m, a) in rank) || !((m, b) in rank)) { print "rooms.txt has no room for " $1 " or " $2; failed = 1; next }
     if (rank[m, b] < rank[m, a] || first[m, a] == first[m, b]) next

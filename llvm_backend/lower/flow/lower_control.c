@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// for, if and yield.
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+#include "llvm_backend/lower/flow/lower_group.h"
+#include "llvm_backend/lower/flow/lower_tiles.h"
+#include "llvm_backend/lower/matrix/lower_mma.h"
+#include "llvm_backend/lower/memory/lower_memory.h"
+#include "llvm_backend/lower/state/lower.h"
+#include "llvm_backend/lower/value/lower_pairs.h"
+
+// How many LLVM values stand for an IR value of this type that a branch or a loop makes.
+static int32_t value_len(const tl_lower *l, const tl_type *type) {
+  switch (type->kind) {
+    case TL_TYPE_INDEX:
+    case TL_TYPE_SCALAR:
+      return l->parallel ? l->parallel->width : 1;
+    case TL_TYPE_TILE:
+      return type->layout ? tl_layout_num_registers(type->layout) : 0;
+    case TL_TYPE_FLIGHT:
+      return tl_lower_flight_len(type);
+    case TL_TYPE_NONE:
+    case TL_TYPE_BUFFER:
+    case TL_TYPE_RING:
+    case TL_TYPE_SLOT:
+    case TL_TYPE_MBARRIER:
+    case TL_TYPE_MAP:
+    case TL_TYPE_TOKEN:
+      return 0;
+  }
+  return 0;
+}
+
+// Item `i` of `from` in the LLVM type that `to` has.
+static LLVMValueRef item_as(tl_lower *l, const tl_value *from, const tl_value *to, int32_t i) {
+  LLVMValueRef item = tl_lower_get(l, from, i);
+  return to->type->kind == TL_TYPE_INDEX ? tl_lower_index_as(l, l->builder, item, tl_lower_value_type(l, to)) : item;
+}
+
+typedef struct tl_loop {
+  LLVMBasicBlockRef head, body, after;
+  LLVMValueRef induction;
+  LLVMValueRef *phis;  // of all carried items
+  int32_t num_phis;
+  LLVMValueRef turn, end;  // of a loop that takes tiles from a queue: iterations before this one, and how many tiles
+} tl_loop;
+
+// Items of a carried value that go round in one register: two 16-bit floats of a tile, so that what takes them in pairs
+// (a matrix instruction's operand) finds them so.
+static int32_t phi_items(const tl_lower *l, const tl_type *type) {
+  bool is_half = type->kind == TL_TYPE_TILE && tl_dtype_is_float(type->dtype) && tl_dtype_bits(type->dtype) == 16;
+  return is_half && value_len(l, type) % 2 == 0 ? 2 : 1;
+}
+
+static LLVMValueRef phi_value(tl_lower *l, const tl_value *from, const tl_value *to, int32_t i) {
+  LLVMValueRef first = item_as(l, from, to, i);
+  return phi_items(l, to->type) == 2 ? tl_lower_pair(l, first, item_as(l, from, to, i + 1)) : first;
+}
+
+static void add_phis(tl_lower *l, tl_op *op, tl_loop *loop, LLVMBasicBlockRef entry) {
+  uint32_t num_inits = tl_op_group_len(op, TL_GROUP_FOR_inits);
+  const tl_block *body = op->regions[0];
+  for (uint32_t i = 0; i < num_inits; i++)
+    loop->num_phis += value_len(l, body->args[i + 1]->type) / phi_items(l, body->args[i + 1]->type);
+  loop->phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, loop->num_phis + 1);
+  LLVMValueRef *next = loop->phis;
+  for (uint32_t i = 0; i < num_inits; i++) {
+    const tl_value *arg = body->args[i + 1], *init = tl_op_group_at(op, TL_GROUP_FOR_inits, i);
+    for (int32_t r = 0; r < value_len(l, arg->type); r += phi_items(l, arg->type)) {
+      // Conversions of the initial value belong before the loop.
+      LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(entry));
+      LLVMValueRef start = phi_value(l, init, arg, r);
+      LLVMPositionBuilderAtEnd(l->builder, loop->head);
+      *next = LLVMBuildPhi(l->builder, LLVMTypeOf(start), "");
+      LLVMAddIncoming(*next++, &start, &entry, 1);
+    }
+  }
+}
+
+// The items of what the loop's phis, from `phis` on, carry as `value`. Returns the phis behind them.
+static LLVMValueRef *set_carried(tl_lower *l, const tl_value *value, LLVMValueRef *phis) {
+  int32_t len = value_len(l, value->type), each = phi_items(l, value->type);
+  LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+  for (int32_t r = 0; r < len; r += each, phis++) {
+    if (each == 2)
+      tl_lower_split_pair(l, *phis, items + r);
+    else
+      items[r] = *phis;
+    if (value->type->kind == TL_TYPE_INDEX)
+      items[r] = tl_lower_index_as(l, l->builder, items[r], tl_lower_value_type(l, value));
+  }
+  tl_lower_set(l, value, items, len);
+  return phis;
+}
+
+static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step) {
+  tl_op *yield = tl_block_terminator(op->regions[0]);
+  LLVMValueRef next = loop->turn ? tl_lower_next_tile(l, op, loop->turn, loop->end)
+                                 : LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
+  if (loop->turn) {
+    LLVMValueRef turns = LLVMBuildAdd(l->builder, loop->turn, tl_session_i32(l->session, 1), "");
+    LLVMAddIncoming(loop->turn, &turns, &latch, 1);
+  }
+  LLVMValueRef *phi = loop->phis;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *arg = op->regions[0]->args[i + 1];
+    for (int32_t r = 0; r < value_len(l, arg->type); r += phi_items(l, arg->type)) {
+      LLVMValueRef value = phi_value(l, tl_op_operand(yield, i), arg, r);
+      LLVMAddIncoming(*phi++, &value, &latch, 1);
+    }
+  }
+  LLVMAddIncoming(loop->induction, &next, &latch, 1);
+  LLVMValueRef branch = LLVMBuildBr(l->builder, loop->head);
+  // Loops of the block stay as the schedule made them; what an element of a parallel does is LLVM's to decide.
+  if (!l->parallel || tl_op_has(op, TL_ATTR_UNROLL)) tl_lower_set_unroll(l, branch, tl_op_int(op, TL_ATTR_UNROLL, 0));
+}
+
+static bool fits_i32(tl_range range) {
+  return range.lo >= INT32_MIN && range.hi < INT32_MAX / 2;
+}
+
+// Whether the loop goes on, asked at its head.
+static LLVMValueRef another_iteration(tl_lower *l, const tl_op *op, const tl_loop *loop, bool ascends,
+                                      LLVMValueRef end) {
+  int64_t bound;
+  bool ends_itself = tl_op_has(op, TL_ATTR_WHILE);
+  bool endless = tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_upper), &bound) && bound == TL_FOR_ENDLESS;
+  if (ends_itself && endless) return loop->phis[0];
+  LLVMValueRef inside = LLVMBuildICmp(l->builder, ascends ? LLVMIntSLT : LLVMIntSGT, loop->induction, end, "");
+  return ends_itself ? LLVMBuildAnd(l->builder, loop->phis[0], inside, "") : inside;
+}
+
+void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
+  tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
+  tl_value *step_value = tl_op_arg(op, TL_GROUP_FOR_step), *index = op->regions[0]->args[0];
+  bool in_group = l->parallel && l->parallel->width > 1;
+  if ((in_group && tl_op_has(op, TL_ATTR_WHILE)) || tl_lower_varies(l, lower) || tl_lower_varies(l, upper) ||
+      tl_lower_varies(l, step_value)) {
+    tl_lower_by_elements(l, op);
+    return;
+  }
+  tl_range steps = tl_value_range(step_value);
+  if (steps.lo < 1 && (steps.lo != steps.hi || steps.lo == 0)) {
+    tl_lower_internal(l, op, "the sign of the step is not known");
+    return;
+  }
+  // The index may pass the upper bound by one step before the loop ends.
+  bool narrow = fits_i32(tl_value_range(lower)) && fits_i32(tl_value_range(upper)) && steps.hi < INT32_MAX / 2 &&
+                steps.lo > -(INT32_MAX / 2);
+  LLVMTypeRef type = narrow ? l->session->i32 : l->session->i64;
+  LLVMValueRef start = tl_lower_index_as(l, l->builder, tl_lower_get(l, lower, 0), type);
+  LLVMValueRef end = tl_lower_index_as(l, l->builder, tl_lower_get(l, upper, 0), type);
+  LLVMValueRef step = tl_lower_index_as(l, l->builder, tl_lower_get(l, step_value, 0), type);
+  tl_loop loop = {tl_lower_new_block(l), tl_lower_new_block(l), tl_lower_new_block(l), .end = end};
+  LLVMBasicBlockRef entry = LLVMGetInsertBlock(l->builder);
+  LLVMBuildBr(l->builder, loop.head);
+  LLVMPositionBuilderAtEnd(l->builder, loop.head);
+  loop.induction = LLVMBuildPhi(l->builder, type, "");
+  LLVMAddIncoming(loop.induction, &start, &entry, 1);
+  if (tl_op_has(op, TL_ATTR_DYNAMIC)) {
+    LLVMValueRef zero = tl_session_i32(l->session, 0);
+    loop.turn = LLVMBuildPhi(l->builder, l->session->i32, "");
+    LLVMAddIncoming(loop.turn, &zero, &entry, 1);
+  }
+  add_phis(l, op, &loop, entry);
+  LLVMPositionBuilderAtEnd(l->builder, loop.head);
+  LLVMValueRef *carried = loop.phis;
+  for (uint32_t i = 0; i < op->num_results; i++) carried = set_carried(l, op->regions[0]->args[i + 1], carried);
+  LLVMValueRef more = another_iteration(l, op, &loop, steps.lo > 0, end);
+  LLVMBuildCondBr(l->builder, more, loop.body, loop.after);
+  LLVMPositionBuilderAtEnd(l->builder, loop.body);
+  tl_lower_set_one(l, index, tl_lower_index_as(l, l->builder, loop.induction, tl_lower_value_type(l, index)));
+  tl_lower_block(l, op->regions[0]);
+  if (tl_lower_failed(l)) return;
+  close_loop(l, op, &loop, step);
+  LLVMPositionBuilderAtEnd(l->builder, loop.after);
+  carried = loop.phis;
+  for (uint32_t i = 0; i < op->num_results; i++) carried = set_carried(l, &op->results[i], carried);
+}
+
+// Ends a branch of an `if`: its yielded items, in the types of the results.
+static LLVMValueRef *branch_items(tl_lower *l, tl_op *op, const tl_block *region, int32_t total) {
+  LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, total + 1);
+  tl_op *yield = region ? tl_block_terminator(region) : NULL;
+  int32_t n = 0;
+  for (uint32_t i = 0; i < op->num_results && yield; i++)
+    for (int32_t r = 0; r < value_len(l, op->results[i].type); r++)
+      items[n++] = item_as(l, tl_op_operand(yield, i), &op->results[i], r);
+  return items;
+}
+
+// Whether an op may run although the if around it is not taken: it computes, and cannot trap.
+static bool is_speculatable(const tl_op *op) {
+  if (op->code == TL_OP_YIELD) return true;
+  if (!(tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE)) return false;
+  int64_t divisor;
+  switch (op->code) {
+    case TL_OP_DIV:
+    case TL_OP_FLOORDIV:
+    case TL_OP_MOD:
+      return tl_value_const_int(tl_op_operand(op, 1), &divisor) && divisor != 0;
+    default:
+      return true;
+  }
+}
+
+// Whether the block starts asynchronous copies and does nothing else. They carry the condition as a predicate then:
+// without a branch ptxas can schedule them between the matrix instructions around.
+static bool only_copies(const tl_block *block) {
+  bool found = false;
+  for (const tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_COPY) {
+      if (!tl_lower_copy_is_async(op)) return false;
+      found = true;
+    } else if (!is_speculatable(op)) {
+      return false;
+    }
+  }
+  return found;
+}
+
+void tl_lower_op_IF(tl_lower *l, tl_op *op) {
+  if (tl_lower_varies(l, tl_op_arg(op, TL_GROUP_IF_condition))) {
+    tl_lower_varying_if(l, op);
+    return;
+  }
+  LLVMValueRef condition = tl_lower_get(l, tl_op_arg(op, TL_GROUP_IF_condition), 0);
+  const tl_block *otherwise = op->regions[1];
+  bool has_else = otherwise && otherwise->first && (otherwise->first->code != TL_OP_YIELD || op->num_results > 0);
+  if (!has_else && op->num_results == 0 && only_copies(op->regions[0])) {
+    LLVMValueRef around = l->copies_if;
+    l->copies_if = tl_lower_and(l, around, condition);
+    tl_lower_block(l, op->regions[0]);
+    l->copies_if = around;
+    return;
+  }
+  int32_t total = 0;
+  for (uint32_t i = 0; i < op->num_results; i++) total += value_len(l, op->results[i].type);
+  LLVMBasicBlockRef ends[2], then = tl_lower_new_block(l), after = tl_lower_new_block(l);
+  LLVMBasicBlockRef other = has_else ? tl_lower_new_block(l) : after;
+  LLVMBuildCondBr(l->builder, condition, then, other);
+  LLVMPositionBuilderAtEnd(l->builder, then);
+  tl_lower_block(l, op->regions[0]);
+  if (tl_lower_failed(l)) return;
+  LLVMValueRef *items[2] = {branch_items(l, op, op->regions[0], total), NULL};
+  ends[0] = LLVMGetInsertBlock(l->builder);
+  LLVMBuildBr(l->builder, after);
+  if (has_else) {
+    LLVMPositionBuilderAtEnd(l->builder, other);
+    tl_lower_block(l, otherwise);
+    if (tl_lower_failed(l)) return;
+    items[1] = branch_items(l, op, otherwise, total);
+    ends[1] = LLVMGetInsertBlock(l->builder);
+    LLVMBuildBr(l->builder, after);
+  }
+  LLVMPositionBuilderAtEnd(l->builder, after);
+  int32_t n = 0;
+  for (uint32_t i = 0; i < op->num_results && has_else; i++) {
+    int32_t len = value_len(l, op->results[i].type);
+    LLVMValueRef *phis = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+    for (int32_t r = 0; r < len; r++, n++) {
+      phis[r] = LLVMBuildPhi(l->builder, LLVMTypeOf(items[0][n]), "");
+      LLVMValueRef values[] = {items[0][n], items[1][n]};
+      LLVMAddIncoming(phis[r], values, ends, 2);
+    }
+    tl_lower_set(l, &op->results[i], phis, len);
+  }
+}
+
+// The op around a yield reads its operands.
+void tl_lower_op_YIELD(tl_lower *l, tl_op *op) {
+  (void)l;
+  (void)op;
+}

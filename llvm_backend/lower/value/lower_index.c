@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Index arithmetic: i32 where the range of a value provably fits, else i64, so that nothing wraps.
+#include "llvm_backend/lower/value/lower_arith.h"
+
+static LLVMValueRef no_wrap(LLVMValueRef value) {
+  if (LLVMIsAInstruction(value)) LLVMSetNSW(value, 1);
+  return value;
+}
+
+// Low bits of an index that are known to be 0.
+static unsigned known_zeros(LLVMValueRef value, int steps) {
+  if (LLVMIsAConstantInt(value)) {
+    unsigned long long bits = LLVMConstIntGetZExtValue(value);
+    return bits ? (unsigned)__builtin_ctzll(bits) : 63;
+  }
+  if (--steps < 0 || !LLVMIsAInstruction(value)) return 0;
+  LLVMOpcode code = LLVMGetInstructionOpcode(value);
+  if (code != LLVMAdd && code != LLVMMul && code != LLVMShl) return 0;
+  unsigned a = known_zeros(LLVMGetOperand(value, 0), steps), b = known_zeros(LLVMGetOperand(value, 1), steps);
+  if (code == LLVMAdd) return a < b ? a : b;
+  if (code == LLVMMul) return a + b < 63 ? a + b : 63;
+  return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(value, 1))
+                                                      : 0;
+}
+
+// (x + c) divided by 2^n, or its remainder, where 2^n divides x: apart for x and c, so that the elements of a group
+// differ by constants. NULL when a and b are not of that kind.
+static LLVMValueRef divide_apart(tl_lower *l, tl_opcode code, LLVMValueRef a, LLVMValueRef b) {
+  if (!LLVMIsAConstantInt(b) || !LLVMIsAInstruction(a) || LLVMGetInstructionOpcode(a) != LLVMAdd) return NULL;
+  LLVMValueRef x = LLVMGetOperand(a, 0), c = LLVMGetOperand(a, 1);
+  int64_t by = LLVMConstIntGetSExtValue(b);
+  if (!LLVMIsAConstantInt(c) || by <= 0 || (by & (by - 1)) != 0) return NULL;
+  unsigned n = (unsigned)__builtin_ctzll((unsigned long long)by);
+  if (known_zeros(x, 6) < n) return NULL;
+  LLVMTypeRef type = LLVMTypeOf(a);
+  int64_t constant = LLVMConstIntGetSExtValue(c);
+  if (code == TL_OP_MOD) return LLVMConstInt(type, (unsigned long long)(constant & (by - 1)), 1);
+  LLVMValueRef quotient = LLVMBuildAShr(l->builder, x, LLVMConstInt(type, n, 0), "");
+  return no_wrap(LLVMBuildAdd(l->builder, quotient, LLVMConstInt(type, (unsigned long long)(constant >> n), 1), ""));
+}
+
+static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool nonnegative) {
+  LLVMBuilderRef builder = l->builder;
+  if (op->code == TL_OP_FLOORDIV || op->code == TL_OP_MOD) {
+    LLVMValueRef result = divide_apart(l, op->code, a, b);
+    if (result) return result;
+  }
+  switch (op->code) {
+    case TL_OP_ADD:
+      return no_wrap(LLVMBuildAdd(builder, a, b, ""));
+    case TL_OP_SUB:
+      return no_wrap(LLVMBuildSub(builder, a, b, ""));
+    case TL_OP_MUL:
+      return no_wrap(LLVMBuildMul(builder, a, b, ""));
+    case TL_OP_FLOORDIV:
+      return nonnegative ? LLVMBuildUDiv(builder, a, b, "") : tl_lower_floor_divide(l, a, b, false);
+    case TL_OP_MOD:
+      return nonnegative ? LLVMBuildURem(builder, a, b, "") : tl_lower_floor_divide(l, a, b, true);
+    case TL_OP_MIN:
+      return tl_lower_intrinsic2(l, "llvm.smin", a, b);
+    case TL_OP_MAX:
+      return tl_lower_intrinsic2(l, "llvm.smax", a, b);
+    case TL_OP_AND:
+      return LLVMBuildAnd(builder, a, b, "");
+    case TL_OP_OR:
+      return LLVMBuildOr(builder, a, b, "");
+    case TL_OP_XOR:
+      return LLVMBuildXor(builder, a, b, "");
+    case TL_OP_SHL:
+      return tl_lower_shift(l, a, b, true, true);
+    case TL_OP_SHR:
+      return tl_lower_shift(l, a, b, false, true);
+    default:
+      break;
+  }
+  tl_lower_internal(l, op, "not an index operation");
+  return a;
+}
+
+void tl_lower_index_binary(tl_lower *l, tl_op *op) {
+  tl_value *result = tl_op_result(op, 0), *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
+  LLVMTypeRef type = tl_lower_value_type(l, result);
+  bool nonnegative = tl_value_range(a).lo >= 0 && tl_value_range(b).lo > 0;
+  int32_t len = tl_lower_len(l, a) > tl_lower_len(l, b) ? tl_lower_len(l, a) : tl_lower_len(l, b);
+  LLVMValueRef out[TL_MAX_GROUP];
+  for (int32_t e = 0; e < len; e++) {
+    LLVMValueRef x = tl_lower_get(l, a, e), y = tl_lower_get(l, b, e);
+    LLVMTypeRef i64 = l->session->i64;
+    LLVMTypeRef wide = LLVMTypeOf(x) == i64 || LLVMTypeOf(y) == i64 || type == i64 ? i64 : l->session->i32;
+    x = tl_lower_index_as(l, l->builder, x, wide);
+    y = tl_lower_index_as(l, l->builder, y, wide);
+    out[e] = tl_lower_index_as(l, l->builder, compute(l, op, x, y, nonnegative), type);
+  }
+  tl_lower_set(l, result, out, len);
+}
+
+void tl_lower_op_BLOCK_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), tl_session_call_device(l->session, l->builder, TL_DEVOP_CTAID_X, NULL, 0));
+}
+void tl_lower_op_NUM_BLOCKS(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), tl_session_call_device(l->session, l->builder, TL_DEVOP_NCTAID_X, NULL, 0));
+}
+void tl_lower_op_THREAD_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), l->tid);
+}
+void tl_lower_op_LANE_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), l->lane);
+}
+void tl_lower_op_WARP_ID(tl_lower *l, tl_op *op) {
+  tl_lower_set_one(l, tl_op_result(op, 0), l->warp);
+}
