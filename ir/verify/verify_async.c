@@ -17,11 +17,11 @@ static const tl_op *mbarrier_of(const tl_value *barrier) {
   return barrier->def && barrier->def->code == TL_OP_MBARRIER ? barrier->def : NULL;
 }
 
-static void verify_range(tl_verifier *verifier, const tl_op *op, const char *what, int64_t value, int64_t least,
+static bool verify_range(tl_verifier *verifier, const tl_op *op, const char *what, int64_t value, int64_t least,
                          int64_t most) {
-  if (value < least || value > most)
-    tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", what, (long long)value, (long long)least,
-                   (long long)most);
+  return (value >= least && value <= most) ||
+         tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", what, (long long)value, (long long)least,
+                        (long long)most);
 }
 
 static void verify_constant(tl_verifier *verifier, const tl_op *op, const char *what, const tl_value *value,
@@ -93,7 +93,7 @@ static bool verify_map_ints(tl_verifier *verifier, const tl_op *op, const tl_typ
     if (i >= first && (walked >> dim & 1))
       return tl_verify_fail(verifier, op, "two dims of the map walk dim %lld", (long long)dim);
     if (i >= first) walked |= 1U << dim;
-    verify_range(verifier, op, "box", box->v.ints.items[i], 1, MAX_BOX);
+    if (!verify_range(verifier, op, "box", box->v.ints.items[i], 1, MAX_BOX)) return false;
   }
   return true;
 }

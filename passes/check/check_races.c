@@ -106,11 +106,11 @@ static void choose_samples(race_search *search, const element_access *a, const e
     search->num_samples[v] = 0;
     add_sample(search, v, 0);
     for (int32_t d = 0; d < a->rank; d++) {
-      int64_t apart = a->index[d].constant - b->index[d].constant;
-      int64_t step = tl_affine_coefficient(&a->index[d], search->variables[v].index);
+      int64_t apart, step = tl_affine_coefficient(&a->index[d], search->variables[v].index);
       if (step == 0) step = tl_affine_coefficient(&b->index[d], search->variables[v].index);
       used = used || step != 0;
-      if (step == 0 || step == INT64_MIN || apart == INT64_MIN) continue;
+      if (step == 0 || step == INT64_MIN) continue;
+      if (__builtin_sub_overflow(a->index[d].constant, b->index[d].constant, &apart) || apart == INT64_MIN) continue;
       if (apart % step != 0 && a->width == 1 && b->width == 1) continue;
       int64_t distance = apart / step;
       add_sample(search, v, distance < 0 ? -distance : distance);
@@ -130,13 +130,16 @@ static bool advance(const race_search *search, int32_t *digits) {
   return false;
 }
 
-// Part of an index that the variables make.
-static int64_t own_part(const race_search *search, const tl_affine *form, const int32_t *digits) {
-  int64_t sum = form->constant;
+// Part of an index that the variables make; false where it leaves 64 bits.
+static bool own_part(const race_search *search, const tl_affine *form, const int32_t *digits, int64_t *out) {
+  *out = form->constant;
   for (int32_t v = 0; v < search->num_variables; v++) {
-    sum += tl_affine_coefficient(form, search->variables[v].index) * search->samples[v][digits[v]];
+    int64_t coefficient = tl_affine_coefficient(form, search->variables[v].index), term;
+    if (__builtin_mul_overflow(coefficient, search->samples[v][digits[v]], &term) ||
+        __builtin_add_overflow(*out, term, out))
+      return false;
   }
-  return sum;
+  return true;
 }
 
 // Whether the parts from outside of the parallel are the same in both.
@@ -227,11 +230,14 @@ static bool has_same_elements(const tl_value *a, const tl_value *b) {
   return true;
 }
 
-// Whether the values that two accesses take of their index `d` have one in common.
+// Whether the values that two accesses take of their index `d` certainly have one in common.
 static bool overlap(const race_search *search, const element_access *a, const int32_t *p, const element_access *b,
                     const int32_t *q, int32_t d) {
-  int64_t from = own_part(search, &a->index[d], p), to = own_part(search, &b->index[d], q);
-  return from < to + b->width && to < from + a->width;
+  int64_t from, to, from_end, to_end;
+  if (!own_part(search, &a->index[d], p, &from) || !own_part(search, &b->index[d], q, &to) ||
+      __builtin_add_overflow(from, a->width, &from_end) || __builtin_add_overflow(to, b->width, &to_end))
+    return false;
+  return from < to_end && to < from_end;
 }
 
 // Whether two different elements certainly meet in the place that `a` and the store `b` name; reports.
