@@ -11,6 +11,9 @@
 #include "harness/reference/reference_internal.h"
 #include "llvm_backend/jit/reference_jit.h"
 
+// Innermost iterations that take less time without optimisation than optimising takes.
+static const double SHORT_WORK = 1e6;
+
 void tl_reference_init(tl_reference *reference, const tl_kernel_spec *kernel, const tl_env *env, tl_diags *diags) {
   *reference = (tl_reference){.kernel = kernel, .env = env, .diags = diags};
 }
@@ -199,7 +202,9 @@ static tl_status run_code(tl_ref_code *code) {
   assemble(code, &text);
   tl_reference_fn *run = NULL;
   void *handle = NULL;
-  tl_status status = tl_reference_jit_compile(tl_strbuf_view(&text), &run, &handle);
+  double work = 0;
+  for (size_t i = 0; i < code->units.len; i++) work += code->units.items[i].work;
+  tl_status status = tl_reference_jit_compile(tl_strbuf_view(&text), work < SHORT_WORK, &run, &handle);
   tl_strbuf_fini(&text);
   if (status) return status;
   void **buffers = tl_xcalloc(reference->buffers.len + TL_REF_SLOT_BUFFERS, sizeof *buffers);

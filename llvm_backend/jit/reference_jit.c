@@ -12,7 +12,7 @@ static void ignore_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
   (void)context;  // the parser's message says it all; without a handler LLVM would exit
 }
 
-tl_status tl_reference_jit_compile(tl_str llvm_ir, tl_reference_fn **out_fn, void **out_handle) {
+tl_status tl_reference_jit_compile(tl_str llvm_ir, bool is_short, tl_reference_fn **out_fn, void **out_handle) {
   *out_fn = NULL;
   *out_handle = NULL;
   LLVMContextRef context = LLVMContextCreate();
@@ -31,7 +31,8 @@ tl_status tl_reference_jit_compile(tl_str llvm_ir, tl_reference_fn **out_fn, voi
   tl_host_jit *jit = NULL;
   // Not O2: LLVM 22's loop vectorizer takes time exponential in the depth of expressions that use values twice
   // (vputils::isSingleScalar), and ordered sums gain nothing from it.
-  TL_TRY(tl_status_annotate(tl_host_jit_create(module, "default<O1>", 2, NULL, 0, &jit), "reference"));
+  const char *passes = is_short ? "sroa" : "default<O1>";
+  TL_TRY(tl_status_annotate(tl_host_jit_create(module, passes, is_short ? 0 : 2, NULL, 0, &jit), "reference"));
   void *run = tl_host_jit_lookup(jit, "run");
   if (!run) {
     tl_host_jit_destroy(jit);

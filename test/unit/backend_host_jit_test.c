@@ -261,7 +261,7 @@ START_TEST(reference_runs) {
       "done:\n ret void\n}\n";
   tl_reference_fn *run;
   void *handle;
-  expect_ok(tl_reference_jit_compile(tl_str_from(text), &run, &handle));
+  expect_ok(tl_reference_jit_compile(tl_str_from(text), false, &run, &handle));
   double values[5] = {0, 1, 2, 3, -1};
   void *buffers[] = {values};
   long long ints[] = {5};
@@ -275,12 +275,12 @@ END_TEST
 START_TEST(reference_errors) {
   tl_reference_fn *run;
   void *handle;
-  tl_status status = tl_reference_jit_compile(TL_STR("define void @run( {"), &run, &handle);
+  tl_status status = tl_reference_jit_compile(TL_STR("define void @run( {"), false, &run, &handle);
   ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_INTERNAL);
   ck_assert_ptr_nonnull(strstr(tl_status_message(status), "does not parse"));
   ck_assert_ptr_null(handle);
   tl_status_free(status);
-  status = tl_reference_jit_compile(TL_STR("define void @walk() { ret void }"), &run, &handle);
+  status = tl_reference_jit_compile(TL_STR("define void @walk() { ret void }"), false, &run, &handle);
   ck_assert_int_eq(tl_status_code_of(status), TL_STATUS_INTERNAL);
   ck_assert_ptr_null(run);
   tl_status_free(status);
