@@ -287,26 +287,6 @@ START_TEST(names_without_meaning) {
 }
 END_TEST
 
-// Prints what one m64n128k16 costs: 64 in a row against one.
-START_TEST(speed) {
-  double seconds[2];
-  for (int many = 0; many < 2; many++) {
-    wg_run *run = usual(TL_WGMMA_SUM_F32);
-    run->form.n = 128;
-    run->ignore_old = true;
-    run->times = many ? 65 : 1;
-    wg_fill(run);
-    seconds[many] = 1;
-    for (int i = 0; i < 3; i++) {
-      tl_emu_stats stats;
-      expect_ok(wg_try(run, &stats));
-      if (stats.run_seconds < seconds[many]) seconds[many] = stats.run_seconds;
-    }
-  }
-  printf("m64n128k16: %.1f us\n", (seconds[1] - seconds[0]) / 64 * 1e6);
-}
-END_TEST
-
 static void add(TCase *tests) {
   tcase_set_timeout(tests, 300);
   tcase_add_loop_test(tests, types_and_shapes, 0, NUM_MIXES);
@@ -320,7 +300,6 @@ static void add(TCase *tests) {
   tcase_add_test(tests, not_a_warpgroup);
   tcase_add_test(tests, divergence);
   tcase_add_test(tests, names_without_meaning);
-  tcase_add_test(tests, speed);
 }
 
 int main(void) {
