@@ -19,9 +19,8 @@ static const tl_op *mbarrier_of(const tl_value *barrier) {
 
 static bool verify_range(tl_verifier *verifier, const tl_op *op, const char *what, int64_t value, int64_t least,
                          int64_t most) {
-  return (value >= least && value <= most) ||
-         tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", what, (long long)value, (long long)least,
-                        (long long)most);
+  return (value >= least && value <= most) || tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", what,
+                                                             (long long)value, (long long)least, (long long)most);
 }
 
 static void verify_constant(tl_verifier *verifier, const tl_op *op, const char *what, const tl_value *value,
