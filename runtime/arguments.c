@@ -491,9 +491,8 @@ static bool is_same_tensor(const tl_tensor *a, const tl_tensor *b) {
   return true;
 }
 
-// Whether the plan's grid, names and sizes are those of these arguments, too.
-static bool is_plan_of(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, const tl_argument *arguments,
-                       size_t num_arguments) {
+bool tl_launch_plan_is_of(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, const tl_argument *arguments,
+                          size_t num_arguments) {
   if (!plan->arguments || plan->num_arguments != num_arguments) return false;
   for (size_t i = 0; i < num_arguments; i++) {
     const tl_argument *had = &plan->arguments[i], *given = &arguments[i];
@@ -517,9 +516,7 @@ static tl_status renew_maps(const tl_manifest_kernel *kernel, const binder *b) {
 }
 
 tl_status tl_launch_plan_renew(const tl_manifest_kernel *kernel, const tl_argument *arguments, size_t num_arguments,
-                               const tl_launch_facts *facts, tl_launch_plan *plan, bool *out_renewed) {
-  *out_renewed = is_plan_of(kernel, plan, arguments, num_arguments);
-  if (!*out_renewed) return TL_OK;
+                               const tl_launch_facts *facts, tl_launch_plan *plan) {
   const binder b = {.kernel = kernel, .facts = facts, .plan = plan};
   for (size_t i = 0; i < num_arguments; i++) {
     const tl_manifest_param *param = &kernel->params[plan->param_of[i]];

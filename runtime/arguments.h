@@ -45,12 +45,14 @@ typedef struct tl_launch_plan {
 TL_MUST_USE tl_status tl_launch_plan_create(const tl_manifest_kernel *kernel, const tl_argument *arguments,
                                             size_t num_arguments, const tl_launch_facts *facts,
                                             tl_launch_plan *out_plan);
-// Makes `plan` one of these arguments where they differ from its own in memory and in values of scalars only, as in
-// most launches that follow each other: `*out_renewed`. Else it stays as it is. After a failure only
-// tl_launch_plan_fini and another renewal may follow.
+// Whether these arguments differ from the plan's own in memory and in values of scalars only, as in most launches that
+// follow each other: its grid, names and sizes are theirs, too. A zeroed plan is of none.
+bool tl_launch_plan_is_of(const tl_manifest_kernel *kernel, const tl_launch_plan *plan, const tl_argument *arguments,
+                          size_t num_arguments);
+// Makes a plan that is of these arguments theirs. After a failure only tl_launch_plan_fini and another renewal may
+// follow.
 TL_MUST_USE tl_status tl_launch_plan_renew(const tl_manifest_kernel *kernel, const tl_argument *arguments,
-                                           size_t num_arguments, const tl_launch_facts *facts, tl_launch_plan *plan,
-                                           bool *out_renewed);
+                                           size_t num_arguments, const tl_launch_facts *facts, tl_launch_plan *plan);
 // What is wrong with the map of param `index`, as an INVALID_ARGUMENT that names its argument. Launchers ask once the
 // address of an empty one is there.
 TL_MUST_USE tl_status tl_launch_plan_validate_map(const tl_manifest_kernel *kernel, const tl_launch_plan *plan,

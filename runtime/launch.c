@@ -65,36 +65,48 @@ static tl_launch_facts facts_of(const tl_kernel *kernel) {
                            .user = device};
 }
 
-// The kernel's plan becomes one of these arguments. Its lock is held.
-static tl_status plan_next(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments) {
+// The kernel's plan becomes one of these arguments. Its lock is held. `is_same`: it is of them already.
+static tl_status plan_next(tl_kernel *kernel, bool is_same, const tl_argument *arguments, size_t num_arguments) {
   const tl_launch_facts facts = facts_of(kernel);
-  bool is_renewed;
-  TL_TRY(tl_launch_plan_renew(kernel->manifest, arguments, num_arguments, &facts, &kernel->plan, &is_renewed));
-  if (is_renewed) return TL_OK;
+  if (is_same) return tl_launch_plan_renew(kernel->manifest, arguments, num_arguments, &facts, &kernel->plan);
   tl_launch_plan_fini(&kernel->plan);
   return tl_launch_plan_create(kernel->manifest, arguments, num_arguments, &facts, &kernel->plan);
 }
 
-// Plans the kernel, and its aligned version where the plan allows it: `*out` is what is to be launched, and locked.
-static tl_status plan_version(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, tl_kernel **out) {
-  tl_kernel *aligned = kernel->aligned;
-  pthread_mutex_lock(&kernel->lock);
-  *out = kernel;
-  TL_TRY(plan_next(kernel, arguments, num_arguments));
-  kernel->took_version = false;
-  if (!aligned || kernel->is_plain) return TL_OK;
-  if (!tl_launch_plan_is_aligned(kernel->manifest, &kernel->plan, aligned->manifest)) return TL_OK;
+// Plans the kernel's aligned version where the arguments allow it, and leaves it locked. `*out_failed`: they do, and it
+// cannot be planned.
+static bool plan_aligned(tl_kernel *aligned, const tl_argument *arguments, size_t num_arguments, bool *out_failed) {
   pthread_mutex_lock(&aligned->lock);
-  tl_status status = plan_next(aligned, arguments, num_arguments);
-  if (status) {  // a tensor map that cannot be made
-    tl_status_free(status);
-    pthread_mutex_unlock(&aligned->lock);
+  const tl_manifest_kernel *manifest = aligned->manifest;
+  bool is_same = tl_launch_plan_is_of(manifest, &aligned->plan, arguments, num_arguments);
+  bool fits = is_same ? tl_launch_plan_has_alignments(manifest, &aligned->plan, arguments, num_arguments)
+                      : tl_launch_has_divisors(manifest, arguments, num_arguments) &&
+                            tl_launch_has_alignments(manifest, arguments, num_arguments);
+  if (fits) {
+    tl_status status = plan_next(aligned, is_same, arguments, num_arguments);
+    if (!status) return true;
+    tl_status_free(status);  // a tensor map that cannot be made, or what the kernel itself refuses
+    *out_failed = true;
+  }
+  pthread_mutex_unlock(&aligned->lock);
+  return false;
+}
+
+// Plans the version that is to be launched, `*out`, which is locked.
+static tl_status plan_version(tl_kernel *kernel, const tl_argument *arguments, size_t num_arguments, tl_kernel **out) {
+  pthread_mutex_lock(&kernel->lock);
+  tl_kernel *aligned = kernel->is_plain ? NULL : kernel->aligned;
+  bool is_same = tl_launch_plan_is_of(kernel->manifest, &kernel->plan, arguments, num_arguments), failed = false;
+  bool is_tried = aligned && !(is_same && kernel->plan_forbids_version);
+  kernel->took_version = is_tried && plan_aligned(aligned, arguments, num_arguments, &failed);
+  *out = kernel->took_version ? aligned : kernel;
+  if (kernel->took_version) {
+    pthread_mutex_unlock(&kernel->lock);
     return TL_OK;
   }
-  kernel->took_version = true;
-  *out = aligned;
-  pthread_mutex_unlock(&kernel->lock);
-  return TL_OK;
+  if (is_tried)
+    kernel->plan_forbids_version = failed || !tl_launch_has_divisors(aligned->manifest, arguments, num_arguments);
+  return plan_next(kernel, is_same, arguments, num_arguments);
 }
 
 tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes, void *stream,

@@ -35,6 +35,7 @@ struct tl_kernel {
   tl_kernel *aligned;                  // Borrowed from the program: the version that may be launched instead, or NULL.
   bool is_plain;                       // the version is not wanted
   bool took_version;                   // the last launch did
+  bool plan_forbids_version;           // the sizes of `plan` have not the version's divisors, or it cannot be planned
   tl_cu_function function;
   int registers;
   int local_bytes;

@@ -2,6 +2,7 @@
 """The module over libtl's emulator, with arrays of the standard library. TL_LIBRARY names libtl.so."""
 
 import array
+import ctypes
 import os
 import sys
 import unittest
@@ -162,7 +163,49 @@ class Tensor:
         return self.strides == tl._arrays.dense(self.shape)
 
 
+def exchange_functions(tensor_of, current_stream, major=1, previous=None):
+    """A capsule of DLPack's exchange functions, which stays for ever."""
+    tensor_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(tl._arrays._DLTensor))
+    stream_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+
+    class Functions(ctypes.Structure):
+        _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p), ("managed", ctypes.c_void_p * 3),
+                    ("tensor_of", tensor_type), ("current_stream", stream_type)]  # fmt: skip
+
+    functions = Functions(major, 3, previous, (ctypes.c_void_p * 3)(), tensor_type(tensor_of), stream_type(current_stream))
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    FakeTorch.kept.append(functions)
+    return functions, new(ctypes.addressof(functions), b"dlpack_exchange_api", None)
+
+
+class ExchangedTensor(Tensor):
+    """One that libtl reads itself."""
+
+    lanes = 1
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    @staticmethod
+    def read(value, out):
+        rank = len(value.shape)
+        if not hasattr(value, "kept"):
+            value.kept = [(ctypes.c_int64 * rank)(*numbers) for numbers in (value.shape, value.strides)]
+        t = out.contents
+        t.data, t.device_type, t.device_id, t.ndim, t.code, t.bits, t.lanes = value.pointer, 2, value.get_device(), rank, 2, 32, value.lanes
+        t.shape, t.strides, t.byte_offset = value.kept[0], value.kept[1], 0
+        return 0
+
+    @staticmethod
+    def stream(kind, device, out):
+        FakeTorch.streams += 1
+        out[0] = None
+        return 0
+
+
 class FakeTorch:
+    kept = []
     float32 = "torch.float32"
     streams = 0
 
@@ -171,7 +214,7 @@ class FakeTorch:
         count = 1
         for extent in shape:
             count *= extent
-        return Tensor([0.0] * count, shape)
+        return FakeTorch.Tensor([0.0] * count, shape)
 
     class _C:
         @staticmethod
@@ -180,13 +223,21 @@ class FakeTorch:
             return 0
 
 
+newest, _ = exchange_functions(ExchangedTensor.read, ExchangedTensor.stream)
+# A later version of the table, which only leads to the one that is known.
+ExchangedTensor.__dlpack_c_exchange_api__ = exchange_functions(lambda *_: 1, lambda *_: 1, 2, ctypes.addressof(newest))[1]
+
+
 @unittest.skipUnless(os.environ.get("TL_CUDA_DRIVER"), "needs the emulated driver")
 class Torch(unittest.TestCase):
     """Calls with tensors of torch: the long way first, then the short one."""
 
+    Tensor = Tensor
+
     @classmethod
     def setUpClass(cls):
         sys.modules["torch"] = FakeTorch
+        FakeTorch.Tensor = cls.Tensor
         cls.add = tl.compile(os.path.join(KERNELS, "vector_add.yaml"))
 
     @classmethod
@@ -194,7 +245,7 @@ class Torch(unittest.TestCase):
         del sys.modules["torch"]
 
     def test_calls(self):
-        a, b, c = (Tensor(range(100)) for _ in range(3))
+        a, b, c = (self.Tensor(range(100)) for _ in range(3))
         for factor in (1, 2, 3):
             a.put([factor * i for i in range(100)])
             self.add(a, b, c)
@@ -209,29 +260,29 @@ class Torch(unittest.TestCase):
         self.assertEqual(FakeTorch.streams, before + 1)
 
     def test_other_shapes(self):
-        a, b, c, d = (Tensor(range(n)) for n in (100, 100, 100, 50))
+        a, b, c, d = (self.Tensor(range(n)) for n in (100, 100, 100, 50))
         self.add(a, b, c)
         with self.assertRaises(tl.Error) as caught:
             self.add(a, d, c)
         self.assertIn("argument 'B': dimension 0: expected 100", str(caught.exception))
         self.add(a, b, c)
-        wide = Tensor(range(200), (100,), (2,))
+        wide = self.Tensor(range(200), (100,), (2,))
         with self.assertRaises(tl.Error) as caught:
             self.add(a, wide, c)
         self.assertIn("stride of dimension 0: expected 1", str(caught.exception))
         with self.assertRaises(TypeError):
             self.add(a, b, 3)
-        self.add(d, d, Tensor(range(50)))
+        self.add(d, d, self.Tensor(range(50)))
         self.add(a, b, c)
         self.assertEqual(c.get(), [2.0 * i for i in range(100)])
 
     def test_outputs(self):
-        a = Tensor(range(100))
+        a = self.Tensor(range(100))
         for _ in range(3):
             self.assertEqual(self.add(a, a).get(), [2.0 * i for i in range(100)])
         self.assertEqual(len(self.add._allocations), 1)
         k = tl.compile_text(SPEC)
-        x = Tensor(range(24), (3, 8))
+        x = self.Tensor(range(24), (3, 8))
         for by in (2, 3.5, 2):
             y, z = k(x, by)
             self.assertEqual((z.get(), y.shape), ([float(by)] * 3, (3, 8)))
@@ -240,6 +291,56 @@ class Torch(unittest.TestCase):
         with self.assertRaises(TypeError) as caught:
             self.add(array.array("f", [1]), array.array("f", [1]), array.array("f", [1]))
         self.assertIn("argument 'A' of vector_add is memory of the host; expected memory of a GPU", str(caught.exception))
+
+
+class ExchangedTorch(Torch):
+    """The same calls with tensors that libtl reads itself."""
+
+    Tensor = ExchangedTensor
+
+    def test_short_way(self):
+        a, b, c, d = (self.Tensor(range(n)) for n in (100, 100, 100, 50))
+        self.add(a, b, c)
+        short = self.add._short
+        self.assertEqual(type(short).__name__, "builtin_function_or_method")
+        self.assertIsNone(short(a, b, c))
+        self.assertIsNone(short(d, d, d))  # other shapes are the same call
+        self.assertEqual(d.get(), [2.0 * i for i in range(50)])
+        self.assertEqual((short(a, b), short(a, b, c, c), short(a, b, 3), short(a, b, Tensor(range(100)))), (0, 0, 0, 0))
+        status = short(a, d, c)
+        self.assertEqual(tl._c.tl_status_code_name(tl._c.tl_status_code_of(status)), b"INVALID_ARGUMENT")
+        tl._c.tl_status_free(status)
+        b.lanes = 2
+        self.assertEqual(short(a, b, c), 0)
+        b.lanes = 1
+        b.get_device = lambda: 1
+        self.assertEqual(short(a, b, c), 0)
+
+    def test_numbers(self):
+        k = tl.compile_text(SPEC)
+        x, y, z = self.Tensor(range(24), (3, 8)), self.Tensor(range(24), (3, 8)), self.Tensor(range(3))
+        k(x, 2, y, z)
+        self.assertIsNone(k._short(x, 3.5, y, z))
+        self.assertEqual(z.get(), [3.5] * 3)
+        self.assertIsNone(k._short(x, -1, y, z))
+        self.assertEqual(z.get(), [-1.0] * 3)
+        self.assertEqual(k._short(x, "2", y, z), 0)
+        with self.assertRaises(ValueError):
+            k(x, "two", y, z)
+
+    def test_others_stay_on_the_old_way(self):
+        class Older(self.Tensor):
+            __dlpack_c_exchange_api__ = exchange_functions(lambda *_: 1, lambda *_: 1, 0)[1]
+
+        class Numbered(self.Tensor):
+            __dlpack_c_exchange_api__ = 4096  # an address, as before DLPack 1.3
+
+        for kind in (Older, Numbered):
+            a = kind(range(100))
+            self.add(a, a, a)
+            self.assertEqual(type(self.add._short).__name__, "function")
+            self.add(a, a, a)
+            self.assertEqual(a.get(), [4.0 * i for i in range(100)])
 
 
 if __name__ == "__main__":

@@ -173,11 +173,17 @@ static double later(double a, double b) {
   return a > b ? a : b;
 }
 
+// What the lane does itself, and goes on behind it.
+static void do_itself(timeline *t, bar_kind kind, uint32_t index, const event *e, double length) {
+  lane *l = &t->lanes[index];
+  add_bar(t, kind, index, e, l->time, l->time + length);
+  l->time += length;
+}
+
 static void run_copy(timeline *t, uint32_t index, const event *e) {
   lane *l = &t->lanes[index];
   if (!is_async_copy(e->op)) {
-    add_bar(t, BAR_COMPUTE, index, e, l->time, l->time + COPY);
-    l->time += COPY;
+    do_itself(t, BAR_COMPUTE, index, e, COPY);
     return;
   }
   l->time += ISSUE;
@@ -196,8 +202,7 @@ static void run_copy(timeline *t, uint32_t index, const event *e) {
 static void run_gemm(timeline *t, uint32_t index, const event *e) {
   lane *l = &t->lanes[index];
   if (!tl_op_int(e->op, TL_ATTR_ASYNC, 0)) {
-    add_bar(t, BAR_PRODUCT, index, e, l->time, l->time + PRODUCT);
-    l->time += PRODUCT;
+    do_itself(t, BAR_PRODUCT, index, e, PRODUCT);
     return;
   }
   l->time += ISSUE;
@@ -285,8 +290,7 @@ static bool run_event(timeline *t, uint32_t index) {
       if (!run_wait(t, index, e)) return false;
       break;
     default:
-      add_bar(t, BAR_COMPUTE, index, e, l->time, l->time + COMPUTE);
-      l->time += COMPUTE;
+      do_itself(t, BAR_COMPUTE, index, e, COMPUTE);
       break;
   }
   l->next++;

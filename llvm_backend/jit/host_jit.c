@@ -151,6 +151,8 @@ static tl_status emit_object(LLVMModuleRef module, const char *passes, int level
   if (!status && LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, out_object)) {
     status = tl_status_make(TL_STATUS_INTERNAL, "host code generation failed: %s", message);
     LLVMDisposeMessage(message);
+  } else if (!status && !*out_object) {
+    status = tl_status_out_of_memory();  // LLVM has no word for it
   }
   LLVMDisposeTargetMachine(machine);
   return status;

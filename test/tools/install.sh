@@ -13,7 +13,7 @@ cmake --install "$build" --prefix "$work/usr" >"$work/log" 2>&1 || {
   exit 1
 }
 lib=$(dirname "$(find "$work/usr" -name libtl.so | head -1)")
-[ "$(cd "$work/usr/include/tl" && echo *)" = "compiler.h runtime.h status.h tl.h" ] || {
+[ "$(cd "$work/usr/include/tl" && echo *)" = "compiler.h python.h runtime.h status.h tl.h" ] || {
   echo "other headers than the public ones are installed"
   exit 1
 }

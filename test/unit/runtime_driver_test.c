@@ -203,6 +203,59 @@ START_TEST(refuses_grids_past_the_hardware) {
 }
 END_TEST
 
+// A version for pointers at multiples of 32 bytes and N a multiple of 8.
+static const char version_text[] =
+    ", \"aligned\": \"k$a\"}, {\"name\": \"k$a\", \"params\": [\n"
+    "//  {\"kind\": \"tensor\", \"name\": \"A\", \"access\": \"inout\", \"dtype\": \"f32\", \"dims\": [\"N\"], "
+    "\"strides\": [1], \"align\": 32},\n"
+    "//  {\"kind\": \"dynamic\", \"name\": \"N\", \"divisor\": 8}],\n"
+    "// \"requires\": [], \"grid\": [\"ceildiv(N, 32)\", 1, 1], \"block_threads\": 128, \"math_threads\": 128,\n"
+    "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 0, \"cluster\": [1, 1, 1]}]}\n";
+
+static int64_t planned_size(const tl_kernel *kernel) {
+  return kernel->plan.arguments ? kernel->plan.arguments[0].tensor.shape[0] : -1;
+}
+
+// Of a kernel's two versions the one that is launched is planned, and the other one is left as it was.
+START_TEST(plans_the_version_that_it_takes) {
+  tl_program *program;
+  tl_kernel *kernel;
+  tl_status status = load("}]}\n", version_text, &program);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  ck_assert(!tl_program_kernel(program, "k", &kernel));
+  static float data[64] __attribute__((aligned(32)));
+  static const struct {
+    int64_t size;
+    int offset;  // floats
+    bool took;
+    int64_t planned, planned_version;
+  } rows[] = {{64, 0, true, -1, 64},  {64, 0, true, -1, 64},  {60, 0, false, 60, 64}, {60, 0, false, 60, 64},
+              {64, 4, false, 64, 64}, {64, 0, true, 64, 64},  {48, 4, false, 48, 64}, {48, 0, true, 48, 48},
+              {40, 0, true, 48, 40},  {60, 0, false, 60, 40}, {40, 0, true, 60, 40},  {60, 4, false, 60, 40}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    tl_argument argument = tl_argument_tensor(i % 2 ? "A" : NULL, data + rows[i].offset, "f32", 1, &rows[i].size);
+    status = tl_kernel_launch(kernel, &argument, 1, NULL);
+    ck_assert_msg(!status, "%zu: %s", i, tl_status_message(status));
+    ck_assert_msg(tl_kernel_took_version(kernel) == rows[i].took, "%zu", i);
+    ck_assert_msg(planned_size(kernel) == rows[i].planned, "%zu: the kernel itself was planned", i);
+    ck_assert_msg(planned_size(kernel->aligned) == rows[i].planned_version, "%zu: the version was planned", i);
+  }
+  // What neither takes is told of the kernel itself, and with its own alignment.
+  static const int64_t size = 64;
+  tl_argument argument = tl_argument_tensor("A", (char *)data + 4, "f32", 1, &size);
+  status = tl_kernel_launch(kernel, &argument, 1, NULL);
+  ck_assert_ptr_nonnull(
+      strstr(tl_status_message(status), "launching 'k': argument 'A': expected a pointer aligned to 16"));
+  tl_status_free(status);
+  argument.tensor.data = (void *)0xbeec0;
+  argument.kind = TL_ARGUMENT_INT;
+  status = tl_kernel_launch(kernel, &argument, 1, NULL);
+  ck_assert_str_eq(tl_status_message(status), "launching 'k': argument 'A': expected a tensor, given a number");
+  tl_status_free(status);
+  tl_program_destroy(program);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("runtime_driver");
   TCase *tests = tcase_create("driver");
@@ -212,6 +265,7 @@ int main(void) {
   tcase_add_test(tests, refuses_what_cannot_run);
   tcase_add_test(tests, launches_with_a_workspace);
   tcase_add_test(tests, refuses_grids_past_the_hardware);
+  tcase_add_test(tests, plans_the_version_that_it_takes);
   suite_add_tcase(suite, tests);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);

@@ -74,6 +74,30 @@ START_TEST(arguments_choose) {
 }
 END_TEST
 
+static uint32_t taken_of(const tl_argument *arguments, size_t num) {
+  tl_launch_plan plan;
+  uint32_t index;
+  tl_status status = tl_launch_plan_version(&manifest, 0, arguments, num, &facts, &aligned_facts, &plan, &index);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  tl_launch_plan_fini(&plan);
+  return index;
+}
+
+// Sizes come by name, too, and from strides that are not given.
+START_TEST(names_choose) {
+  static const int64_t even[] = {100, 64}, odd[] = {100, 63};
+  tl_argument arguments[] = {tl_argument_int("N", 64), tl_argument_tensor(NULL, (void *)0x1000, "f16", 2, even)};
+  ck_assert_uint_eq(taken_of(arguments, 2), 1);
+  ck_assert_uint_eq(taken_of(arguments + 1, 1), 1);
+  arguments[1].tensor.data = (void *)0x1008;
+  ck_assert_uint_eq(taken_of(arguments, 2), 0);
+  arguments[1] = tl_argument_tensor("A", (void *)0x1000, "f16", 2, odd);
+  ck_assert_uint_eq(taken_of(arguments + 1, 1), 0);
+  arguments[0].int_value = 63;
+  ck_assert_uint_eq(taken_of(arguments, 2), 0);
+}
+END_TEST
+
 START_TEST(mistakes_are_the_kernels_own) {
   int64_t shape[] = {100, 64};
   const tl_argument argument = tl_argument_tensor("A", (void *)0x1001, "f16", 2, shape);
@@ -131,6 +155,7 @@ int main(void) {
   TCase *tests = tcase_create("versions");
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, arguments_choose);
+  tcase_add_test(tests, names_choose);
   tcase_add_test(tests, mistakes_are_the_kernels_own);
   tcase_add_test(tests, versions_stand_behind);
   tcase_add_test(tests, comes_back_from_text);

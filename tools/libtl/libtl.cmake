@@ -7,7 +7,7 @@ foreach(module tl_support tl_ptx tl_ir tl_frontend tl_passes tl_llvm_backend tl_
   list(APPEND tl_objects $<TARGET_OBJECTS:${module}>)
 endforeach()
 set(tl_public_headers ${CMAKE_SOURCE_DIR}/include/tl/status.h ${CMAKE_SOURCE_DIR}/include/tl/compiler.h
-  ${CMAKE_SOURCE_DIR}/include/tl/runtime.h ${CMAKE_SOURCE_DIR}/include/tl/tl.h)
+  ${CMAKE_SOURCE_DIR}/include/tl/runtime.h ${CMAKE_SOURCE_DIR}/include/tl/python.h ${CMAKE_SOURCE_DIR}/include/tl/tl.h)
 
 add_library(tl_shared SHARED libtl/compiler.c libtl/emulator.c ${tl_objects})
 add_library(tl::tl ALIAS tl_shared)

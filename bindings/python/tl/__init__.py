@@ -15,7 +15,7 @@ import os
 import threading
 import weakref
 
-from . import _arrays, _c
+from . import _arrays, _c, _calls
 from ._c import Error
 
 __all__ = ["CompileError", "Device", "Error", "Kernel", "compile", "compile_text", "emulator", "gpu", "load", "version"]
@@ -199,9 +199,9 @@ class _Prepared:
 
 
 def _make_short(kernel, values, prepared, handle, index):
-    """A function that launches for arguments like `values` and is False for others. It is written out for them: a loop, a key and
-    a lookup would take longer than the launch."""
-    names = {"cells": prepared.cells, "launch": _c.tl_kernel_launch, "check": _c.check, "handle": handle}
+    """A function that launches for arguments like `values`, returning None or a status, and returns 0 for others: for tensors that libtl
+    cannot read itself (_calls.py). It is written out for them: a loop, a key and a lookup would take longer than the launch."""
+    names = {"cells": prepared.cells, "launch": _c.tl_kernel_launch, "handle": handle, "lock": kernel._lock}
     if index is not None:
         names["stream"] = _torch_streams()
     if kernel._is_chain:
@@ -225,15 +225,25 @@ def _make_short(kernel, values, prepared, handle, index):
             names["here"] = i
             tests.append(f"a{i}.get_device() == {index}")
         stores.append(f"c{i}.value = a{i}.data_ptr()")
-    lines = ["def short(args):"]
-    lines += [f"    {', '.join(f'a{i}' for i in range(len(values)))}, = args"] if values else []
-    lines += [f"    if not ({' and '.join(tests) or 'not args'}):", "        return False"]
-    lines += [f"    {store}" for store in stores]
+    lines = ["def short(*args):", "    with lock:", "        try:"]  # the lock keeps the places of pointers to one thread
+    lines += [f"            {', '.join(f'a{i}' for i in range(len(values)))}, = args"] if values else []
+    lines += [f"            if not ({' and '.join(tests) or 'not args'}):", "                return 0"]
+    lines += [f"            {store}" for store in stores]
+    lines += ["        except (AttributeError, ValueError, TypeError):", "            return 0  # no tensors, or not as many: the long way tells"]
     where = f"stream({index})" if index is not None else "None"
-    lines += [f"    status = launch(handle, {prepared.address}, {prepared.count}, {where})", "    if status:", "        check(status)", "    return True"]
+    lines += [f"        return launch(handle, {prepared.address}, {prepared.count}, {where})"]
     exec("\n".join(lines), names)  # noqa: S102
     names["short"].prepared = prepared  # which owns what the address is of
     return names["short"]
+
+
+def _raise_unless_argument(status):
+    """Raises what a status of a launch says; of arguments that do not fit the long way tells."""
+    try:
+        _c.check(status)
+    except Error as error:
+        if error.code != "INVALID_ARGUMENT":
+            raise
 
 
 class Kernel:
@@ -281,18 +291,13 @@ class Kernel:
 
     def __call__(self, *args, **named):
         if not named:
-            # The short way: torch tensors as in the last call, in order; the lock keeps their places to one thread.
-            with self._lock:
-                short = self._short
-                if short is not None:
-                    try:
-                        if short(args):
-                            return None
-                    except (AttributeError, ValueError, TypeError):
-                        pass  # no tensors, or not as many: the long way tells
-                    except Error as error:
-                        if error.code != "INVALID_ARGUMENT":
-                            raise
+            short = self._short  # the short way: tensors as in the last call
+            if short is not None:
+                status = short(*args)
+                if status is None:
+                    return None
+                if status:
+                    _raise_unless_argument(status)
             made = self._outputs(args)
             if made is not None:
                 return made
@@ -325,8 +330,8 @@ class Kernel:
         names = [p["name"] for p in self._args]
         values = [given[n] for n in names]
         if len(prepared.cells) == len(names):  # no dynamic name was given
-            with self._lock:
-                self._short = _make_short(self, values, prepared, handle, index)
+            tensors = [given[p["name"]] for p in self._args if p["kind"] == "tensor"]
+            self._short = tensors and _calls.make(handle, self._is_chain, tensors) or _make_short(self, values, prepared, handle, index)
         if made is not None and not any(n in self._dynamic for n in given):
             key = tuple((a.dtype, a.shape, a.stride(), a.device) if hasattr(a, "data_ptr") else type(a) for a in args)
             missing = {id(m) for m in (made if isinstance(made, tuple) else (made,))}

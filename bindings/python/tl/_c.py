@@ -21,6 +21,18 @@ class EmulatorOptions(Structure):
     _fields_ = [("checks", c_char_p), ("landing", c_char_p), ("seed", c_uint32), ("threads", c_int), ("timeout_s", c_double), ("compute_capability", c_int), ("num_sms", c_int)]
 
 
+# The interpreter's functions that libtl calls, in the order of tl_python.
+PYTHON_FUNCTIONS = ("PyObject_Type", "Py_IncRef", "Py_DecRef", "PyLong_AsLongLong", "PyFloat_AsDouble", "PyLong_AsVoidPtr", "PyLong_FromVoidPtr", "PyErr_Occurred", "PyErr_Clear")
+
+
+class Python(Structure):
+    _fields_ = [(name, c_void_p) for name in (*PYTHON_FUNCTIONS, "none")]
+
+
+class PythonCallOptions(Structure):
+    _fields_ = [("python", POINTER(Python)), ("exchange", c_void_p), ("kernel", c_void_p), ("chain", c_void_p), ("types", POINTER(c_void_p)), ("num_types", c_size_t), ("device_type", c_int32), ("device", c_int32)]
+
+
 _PLACE = POINTER(c_void_p)
 _ARGUMENTS = POINTER(Argument)
 # name: (what it returns, what it takes). "status" returns are checked by `check`.
@@ -64,6 +76,9 @@ _FUNCTIONS = {
     "tl_kernel_local_bytes": (c_int, [c_void_p]),
     "tl_kernel_launch": ("status", [c_void_p, c_void_p, c_size_t, c_void_p]),
     "tl_kernel_check": ("status", [c_void_p, _ARGUMENTS, c_size_t]),
+    "tl_python_call_create": ("status", [POINTER(PythonCallOptions), _PLACE]),
+    "tl_python_call_destroy": (None, [c_void_p]),
+    "tl_python_call_run": (c_void_p, [c_void_p, c_void_p, c_size_t]),
     "tl_chain_launch": ("status", [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
 }
 
