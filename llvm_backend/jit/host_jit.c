@@ -127,6 +127,34 @@ typedef struct emission {
   tl_status status;  // out
 } emission;
 
+// Takes the bits of a bf16 by way of a vector: where the sign alone is asked for, LLVM's x86 backend (LLVM 22) takes
+// that of an f32 in its place, which is 0, at every level.
+static void take_bf16_bits(LLVMValueRef function, LLVMBuilderRef builder, LLVMContextRef context) {
+  LLVMTypeRef i16 = LLVMInt16TypeInContext(context), i32 = LLVMInt32TypeInContext(context);
+  LLVMTypeRef pair = LLVMVectorType(LLVMBFloatTypeInContext(context), 2);
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (LLVMGetInstructionOpcode(i) != LLVMBitCast || LLVMTypeOf(i) != i16) continue;
+      LLVMValueRef value = LLVMGetOperand(i, 0);
+      if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMBFloatTypeKind) continue;
+      LLVMPositionBuilderBefore(builder, i);
+      LLVMValueRef vector = LLVMBuildInsertElement(builder, LLVMGetPoison(pair), value, LLVMConstInt(i32, 0, 0), "");
+      LLVMValueRef word = LLVMBuildBitCast(builder, vector, i32, "");
+      LLVMReplaceAllUsesWith(i, LLVMBuildTrunc(builder, word, i16, ""));
+      LLVMInstructionEraseFromParent(i);
+    }
+  }
+}
+
+static void avoid_bf16_bitcasts(LLVMModuleRef module) {
+  LLVMContextRef context = LLVMGetModuleContext(module);
+  LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    take_bf16_bits(f, builder, context);
+  LLVMDisposeBuilder(builder);
+}
+
 // Verifies, optimises and emits. `*out_object` is owned by the caller.
 static tl_status emit_object(LLVMModuleRef module, const char *passes, int level, LLVMMemoryBufferRef *out_object) {
   char *message = NULL;
@@ -148,6 +176,7 @@ static tl_status emit_object(LLVMModuleRef module, const char *passes, int level
       LLVMDisposeErrorMessage(text);
     }
   }
+  if (!status) avoid_bf16_bitcasts(module);
   if (!status && LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, out_object)) {
     status = tl_status_make(TL_STATUS_INTERNAL, "host code generation failed: %s", message);
     LLVMDisposeMessage(message);

@@ -44,6 +44,24 @@ START_TEST(compiles_and_calls) {
 }
 END_TEST
 
+// The sign bit of a number that is loaded and widened too.
+START_TEST(keeps_the_sign_of_a_loaded_bf16) {
+  static const char text[] =
+      "define i32 @f(ptr %p) {\n %a = load bfloat, ptr %p, align 2\n %b = bitcast bfloat %a to i16\n"
+      " %c = lshr i16 %b, 15\n %d = zext i16 %c to i32\n %x = fpext bfloat %a to float\n"
+      " %y = fmul float %x, 2.0\n %z = fcmp olt float %y, 1.0\n %w = zext i1 %z to i32\n"
+      " %t = shl i32 %w, 1\n %r = or i32 %d, %t\n ret i32 %r\n}\n";
+  for (int level = 0; level <= 2; level++) {
+    tl_host_jit *jit;
+    expect_ok(tl_host_jit_create(parse(text), level ? "default<O1>" : "", level, NULL, 0, &jit));
+    int (*f)(const uint16_t *) = (int (*)(const uint16_t *))tl_host_jit_lookup(jit, "f");
+    ck_assert_int_eq(f(&(uint16_t){0xbf80}), 3);
+    ck_assert_int_eq(f(&(uint16_t){0x3f80}), 0);
+    tl_host_jit_destroy(jit);
+  }
+}
+END_TEST
+
 static int twice(int x) {
   return 2 * x;
 }
@@ -294,6 +312,7 @@ int main(void) {
   TCase *cases = tcase_create("host_jit");
   tcase_set_timeout(cases, 100);
   tcase_add_test(cases, compiles_and_calls);
+  tcase_add_test(cases, keeps_the_sign_of_a_loaded_bf16);
   tcase_add_test(cases, binds_symbols);
   tcase_add_test(cases, own_definition_wins_over_libcall);
   tcase_add_test(cases, merged_calls);
