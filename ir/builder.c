@@ -112,10 +112,15 @@ tl_value *tl_build_cast(tl_builder *builder, tl_value *a, const tl_type *type) {
 }
 
 tl_value *tl_build_math(tl_builder *builder, int function, tl_value *a) {
-  bool is_test = tl_scalar_math_is_test(function);
-  const tl_type *type = is_test ? tl_type_scalar(builder->module, TL_DTYPE_BOOL) : a->type;
+  const tl_type *type = tl_type_scalar(builder->module, tl_scalar_math_result(function, a->type->dtype));
   tl_op *op = build_simple(builder, TL_OP_MATH, &a, 1, type);
   tl_op_set_int(builder->module, op, TL_ATTR_MATH, function);
+  return op->results;
+}
+
+tl_value *tl_build_math2(tl_builder *builder, int function, tl_value *a, tl_value *b) {
+  tl_op *op = build_simple(builder, TL_OP_MATH2, (tl_value *[]){a, b}, 2, a->type);
+  tl_op_set_int(builder->module, op, TL_ATTR_MATH2, function);
   return op->results;
 }
 

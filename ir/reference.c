@@ -87,14 +87,20 @@ static void print_attr_reference(tl_attr_key key, tl_strbuf *out) {
 }
 
 static void print_math_reference(tl_strbuf *out) {
-  tl_strbuf_append_c(out,
-                     "\n### Functions of `math`\n\n| function | value | f32, ulp | f64, ulp | how |\n| --- | --- | --- "
-                     "| --- | --- |\n");
+  static const char head[] = "| function | value | f32, ulp | f64, ulp | how |\n| --- | --- | --- | --- | --- |\n";
+  tl_strbuf_appendf(out, "\n### Functions of `math`\n\n%s", head);
   for (int function = 0; function < TL_MATH_COUNT; function++) {
     int f32_ulp, f64_ulp;
     tl_scalar_math_ulp(function, &f32_ulp, &f64_ulp);
     tl_strbuf_appendf(out, "| `%s` | %s | %d | %d | %s |\n", tl_ir_enum_text(TL_IR_ENUM_MATH, function),
                       tl_scalar_math_doc(function), f32_ulp, f64_ulp, tl_scalar_math_how(function));
+  }
+  tl_strbuf_appendf(out, "\n### Functions of `math2`\n\n%s", head);
+  for (int function = 0; function < TL_MATH2_COUNT; function++) {
+    int f32_ulp, f64_ulp;
+    tl_scalar_math2_ulp(function, &f32_ulp, &f64_ulp);
+    tl_strbuf_appendf(out, "| `%s` | %s | %d | %d | %s |\n", tl_ir_enum_text(TL_IR_ENUM_MATH2, function),
+                      tl_scalar_math2_doc(function), f32_ulp, f64_ulp, tl_scalar_math2_how(function));
   }
   tl_strbuf_append_c(out, "\n0 ulp is the correctly rounded result; no bound is stated for `fast_math`.\n");
 }

@@ -246,6 +246,27 @@ static tl_sema_value fma_of(tl_sema *sema, const tl_sema_value *args, tl_loc loc
   return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_FMA, groups, &type, 1), 0));
 }
 
+// ldexp(x, n) takes an n of 32 bits; past all exponents one is like the other.
+static tl_sema_value scaled(tl_sema *sema, const tl_function_info *info, const tl_sema_value *args, tl_loc loc) {
+  const int64_t most = 4000;
+  tl_sema_value n = args[1];
+  if (!tl_sema_is_integer(&n)) {
+    tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "`%s` takes a whole exponent, not %s", info->name,
+                   tl_sema_type_text(sema, &n));
+    return tl_sema_poison();
+  }
+  tl_sema_value x = to_float(sema, args[0], loc);
+  tl_dtype dtype = x.kind == TL_SEMA_VALUE ? x.value->type->dtype : TL_DTYPE_F32;
+  tl_value *value = tl_sema_to_dtype(sema, &x, dtype, loc);
+  tl_sema_value upper = tl_sema_of_const(tl_const_int(most)), lower = tl_sema_of_const(tl_const_int(-most));
+  n = tl_sema_min_max(sema, false, n, upper, loc);
+  if (!is_unsigned(&n)) n = tl_sema_min_max(sema, true, n, lower, loc);
+  tl_value *exponent = n.kind == TL_SEMA_POISON ? NULL : tl_sema_to_dtype(sema, &n, TL_DTYPE_I32, loc);
+  if (!value || !exponent) return tl_sema_poison();
+  sema->builder.loc = loc;
+  return tl_sema_of_value(tl_build_math2(&sema->builder, info->math, value, exponent));
+}
+
 static tl_sema_value promoted(tl_sema *sema, tl_function function, tl_sema_value *args, uint32_t count, tl_loc loc) {
   tl_sema_value result = args[0];
   switch (function) {
@@ -264,8 +285,6 @@ static tl_sema_value promoted(tl_sema *sema, tl_function function, tl_sema_value
       return sign(sema, args[0], loc);
     case TL_FUNCTION_POW:
       return tl_sema_binary(sema, TL_EXPR_OP_POW, args[0], args[1], loc);
-    case TL_FUNCTION_ATAN2:
-      return tl_sema_float_op(sema, TL_OP_ATAN2, &args[0], &args[1], loc);
     case TL_FUNCTION_FMA:
       return fma_of(sema, args, loc);
     default:
@@ -372,7 +391,14 @@ static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_exp
       return magnitude(sema, info, args[0], expr->loc);
     case TL_FUNCTION_KIND_MATH:
     case TL_FUNCTION_KIND_TEST:
+    case TL_FUNCTION_KIND_BITS:
+    case TL_FUNCTION_KIND_EXPONENT:
       return math_op(sema, info->math, to_float(sema, args[0], expr->loc), expr->loc);
+    case TL_FUNCTION_KIND_FLOATS:
+    case TL_FUNCTION_KIND_FLOAT_BITS:
+      return tl_sema_math2(sema, info->math, &args[0], &args[1], expr->loc);
+    case TL_FUNCTION_KIND_FLOAT_EXPONENT:
+      return scaled(sema, info, args, expr->loc);
     case TL_FUNCTION_KIND_COMPOSED:
       return composed(sema, function, args[0], expr->loc);
     case TL_FUNCTION_KIND_TYPE:

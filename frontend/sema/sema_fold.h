@@ -10,6 +10,8 @@ typedef enum tl_fold_result {
   TL_FOLD_OVERFLOW,  // an integer result leaves int64
   TL_FOLD_DIV_ZERO,  // integer division or remainder by zero
   TL_FOLD_TYPE,      // the operation does not take such operands
+  TL_FOLD_NO_DTYPE,  // the result is one of a dtype, which literals have not
+  TL_FOLD_EXPONENT,  // an exponent that is not whole
   TL_FOLD_NOT_CONST  // the function has no value at compile time
 } tl_fold_result;
 
@@ -44,16 +46,21 @@ typedef enum tl_function {
 } tl_function;
 
 typedef enum tl_function_kind {
-  TL_FUNCTION_KIND_INTEGER,    // ceildiv, popcount, clz, dp4a
-  TL_FUNCTION_KIND_PROMOTED,   // min, max, select, clamp, sign, pow, atan2, fma: of any numbers
-  TL_FUNCTION_KIND_MATH,       // one IR `math` op of a float
-  TL_FUNCTION_KIND_TEST,       // likewise, a bool
-  TL_FUNCTION_KIND_ROUNDING,   // likewise, of an integer the integer
-  TL_FUNCTION_KIND_MAGNITUDE,  // likewise, of an integer an integer
-  TL_FUNCTION_KIND_COMPOSED,   // built from several ops on floats
-  TL_FUNCTION_KIND_TYPE,       // has a dtype among its arguments
-  TL_FUNCTION_KIND_ACCESS,     // names an element
-  TL_FUNCTION_KIND_THREAD      // thread_id, lane_id, warp_id
+  TL_FUNCTION_KIND_INTEGER,         // ceildiv, popcount, clz, dp4a
+  TL_FUNCTION_KIND_PROMOTED,        // min, max, select, clamp, sign, pow, fma: of any numbers
+  TL_FUNCTION_KIND_MATH,            // one IR `math` op of a float
+  TL_FUNCTION_KIND_TEST,            // likewise, a bool
+  TL_FUNCTION_KIND_BITS,            // likewise, of the type's own bits
+  TL_FUNCTION_KIND_EXPONENT,        // likewise, an i32
+  TL_FUNCTION_KIND_ROUNDING,        // likewise, of an integer the integer
+  TL_FUNCTION_KIND_MAGNITUDE,       // likewise, of an integer an integer
+  TL_FUNCTION_KIND_FLOATS,          // one IR `math2` op of two floats
+  TL_FUNCTION_KIND_FLOAT_BITS,      // likewise, of the type's own bits
+  TL_FUNCTION_KIND_FLOAT_EXPONENT,  // likewise, of a float and an i32
+  TL_FUNCTION_KIND_COMPOSED,        // built from several ops on floats
+  TL_FUNCTION_KIND_TYPE,            // has a dtype among its arguments
+  TL_FUNCTION_KIND_ACCESS,          // names an element
+  TL_FUNCTION_KIND_THREAD           // thread_id, lane_id, warp_id
 } tl_function_kind;
 
 // Groups of the table in docs/language.md, in its order.
@@ -75,7 +82,7 @@ struct tl_function_info {
   const char *name;
   int min_args, max_args;
   tl_function_kind kind;
-  int math;  // tl_math of the kinds MATH, TEST, ROUNDING and MAGNITUDE, else -1
+  int math;  // tl_ir_enum_MATH or tl_ir_enum_MATH2 of the kinds of `math` and `math2`, else -1
   tl_fold_result (*fold)(const tl_function_info *info, const tl_const *args, uint32_t num_args, tl_const *out);
   tl_function_group group;
   const char *arguments, *doc;

@@ -6,7 +6,7 @@
 #include "frontend/sema/sema_fold.h"
 #include "ir/scalar/scalar.h"
 
-#define TL_MATH_NONE (-1)
+#define TL_NONE (-1)
 
 // The parameters of every fold; not each needs all.
 #define TL_FOLD(name)                                                                                      \
@@ -104,8 +104,10 @@ TL_FOLD(math) {
   (void)num_args;
   const tl_const *a = &args[0];
   double value = tl_scalar_math((tl_ir_enum_MATH)info->math, tl_const_to_double(a));
-  if (info->kind == TL_FUNCTION_KIND_TEST) {
+  if (info->kind == TL_FUNCTION_KIND_TEST || info->kind == TL_FUNCTION_KIND_BITS) {
     *out = tl_const_bool(value != 0);
+  } else if (info->kind == TL_FUNCTION_KIND_EXPONENT) {
+    *out = tl_const_int((int64_t)value);
   } else if (a->is_rounded && info->kind != TL_FUNCTION_KIND_MATH) {
     *out = tl_const_rounded(value);
   } else if (a->kind != TL_CONST_FLOAT && info->kind == TL_FUNCTION_KIND_MAGNITUDE) {
@@ -153,11 +155,14 @@ TL_FOLD(pow) {
   return tl_fold_binary(TL_EXPR_OP_POW, &args[0], &args[1], out);
 }
 
-TL_FOLD(atan2) {
-  (void)info, (void)num_args;
-  double value = 0;
-  tl_scalar_float_op(TL_OP_ATAN2, tl_const_to_double(&args[0]), tl_const_to_double(&args[1]), &value);
-  return give_float(value, out);
+// A literal has no dtype that a neighbour could be of.
+TL_FOLD(math2) {
+  (void)num_args;
+  if (info->math == TL_MATH2_NEXTAFTER) return TL_FOLD_NO_DTYPE;
+  bool is_exponent = info->kind == TL_FUNCTION_KIND_FLOAT_EXPONENT;
+  if (is_exponent && args[1].kind == TL_CONST_FLOAT) return TL_FOLD_EXPONENT;
+  double a = tl_const_to_double(&args[0]), b = is_exponent ? (double)args[1].i : tl_const_to_double(&args[1]);
+  return give_float(tl_scalar_math2((tl_ir_enum_MATH2)info->math, TL_DTYPE_F64, a, b), out);
 }
 
 TL_FOLD(fma) {
@@ -241,11 +246,10 @@ TL_FOLD(inf) {
 // ---- the table
 
 static const tl_function_info function_infos[] = {
-    [TL_FUNCTION_NONE] = {"", 0, 0, TL_FUNCTION_KIND_INTEGER, TL_MATH_NONE, fold_nothing, TL_FUNCTION_GROUP_COUNT, "",
-                          ""},
-#define TL_FUNCTION(ID, text, min_args, max_args, kind, math, fold, group, arguments, doc)                            \
-  [TL_FUNCTION_##ID] = {                                                                                              \
-      text,      min_args, max_args, TL_FUNCTION_KIND_##kind, TL_MATH_##math, fold_##fold, TL_FUNCTION_GROUP_##group, \
+    [TL_FUNCTION_NONE] = {"", 0, 0, TL_FUNCTION_KIND_INTEGER, TL_NONE, fold_nothing, TL_FUNCTION_GROUP_COUNT, "", ""},
+#define TL_FUNCTION(ID, text, min_args, max_args, kind, math, fold, group, arguments, doc)                       \
+  [TL_FUNCTION_##ID] = {                                                                                         \
+      text,      min_args, max_args, TL_FUNCTION_KIND_##kind, TL_##math, fold_##fold, TL_FUNCTION_GROUP_##group, \
       arguments, doc},
 #include "frontend/sema/sema_functions.def"
 #undef TL_FUNCTION
@@ -271,11 +275,19 @@ tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t
   return info->fold(info, args, num_args, out);
 }
 
+static bool is_of_two(const tl_function_info *info) {
+  return info->kind == TL_FUNCTION_KIND_FLOATS || info->kind == TL_FUNCTION_KIND_FLOAT_BITS ||
+         info->kind == TL_FUNCTION_KIND_FLOAT_EXPONENT;
+}
+
 void tl_function_ulp(tl_function function, int *out_f32, int *out_f64) {
+  const tl_function_info *info = &function_infos[function];
   *out_f32 = *out_f64 = 0;
-  if (function_infos[function].math >= 0) tl_scalar_math_ulp(function_infos[function].math, out_f32, out_f64);
+  if (is_of_two(info))
+    tl_scalar_math2_ulp(info->math, out_f32, out_f64);
+  else if (info->math >= 0)
+    tl_scalar_math_ulp(info->math, out_f32, out_f64);
   if (function == TL_FUNCTION_POW) tl_scalar_float_op_ulp(TL_OP_POW, out_f32, out_f64);
-  if (function == TL_FUNCTION_ATAN2) tl_scalar_float_op_ulp(TL_OP_ATAN2, out_f32, out_f64);
 }
 
 static void print_function(tl_function function, tl_strbuf *out) {

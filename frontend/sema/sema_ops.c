@@ -126,6 +126,13 @@ tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_valu
   return tl_sema_of_value(tl_build_binary(&sema->builder, code, x, y));
 }
 
+tl_sema_value tl_sema_math2(tl_sema *sema, int function, const tl_sema_value *a, const tl_sema_value *b, tl_loc loc) {
+  tl_value *x, *y;
+  if (!convert_both(sema, a, b, float_type(sema, a, b), loc, &x, &y)) return tl_sema_poison();
+  sema->builder.loc = loc;
+  return tl_sema_of_value(tl_build_math2(&sema->builder, function, x, y));
+}
+
 // x ** 0.5 or x ** -0.5 by the function, which differs for -0.0 (pow takes it as 0) and for -inf (`at_minus_inf`).
 static tl_value *half_power(tl_sema *sema, int function, tl_value *x, double at_minus_inf) {
   tl_builder *builder = &sema->builder;

@@ -210,6 +210,12 @@ void tl_sema_report_fold(tl_diags *diags, tl_fold_result result, tl_loc loc, con
     case TL_FOLD_TYPE:
       tl_diag_report(diags, TL_DIAG_TYPE_MISMATCH, loc, "%s does not take such operands", what);
       break;
+    case TL_FOLD_NO_DTYPE:
+      tl_diag_report(diags, TL_DIAG_TYPE_MISMATCH, loc, "literals have no dtype: write `%s(cast(x, f32), y)`", what);
+      break;
+    case TL_FOLD_EXPONENT:
+      tl_diag_report(diags, TL_DIAG_TYPE_MISMATCH, loc, "`%s` takes a whole exponent, not a float", what);
+      break;
     case TL_FOLD_NOT_CONST:
       tl_diag_report(diags, TL_DIAG_NOT_CONSTANT, loc, "%s has no value at compile time", what);
       break;

@@ -13,6 +13,9 @@ static const struct {
                        {"ceil", "llvm.ceil.f64"},
                        {"round", "llvm.roundeven.f64"},
                        {"trunc", "llvm.trunc.f64"},
+                       {"nearbyint", "llvm.rint.f64"},
+                       {"rint", "llvm.nearbyint.f64"},
+                       {"round_away", "llvm.round.f64"},
                        {"sqrt", "llvm.sqrt.f64"},
                        {"exp", "exp"},
                        {"exp2", "exp2"},
@@ -28,16 +31,35 @@ static const struct {
                        {"sinh", "sinh"},
                        {"cosh", "cosh"},
                        {"atan", "atan"},
+                       {"asin", "asin"},
+                       {"acos", "acos"},
+                       {"asinh", "asinh"},
+                       {"acosh", "acosh"},
+                       {"atanh", "atanh"},
+                       {"cbrt", "cbrt"},
                        {"erf", "erf"}};
+enum { NUM_ROUNDINGS = 7 };  // those in front
+
+// And of two.
+static const struct {
+  const char *name, *symbol;
+} binary_functions[] = {{"pow", "pow"},   {"atan2", "atan2"},         {"hypot", "hypot"},
+                        {"fmod", "fmod"}, {"remainder", "remainder"}, {"copysign", "llvm.copysign.f64"}};
+
+static void declare(const char *symbol, const char *types, tl_strbuf *out) {
+  tl_strbuf_appendf(out, "declare double @%s(%s)%s\n", symbol, types, strncmp(symbol, "llvm.", 5) == 0 ? "" : " #0");
+}
 
 void tl_ref_declare_functions(tl_strbuf *out) {
   for (size_t i = 0; i < sizeof unary_functions / sizeof unary_functions[0]; i++) {
-    const char *symbol = unary_functions[i].symbol;
-    tl_strbuf_appendf(out, "declare double @%s(double)%s\n", symbol, strncmp(symbol, "llvm.", 5) == 0 ? "" : " #0");
+    declare(unary_functions[i].symbol, "double", out);
+  }
+  for (size_t i = 0; i < sizeof binary_functions / sizeof binary_functions[0]; i++) {
+    declare(binary_functions[i].symbol, "double, double", out);
   }
   tl_strbuf_append_c(out,
-                     "declare double @pow(double, double) #0\n"
-                     "declare double @atan2(double, double) #0\n"
+                     "declare double @ldexp(double, i32) #0\n"
+                     "declare i32 @ilogb(double) #0\n"
                      "declare double @llvm.fma.f64(double, double, double)\n"
                      "declare double @llvm.fabs.f64(double)\n"
                      "declare i64 @llvm.fptosi.sat.i64.f64(double)\n"
@@ -112,6 +134,50 @@ static tl_ref_value sigmoid(tl_ref_code *code, tl_ref_value x) {
   return arith(code, "fdiv", above, arith(code, "fadd", constant(1), e));
 }
 
+// Whether x is a finite number other than 0.
+static tl_ref_value is_ordinary(tl_ref_code *code, tl_ref_value x) {
+  tl_ref_value magnitude = call1(code, "llvm.fabs.f64", x);
+  tl_ref_value is_finite =
+      tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, %s", magnitude.text, constant(INFINITY).text);
+  tl_ref_value is_number = tl_ref_op(code, TL_REF_BOOL, "fcmp ogt double %s, 0.0", magnitude.text);
+  return tl_ref_op(code, TL_REF_BOOL, "and i1 %s, %s", is_finite.text, is_number.text);
+}
+
+// The exponent by which x is 2^n times a number from 1/2 to 1, as i32.
+static tl_ref_value frexp_exponent(tl_ref_code *code, tl_ref_value x) {
+  tl_ref_value low = tl_ref_op(code, TL_REF_INT, "call i32 @ilogb(double %s)", x.text);
+  low = tl_ref_op(code, TL_REF_INT, "add i32 %s, 1", low.text);
+  low = tl_ref_op(code, TL_REF_INT, "select i1 %s, i32 %s, i32 0", is_ordinary(code, x).text, low.text);
+  return low;
+}
+
+// Tests, and the parts of a number. False when `name` is none of them.
+static bool of_parts(tl_ref_code *code, tl_str name, tl_ref_value x, tl_ref_value *out) {
+  if (tl_str_is(name, "isnan")) {
+    *out = tl_ref_op(code, TL_REF_BOOL, "fcmp uno double %s, 0.0", x.text);
+  } else if (tl_str_is(name, "isinf")) {
+    tl_ref_value magnitude = call1(code, "llvm.fabs.f64", x);
+    *out = tl_ref_op(code, TL_REF_BOOL, "fcmp oeq double %s, %s", magnitude.text, constant(INFINITY).text);
+  } else if (tl_str_is(name, "isfinite")) {
+    tl_ref_value magnitude = call1(code, "llvm.fabs.f64", x);
+    *out = tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, %s", magnitude.text, constant(INFINITY).text);
+  } else if (tl_str_is(name, "signbit")) {
+    tl_ref_value bits = tl_ref_op(code, TL_REF_INT, "bitcast double %s to i64", x.text);
+    *out = tl_ref_op(code, TL_REF_BOOL, "icmp slt i64 %s, 0", bits.text);
+  } else if (tl_str_is(name, "frexp_exponent")) {
+    tl_ref_value exponent = frexp_exponent(code, x);
+    *out = tl_ref_op(code, TL_REF_INT, "sext i32 %s to i64", exponent.text);
+    out->dtype = TL_DTYPE_I32;
+  } else if (tl_str_is(name, "frexp_mantissa")) {
+    tl_ref_value exponent = frexp_exponent(code, x);
+    tl_ref_value down = tl_ref_op(code, TL_REF_INT, "sub i32 0, %s", exponent.text);
+    *out = tl_ref_op(code, TL_REF_FLOAT, "call double @ldexp(double %s, i32 %s)", x.text, down.text);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Functions of one float made of several operations. False when `name` is none of them.
 static bool composed(tl_ref_code *code, tl_str name, tl_ref_value x, tl_ref_value *out) {
   if (tl_str_is(name, "exp10")) {
@@ -132,13 +198,8 @@ static bool composed(tl_ref_code *code, tl_str name, tl_ref_value x, tl_ref_valu
     tl_ref_value magnitude = call1(code, "llvm.fabs.f64", x);
     tl_ref_value e = call1(code, "exp", tl_ref_op(code, TL_REF_FLOAT, "fneg double %s", magnitude.text));
     *out = arith(code, "fadd", tl_ref_min_max(code, true, x, constant(0)), call1(code, "log1p", e));
-  } else if (tl_str_is(name, "isnan")) {
-    *out = tl_ref_op(code, TL_REF_BOOL, "fcmp uno double %s, 0.0", x.text);
-  } else if (tl_str_is(name, "isinf")) {
-    *out = tl_ref_op(code, TL_REF_BOOL, "fcmp oeq double %s, %s", call1(code, "llvm.fabs.f64", x).text,
-                     constant(INFINITY).text);
   } else {
-    return false;
+    return of_parts(code, name, x, out);
   }
   return true;
 }
@@ -357,15 +418,24 @@ static uint32_t value_arity(tl_str name) {
   static const struct {
     const char *name;
     uint32_t arity;
-  } table[] = {{"min", 0},     {"max", 0},      {"abs", 1},          {"sign", 1},     {"relu", 1},  {"clamp", 3},
-               {"ceildiv", 2}, {"select", 3},   {"if_then_else", 3}, {"fma", 3},      {"dp4a", 3},  {"pow", 2},
-               {"atan2", 2},   {"popcount", 1}, {"clz", 1},          {"exp10", 1},    {"rsqrt", 1}, {"rcp", 1},
-               {"sigmoid", 1}, {"silu", 1},     {"gelu", 1},         {"softplus", 1}, {"isnan", 1}, {"isinf", 1}};
+  } table[] = {{"min", 0},           {"max", 0},      {"abs", 1},
+               {"sign", 1},          {"relu", 1},     {"clamp", 3},
+               {"ceildiv", 2},       {"select", 3},   {"if_then_else", 3},
+               {"fma", 3},           {"dp4a", 3},     {"popcount", 1},
+               {"clz", 1},           {"exp10", 1},    {"rsqrt", 1},
+               {"rcp", 1},           {"sigmoid", 1},  {"silu", 1},
+               {"gelu", 1},          {"softplus", 1}, {"isnan", 1},
+               {"isinf", 1},         {"ldexp", 2},    {"nextafter", 2},
+               {"isfinite", 1},      {"signbit", 1},  {"frexp_mantissa", 1},
+               {"frexp_exponent", 1}};
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     if (tl_str_is(name, table[i].name)) return table[i].arity;
   }
   for (size_t i = 0; i < sizeof unary_functions / sizeof unary_functions[0]; i++) {
     if (tl_str_is(name, unary_functions[i].name)) return 1;
+  }
+  for (size_t i = 0; i < sizeof binary_functions / sizeof binary_functions[0]; i++) {
+    if (tl_str_is(name, binary_functions[i].name)) return 2;
   }
   return UINT32_MAX;
 }
@@ -375,13 +445,82 @@ static bool float_function(tl_ref_code *code, tl_str name, tl_ref_value *args, t
   if (composed(code, name, x, out)) return true;
   for (size_t i = 0; i < sizeof unary_functions / sizeof unary_functions[0]; i++) {
     if (!tl_str_is(name, unary_functions[i].name)) continue;
-    // floor, ceil, round and trunc of an integer are the integer.
-    bool is_rounding = i < 4;
+    // The rounding of an integer is the integer.
+    bool is_rounding = i < NUM_ROUNDINGS;
     *out = is_rounding && args[0].kind != TL_REF_FLOAT ? tl_ref_to_int(code, args[0])
                                                        : call1(code, unary_functions[i].symbol, x);
     return true;
   }
   return false;
+}
+
+// The dtype in which the kernel looks for a neighbour of one beside the other; NONE: neither tells.
+static tl_dtype dtype_of_both(const tl_ref_value *a, const tl_ref_value *b) {
+  tl_dtype both = TL_DTYPE_NONE;
+  for (int i = 0; i < 2; i++) {
+    const tl_ref_value *x = i == 0 ? a : b;
+    tl_dtype dtype = x->dtype;
+    if (dtype == TL_DTYPE_NONE) continue;
+    if (!tl_dtype_is_float(dtype)) dtype = x->kind == TL_REF_FLOAT ? TL_DTYPE_NONE : both;
+    bool is_wider = tl_dtype_bits(dtype) > tl_dtype_bits(both);
+    bool differ = both != dtype && tl_dtype_bits(dtype) == tl_dtype_bits(both);
+    both = differ ? TL_DTYPE_F32 : is_wider ? dtype : both;
+  }
+  return both != TL_DTYPE_NONE && tl_dtype_bits(both) < 16 ? TL_DTYPE_F32 : both;
+}
+
+// nextafter: the bits of the dtype, one more or less.
+static bool nextafter_of(tl_ref_code *code, const tl_expr *expr, tl_ref_value *args, tl_ref_value *out) {
+  tl_dtype dtype = dtype_of_both(&args[0], &args[1]);
+  if (dtype == TL_DTYPE_NONE) {
+    tl_ref_error(code, expr->loc,
+                 "the dtype of these values is unknown in a reference: write nextafter(cast(x, dtype), …)");
+    return false;
+  }
+  tl_ref_value x = tl_ref_to_float(code, args[0]), y = tl_ref_to_float(code, args[1]);
+  tl_dtype bits_dtype = tl_dtype_bits(dtype) == 64   ? TL_DTYPE_U64
+                        : tl_dtype_bits(dtype) == 32 ? TL_DTYPE_U32
+                                                     : TL_DTYPE_U16;
+  tl_ref_value raw = tl_ref_op(code, TL_REF_INT, "bitcast double %s to i64", x.text);
+  tl_ref_value bits = tl_ref_op(code, TL_REF_INT, "call i64 %%bitcast_helper(i32 %d, i32 %d, i64 %s)", (int)dtype,
+                                (int)bits_dtype, raw.text);
+  tl_ref_value magnitude = call1(code, "llvm.fabs.f64", x);
+  tl_ref_value outward = tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, %s", x.text, y.text);
+  tl_ref_value is_negative = tl_ref_op(code, TL_REF_BOOL, "fcmp olt double %s, 0.0", x.text);
+  outward = tl_ref_op(code, TL_REF_BOOL, "xor i1 %s, %s", outward.text, is_negative.text);
+  tl_ref_value step = tl_ref_op(code, TL_REF_INT, "select i1 %s, i64 1, i64 -1", outward.text);
+  bits = tl_ref_op(code, TL_REF_INT, "add i64 %s, %s", bits.text, step.text);
+  // From 0 the least number, whatever the sign of that 0.
+  tl_ref_value is_zero = tl_ref_op(code, TL_REF_BOOL, "fcmp oeq double %s, 0.0", magnitude.text);
+  bits = tl_ref_op(code, TL_REF_INT, "select i1 %s, i64 1, i64 %s", is_zero.text, bits.text);
+  raw = tl_ref_op(code, TL_REF_INT, "call i64 %%bitcast_helper(i32 %d, i32 %d, i64 %s)", (int)bits_dtype, (int)dtype,
+                  bits.text);
+  tl_ref_value next = tl_ref_op(code, TL_REF_FLOAT, "bitcast i64 %s to double", raw.text);
+  tl_ref_value of_zero =
+      tl_ref_op(code, TL_REF_FLOAT, "call double @llvm.copysign.f64(double %s, double %s)", next.text, y.text);
+  next = tl_ref_select(code, is_zero, of_zero, next);
+  tl_ref_value is_equal = tl_ref_op(code, TL_REF_BOOL, "fcmp oeq double %s, %s", x.text, y.text);
+  next = tl_ref_select(code, is_equal, y, next);
+  tl_ref_value is_nan = tl_ref_op(code, TL_REF_BOOL, "fcmp uno double %s, %s", x.text, y.text);
+  *out = tl_ref_select(code, is_nan, constant(NAN), next);
+  out->dtype = dtype;
+  return true;
+}
+
+static tl_ref_value ldexp_of(tl_ref_code *code, tl_ref_value *args) {
+  tl_ref_value x = tl_ref_to_float(code, args[0]), n = tl_ref_to_int(code, args[1]);
+  n = tl_ref_min_max(code, true, n, tl_ref_const_int(-10000));
+  n = tl_ref_min_max(code, false, n, tl_ref_const_int(10000));
+  n = tl_ref_op(code, TL_REF_INT, "trunc i64 %s to i32", n.text);
+  return tl_ref_op(code, TL_REF_FLOAT, "call double @ldexp(double %s, i32 %s)", x.text, n.text);
+}
+
+static tl_ref_value binary_function(tl_ref_code *code, tl_str name, tl_ref_value *args) {
+  const char *symbol = NULL;
+  for (size_t i = 0; i < sizeof binary_functions / sizeof binary_functions[0]; i++) {
+    if (tl_str_is(name, binary_functions[i].name)) symbol = binary_functions[i].symbol;
+  }
+  return tl_ref_op(code, TL_REF_FLOAT, "call double @%s(double %s, double %s)", symbol, args[0].text, args[1].text);
 }
 
 bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out) {
@@ -431,13 +570,17 @@ bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out)
   if (number_function(code, name, args, out) || integer_function(code, name, args, expr->num_operands, out))
     return true;
   if (arity == 1) return float_function(code, name, args, out);
+  if (tl_str_is(name, "nextafter")) return nextafter_of(code, expr, args, out);
+  if (tl_str_is(name, "ldexp")) {
+    *out = ldexp_of(code, args);
+    return true;
+  }
   for (uint32_t i = 0; i < arity; i++) args[i] = tl_ref_to_float(code, args[i]);
   if (arity == 3) {
     *out = tl_ref_op(code, TL_REF_FLOAT, "call double @llvm.fma.f64(double %s, double %s, double %s)", args[0].text,
                      args[1].text, args[2].text);
   } else {
-    *out = tl_ref_op(code, TL_REF_FLOAT, "call double @%s(double %s, double %s)",
-                     tl_str_is(name, "pow") ? "pow" : "atan2", args[0].text, args[1].text);
+    *out = binary_function(code, name, args);
   }
   return true;
 }

@@ -27,9 +27,10 @@ static bool is_integer_dtype(const tl_ref_code *code, const tl_expr *expr) {
 }
 
 static bool is_integer_call(const tl_ref_code *code, const tl_expr *expr) {
-  static const char *const always[] = {"ceildiv", "popcount", "clz", "dp4a", "in_bounds", "isnan", "isinf"};
-  static const char *const as_operands[] = {"abs",  "sign",  "relu", "min",   "max",  "clamp",
-                                            "load", "floor", "ceil", "round", "trunc"};
+  static const char *const always[] = {"ceildiv", "popcount", "clz",      "dp4a",    "in_bounds",
+                                       "isnan",   "isinf",    "isfinite", "signbit", "frexp_exponent"};
+  static const char *const as_operands[] = {"abs",   "sign", "relu",  "min",   "max",       "clamp", "load",
+                                            "floor", "ceil", "round", "trunc", "nearbyint", "rint",  "round_away"};
   tl_str name = expr->text;
   if (tl_str_is(name, "cast") || tl_str_is(name, "bitcast"))
     return expr->num_operands == 2 && is_integer_dtype(code, expr->operands[1]);

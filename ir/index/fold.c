@@ -274,7 +274,17 @@ static tl_value *fold_math(tl_builder *builder, tl_op *op) {
   const tl_type *type = op->results[0].type;
   if (!const_of(op->operands[0].value, &x) || !x.is_float) return NULL;
   double value = tl_scalar_math((tl_ir_enum_MATH)tl_op_int(op, TL_ATTR_MATH, 0), x.f);
-  return is_float_type(type) ? build_float(builder, type, value) : tl_build_bool(builder, value != 0);
+  if (is_float_type(type)) return build_float(builder, type, value);
+  return is_bool_type(type) ? tl_build_bool(builder, value != 0) : build_int(builder, type, (int64_t)value);
+}
+
+static tl_value *fold_math2(tl_builder *builder, tl_op *op) {
+  constant a, b;
+  const tl_type *type = op->results[0].type;
+  if (!const_of(op->operands[0].value, &a) || !const_of(op->operands[1].value, &b) || !a.is_float) return NULL;
+  int function = (int)tl_op_int(op, TL_ATTR_MATH2, 0);
+  double value = tl_scalar_math2((tl_ir_enum_MATH2)function, type->dtype, a.f, b.is_float ? b.f : (double)b.i);
+  return build_float(builder, type, value);
 }
 
 static tl_value *fold_fma(tl_builder *builder, tl_op *op) {
@@ -320,7 +330,6 @@ tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
     case TL_OP_XOR:
     case TL_OP_SHL:
     case TL_OP_SHR:
-    case TL_OP_ATAN2:
       return fold_binary(builder, op);
     case TL_OP_NEG:
     case TL_OP_NOT:
@@ -337,6 +346,8 @@ tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
       return fold_bitcast(builder, op);
     case TL_OP_MATH:
       return fold_math(builder, op);
+    case TL_OP_MATH2:
+      return fold_math2(builder, op);
     case TL_OP_POPCOUNT:
     case TL_OP_CLZ:
       return fold_bits(builder, op);

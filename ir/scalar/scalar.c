@@ -24,7 +24,43 @@ static double isinf_of(double x) {
   return isinf(x) ? 1 : 0;
 }
 
-typedef enum takes { MATH, TEST, ROUNDING, MAGNITUDE } takes;
+static double isfinite_of(double x) {
+  return isfinite(x) ? 1 : 0;
+}
+static double signbit_of(double x) {
+  return signbit(x) ? 1 : 0;
+}
+static double mantissa_of(double x) {
+  int exponent;
+  return frexp(x, &exponent);
+}
+static double exponent_of(double x) {
+  int exponent = 0;
+  // Of an infinity and a NaN C leaves it open.
+  if (isfinite(x)) frexp(x, &exponent);
+  return exponent;
+}
+
+// ---- and of two
+
+static double ldexp_of(double x, double n) {
+  const double most = 4000;  // past every exponent
+  return ldexp(x, (int)fmax(fmin(n, most), -most));
+}
+
+// The numbers of one sign are in the order of their bits.
+static double next_after(tl_dtype dtype, double a, double b) {
+  if (isnan(a) || isnan(b)) return NAN;
+  if (a == b) return b;
+  uint64_t bits = 1;
+  if (a == 0) return copysign(tl_dtype_load_float(dtype, &bits, 0), b);
+  bits = 0;
+  tl_dtype_store_float(dtype, &bits, 0, a);
+  bits = (a < b) == (a > 0) ? bits + 1 : bits - 1;
+  return tl_dtype_load_float(dtype, &bits, 0);
+}
+
+typedef enum takes { MATH, TEST, BITS, EXPONENT, ROUNDING, MAGNITUDE, FLOATS, FLOAT_BITS, FLOAT_EXPONENT } takes;
 
 static const struct {
   double (*evaluate)(double x);
@@ -41,8 +77,50 @@ double tl_scalar_math(tl_ir_enum_MATH function, double x) {
   return functions[function].evaluate(x);
 }
 
-bool tl_scalar_math_is_test(int function) {
-  return functions[function].takes == TEST;
+static const struct {
+  double (*evaluate)(double a, double b);
+  takes takes;
+  int f32_ulp, f64_ulp;
+  const char *doc, *how;
+} functions2[TL_MATH2_COUNT] = {
+#define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how)
+#define TL_MATH_BINARY(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, arguments, doc, how) \
+  [TL_MATH2_##ID] = {evaluate, takes, f32_ulp, f64_ulp, doc, how},
+#include "ir/scalar/functions.def"
+};
+
+tl_dtype tl_scalar_math_result(int function, tl_dtype dtype) {
+  takes kind = functions[function].takes;
+  return kind == TEST || kind == BITS ? TL_DTYPE_BOOL : kind == EXPONENT ? TL_DTYPE_I32 : dtype;
+}
+
+bool tl_scalar_math_is_of_bits(int function) {
+  return functions[function].takes == BITS;
+}
+
+double tl_scalar_math2(tl_ir_enum_MATH2 function, tl_dtype dtype, double a, double b) {
+  return function == TL_MATH2_NEXTAFTER ? next_after(dtype, a, b) : functions2[function].evaluate(a, b);
+}
+
+bool tl_scalar_math2_is_of_bits(int function) {
+  return functions2[function].takes == FLOAT_BITS;
+}
+
+bool tl_scalar_math2_takes_exponent(int function) {
+  return functions2[function].takes == FLOAT_EXPONENT;
+}
+
+const char *tl_scalar_math2_doc(int function) {
+  return functions2[function].doc;
+}
+
+const char *tl_scalar_math2_how(int function) {
+  return functions2[function].how;
+}
+
+void tl_scalar_math2_ulp(int function, int *out_f32, int *out_f64) {
+  *out_f32 = functions2[function].f32_ulp;
+  *out_f64 = functions2[function].f64_ulp;
 }
 
 const char *tl_scalar_math_doc(int function) {
@@ -60,7 +138,7 @@ void tl_scalar_math_ulp(int function, int *out_f32, int *out_f64) {
 
 void tl_scalar_float_op_ulp(tl_opcode code, int *out_f32, int *out_f64) {
 #define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how)
-#define TL_MATH_BINARY(ID, f32_ulp, f64_ulp, how) [TL_OP_##ID] = {f32_ulp, f64_ulp},
+#define TL_MATH_OPERATOR(ID, f32_ulp, f64_ulp, how) [TL_OP_##ID] = {f32_ulp, f64_ulp},
   static const int bounds[TL_OPCODE_COUNT][2] = {
 #include "ir/scalar/functions.def"
   };
@@ -120,9 +198,6 @@ bool tl_scalar_float_op(tl_opcode code, double a, double b, double *out) {
       return true;
     case TL_OP_POW:
       *out = pow(a, b);
-      return true;
-    case TL_OP_ATAN2:
-      *out = atan2(a, b);
       return true;
     default:
       return false;

@@ -10,15 +10,25 @@
 
 // A function of the `math` op; those that give a bool give 0 or 1.
 double tl_scalar_math(tl_ir_enum_MATH function, double x);
-// Whether the function's result is a bool.
-bool tl_scalar_math_is_test(int function);
+// The dtype of the function of a float of `dtype`: bool, i32, or `dtype`.
+tl_dtype tl_scalar_math_result(int function, tl_dtype dtype);
+// Whether the function is of the type's own bits: f16 and bf16 do not go through f32.
+bool tl_scalar_math_is_of_bits(int function);
+// A function of the `math2` op, of floats of `dtype`.
+double tl_scalar_math2(tl_ir_enum_MATH2 function, tl_dtype dtype, double a, double b);
+bool tl_scalar_math2_is_of_bits(int function);
+// Whether the second operand is an i32.
+bool tl_scalar_math2_takes_exponent(int function);
 // "e^x", "how it is computed", and the bounds of f32 and f64 in units in the last place.
 const char *tl_scalar_math_doc(int function);
 const char *tl_scalar_math_how(int function);
 void tl_scalar_math_ulp(int function, int *out_f32, int *out_f64);
+const char *tl_scalar_math2_doc(int function);
+const char *tl_scalar_math2_how(int function);
+void tl_scalar_math2_ulp(int function, int *out_f32, int *out_f64);
 // The same of an op on two floats; 0 for those that are single operations.
 void tl_scalar_float_op_ulp(tl_opcode code, int *out_f32, int *out_f64);
-// ADD SUB MUL DIV FLOORDIV MOD MIN MAX POW ATAN2; false for every other op. Zeros have the sign that the lowered op
+// ADD SUB MUL DIV FLOORDIV MOD MIN MAX POW; false for every other op. Zeros have the sign that the lowered op
 // gives.
 bool tl_scalar_float_op(tl_opcode code, double a, double b, double *out);
 bool tl_scalar_compare_floats(tl_ir_enum_CMP predicate, double a, double b);

@@ -69,10 +69,29 @@ static void verify_math(tl_verifier *verifier, const tl_op *op) {
   const tl_type *from = op->operands[0].value->type, *to = op->results[0].type;
   if (class_of(from) != CLASS_FLOAT) {
     tl_verify_fail(verifier, op, "'math' takes a float, not %s", tl_verify_type_text(verifier, from));
-  } else if (tl_scalar_math_is_test((int)function)) {
-    if (!tl_type_is_scalar_of(to, TL_DTYPE_BOOL)) tl_verify_fail(verifier, op, "the result is not bool");
+    return;
+  }
+  tl_dtype result = tl_scalar_math_result((int)function, from->dtype);
+  if (result != from->dtype) {
+    if (!tl_type_is_scalar_of(to, result)) tl_verify_fail(verifier, op, "the result is not %s", tl_dtype_name(result));
   } else if (from != to) {
     tl_verify_fail(verifier, op, "operand and result differ: %s and %s", tl_verify_type_text(verifier, from),
+                   tl_verify_type_text(verifier, to));
+  }
+}
+
+static void verify_math2(tl_verifier *verifier, const tl_op *op) {
+  const tl_type *a = op->operands[0].value->type, *b = op->operands[1].value->type, *to = op->results[0].type;
+  if (class_of(a) != CLASS_FLOAT) {
+    tl_verify_fail(verifier, op, "'math2' takes a float, not %s", tl_verify_type_text(verifier, a));
+  } else if (tl_scalar_math2_takes_exponent((int)tl_op_int(op, TL_ATTR_MATH2, 0))) {
+    if (!tl_type_is_scalar_of(b, TL_DTYPE_I32)) tl_verify_fail(verifier, op, "the exponent is not i32");
+  } else if (a != b) {
+    tl_verify_fail(verifier, op, "operands differ: %s and %s", tl_verify_type_text(verifier, a),
+                   tl_verify_type_text(verifier, b));
+  }
+  if (a != to) {
+    tl_verify_fail(verifier, op, "operand and result differ: %s and %s", tl_verify_type_text(verifier, a),
                    tl_verify_type_text(verifier, to));
   }
 }
@@ -187,7 +206,6 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_DIV:
     case TL_OP_POW:
-    case TL_OP_ATAN2:
       verify_uniform(verifier, op, 0, CLASS_FLOAT);
       break;
     case TL_OP_AND:
@@ -216,6 +234,9 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_MATH:
       verify_math(verifier, op);
+      break;
+    case TL_OP_MATH2:
+      verify_math2(verifier, op);
       break;
     case TL_OP_POPCOUNT:
     case TL_OP_CLZ:

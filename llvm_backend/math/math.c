@@ -188,27 +188,8 @@ LLVMValueRef tl_math_build_RCP(const tl_math_context *m, LLVMValueRef x) {
   return tl_math_div(m, tl_math_const(m, 1.0), x);
 }
 
-LLVMValueRef tl_math_build_FLOOR(const tl_math_context *m, LLVMValueRef x) {
-  return tl_lower_intrinsic1(m->l, "llvm.floor", x);
-}
-LLVMValueRef tl_math_build_CEIL(const tl_math_context *m, LLVMValueRef x) {
-  return tl_lower_intrinsic1(m->l, "llvm.ceil", x);
-}
-LLVMValueRef tl_math_build_ROUND(const tl_math_context *m, LLVMValueRef x) {
-  return tl_lower_intrinsic1(m->l, "llvm.roundeven", x);
-}
-LLVMValueRef tl_math_build_TRUNC(const tl_math_context *m, LLVMValueRef x) {
-  return tl_lower_intrinsic1(m->l, "llvm.trunc", x);
-}
 LLVMValueRef tl_math_build_ABS(const tl_math_context *m, LLVMValueRef x) {
   return tl_math_abs(m, x);
-}
-LLVMValueRef tl_math_build_ISNAN(const tl_math_context *m, LLVMValueRef x) {
-  return LLVMBuildFCmp(m->b, LLVMRealUNO, x, x, "");
-}
-LLVMValueRef tl_math_build_ISINF(const tl_math_context *m, LLVMValueRef x) {
-  LLVMValueRef a = tl_math_abs(m, x);
-  return tl_math_compare(m, LLVMRealOEQ, a, INFINITY);
 }
 
 static tl_math_builder *const builders[TL_MATH_COUNT] = {
@@ -216,19 +197,40 @@ static tl_math_builder *const builders[TL_MATH_COUNT] = {
   [TL_MATH_##ID] = tl_math_build_##ID,
 #include "ir/scalar/functions.def"
 };
+static tl_math_builder2 *const builders2[TL_MATH2_COUNT] = {
+#define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how)
+#define TL_MATH_BINARY(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, arguments, doc, how) \
+  [TL_MATH2_##ID] = tl_math_build_##ID,
+#include "ir/scalar/functions.def"
+};
 
 static bool is_half(tl_dtype dtype) {
   return dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
 }
 
+static bool has_lowering(tl_dtype dtype) {
+  return is_half(dtype) || dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F64;
+}
+
+// Of functions of the type's own bits: f16 and bf16 as they are.
+static tl_math_context context_of(tl_lower *l, tl_dtype dtype, bool of_bits, const tl_value *source, const tl_op *op) {
+  tl_math_context m = tl_math_context_of(l, dtype == TL_DTYPE_F64, source, op);
+  if (is_half(dtype) && of_bits) {
+    m.type = tl_session_type(l->session, dtype);
+    m.bits_type = l->session->i16;
+  }
+  return m;
+}
+
 // The function `fn` (tl_math) of one float of `dtype`; NULL when there is none for the dtype.
 static LLVMValueRef build_function(tl_lower *l, int fn, tl_dtype dtype, LLVMValueRef a, const tl_value *source,
                                    const tl_op *op) {
-  if (!is_half(dtype) && dtype != TL_DTYPE_F32 && dtype != TL_DTYPE_F64) return NULL;
-  tl_math_context m = tl_math_context_of(l, dtype == TL_DTYPE_F64, source, op);
-  if (is_half(dtype)) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
+  if (!has_lowering(dtype)) return NULL;
+  bool of_bits = tl_scalar_math_is_of_bits(fn), is_widened = is_half(dtype) && !of_bits;
+  tl_math_context m = context_of(l, dtype, of_bits, source, op);
+  if (is_widened) a = LLVMBuildFPExt(l->builder, a, l->session->f32, "");
   LLVMValueRef result = builders[fn](&m, a);
-  if (is_half(dtype) && !tl_scalar_math_is_test(fn))
+  if (is_widened && tl_scalar_math_result(fn, dtype) == dtype)
     result = LLVMBuildFPTrunc(l->builder, result, tl_session_type(l->session, dtype), "");
   return result;
 }
@@ -249,35 +251,33 @@ void tl_lower_op_MATH(tl_lower *l, tl_op *op) {
   tl_lower_set(l, tl_op_result(op, 0), out, len);
 }
 
-// pow and atan2.
-typedef LLVMValueRef binary_builder(const tl_math_context *m, LLVMValueRef a, LLVMValueRef b);
-
-static void lower_binary(tl_lower *l, tl_op *op, binary_builder *build) {
+// pow and the functions of `math2`.
+static void lower_binary(tl_lower *l, tl_op *op, tl_math_builder2 *build, bool of_bits, bool takes_exponent) {
   tl_value *a = tl_op_operand(op, 0), *b = tl_op_operand(op, 1);
   tl_dtype dtype = tl_op_result(op, 0)->type->dtype;
-  if (!is_half(dtype) && dtype != TL_DTYPE_F32 && dtype != TL_DTYPE_F64) {
+  if (!has_lowering(dtype)) {
     tl_lower_unsupported(l, op, "'%s' of %s has no lowering", tl_op_info_of(op->code)->name, tl_dtype_name(dtype));
     return;
   }
-  tl_math_context m = tl_math_context_of(l, dtype == TL_DTYPE_F64, NULL, op);
+  bool is_widened = is_half(dtype) && !of_bits;
+  tl_math_context m = context_of(l, dtype, of_bits, NULL, op);
   LLVMValueRef out[TL_MAX_GROUP];
   int32_t a_len = tl_lower_len(l, a), b_len = tl_lower_len(l, b), len = a_len > b_len ? a_len : b_len;
   for (int32_t e = 0; e < len; e++) {
     LLVMValueRef x = tl_lower_get(l, a, e), y = tl_lower_get(l, b, e);
-    if (is_half(dtype)) {
-      x = LLVMBuildFPExt(l->builder, x, m.type, "");
-      y = LLVMBuildFPExt(l->builder, y, m.type, "");
-    }
+    if (is_widened) x = LLVMBuildFPExt(l->builder, x, m.type, "");
+    if (is_widened && !takes_exponent) y = LLVMBuildFPExt(l->builder, y, m.type, "");
     out[e] = build(&m, x, y);
-    if (is_half(dtype)) out[e] = LLVMBuildFPTrunc(l->builder, out[e], tl_session_type(l->session, dtype), "");
+    if (is_widened) out[e] = LLVMBuildFPTrunc(l->builder, out[e], tl_session_type(l->session, dtype), "");
   }
   tl_lower_set(l, tl_op_result(op, 0), out, len);
 }
 
 void tl_lower_op_POW(tl_lower *l, tl_op *op) {
-  lower_binary(l, op, tl_math_pow);
+  lower_binary(l, op, tl_math_pow, false, false);
 }
 
-void tl_lower_op_ATAN2(tl_lower *l, tl_op *op) {
-  lower_binary(l, op, tl_math_atan2);
+void tl_lower_op_MATH2(tl_lower *l, tl_op *op) {
+  int fn = (int)tl_op_int(op, TL_ATTR_MATH2, 0);
+  lower_binary(l, op, builders2[fn], tl_scalar_math2_is_of_bits(fn), tl_scalar_math2_takes_exponent(fn));
 }

@@ -23,8 +23,7 @@ static LLVMValueRef atan_unit(const tl_math_context *m, LLVMValueRef q) {
   return tl_math_fma(m, tl_math_mul(m, series, square), q, q);
 }
 
-// `turn` + t, where |t| is no more than turn, rounded once.
-static LLVMValueRef turned(const tl_math_context *m, tl_math_pair turn, LLVMValueRef t) {
+LLVMValueRef tl_math_turned(const tl_math_context *m, tl_math_pair turn, LLVMValueRef t) {
   tl_math_pair sum = tl_math_fast_two_sum(m, turn.hi, t);
   return tl_math_add(m, sum.hi, tl_math_add(m, sum.lo, turn.lo));
 }
@@ -34,12 +33,12 @@ LLVMValueRef tl_math_build_ATAN(const tl_math_context *m, LLVMValueRef x) {
   // The order of the comparison lets a NaN through.
   LLVMValueRef is_large = tl_math_compare(m, LLVMRealOGT, a, 1);
   LLVMValueRef t = atan_unit(m, tl_math_select(m, is_large, inverse, a));
-  LLVMValueRef other = turned(m, tl_math_const_pair(m, half_pi), tl_math_neg(m, t));
+  LLVMValueRef other = tl_math_turned(m, tl_math_const_pair(m, half_pi), tl_math_neg(m, t));
   return tl_math_copy_sign(m, tl_math_select(m, is_large, other, t), x);
 }
 
 // With t = atan(small / large): t, pi/2 - t, pi/2 + t or pi - t, and the sign of y.
-LLVMValueRef tl_math_atan2(const tl_math_context *m, LLVMValueRef y, LLVMValueRef x) {
+LLVMValueRef tl_math_build_ATAN2(const tl_math_context *m, LLVMValueRef y, LLVMValueRef x) {
   LLVMValueRef b = tl_math_abs(m, y), a = tl_math_abs(m, x);
   LLVMValueRef is_steep = LLVMBuildFCmp(m->b, LLVMRealOGT, b, a, "");
   LLVMValueRef large = tl_math_select(m, is_steep, b, a), small = tl_math_select(m, is_steep, a, b);
@@ -58,7 +57,7 @@ LLVMValueRef tl_math_atan2(const tl_math_context *m, LLVMValueRef y, LLVMValueRe
   turn.lo = tl_math_select(m, is_steep, quarter.lo, tl_math_select(m, is_left, half.lo, zero));
   // Without a turn it is t, which may be larger than 0: then the sum's error is no error.
   LLVMValueRef is_turned = LLVMBuildOr(m->b, is_steep, is_left, "");
-  LLVMValueRef value = tl_math_select(m, is_turned, turned(m, turn, t), t);
+  LLVMValueRef value = tl_math_select(m, is_turned, tl_math_turned(m, turn, t), t);
   value = tl_math_copy_sign(m, value, y);
   LLVMValueRef is_nan = LLVMBuildFCmp(m->b, LLVMRealUNO, x, y, "");
   return tl_math_select(m, is_nan, tl_math_const(m, NAN), value);

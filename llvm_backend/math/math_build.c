@@ -92,8 +92,9 @@ LLVMValueRef tl_math_of_bits(const tl_math_context *m, LLVMValueRef bits) {
 }
 
 LLVMValueRef tl_math_copy_sign(const tl_math_context *m, LLVMValueRef magnitude, LLVMValueRef sign) {
-  LLVMValueRef low_mask = tl_math_bits_const(m, INT32_MAX, INT64_MAX);
-  LLVMValueRef high_mask = tl_math_bits_const(m, INT32_MIN, INT64_MIN);
+  uint64_t sign_bit = UINT64_C(1) << (LLVMGetIntTypeWidth(m->bits_type) - 1);
+  LLVMValueRef low_mask = LLVMConstInt(m->bits_type, sign_bit - 1, 0),
+               high_mask = LLVMConstInt(m->bits_type, sign_bit, 0);
   LLVMValueRef low = LLVMBuildAnd(m->b, tl_math_bits_of(m, magnitude), low_mask, "");
   LLVMValueRef high = LLVMBuildAnd(m->b, tl_math_bits_of(m, sign), high_mask, "");
   return tl_math_of_bits(m, LLVMBuildOr(m->b, low, high, ""));

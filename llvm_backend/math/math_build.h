@@ -14,8 +14,8 @@ typedef struct tl_math_context {
   LLVMBuilderRef b;
   bool is_f64;             // of the argument: f64, else f32
   bool fast;               // fast_math, which f32 alone has forms for
-  LLVMTypeRef type;        // f64 or f32
-  LLVMTypeRef bits_type;   // i64 or i32
+  LLVMTypeRef type;        // f64 or f32; f16 or bf16 for functions of the type's own bits
+  LLVMTypeRef bits_type;   // i64, i32 or i16
   const tl_value *source;  // operand of the op, for facts about it; NULL unknown
   const tl_op *op;         // the op, for facts about its uses
 } tl_math_context;
@@ -95,6 +95,8 @@ tl_math_pair tl_math_pair_product(const tl_math_context *m, tl_math_pair a, tl_m
 // ---- pieces that several functions share
 // e^(r + rest) - 1 for |r| up to 0.3475, to a unit in the last place (math_exp.c). `rest` may be NULL.
 LLVMValueRef tl_math_expm1_small(const tl_math_context *m, LLVMValueRef r, LLVMValueRef rest);
+// `turn` + t, where |t| is no more than turn, rounded once (math_atan.c).
+LLVMValueRef tl_math_turned(const tl_math_context *m, tl_math_pair turn, LLVMValueRef t);
 // x = 2^k (1 + f) for a positive finite x, with 1 + f from sqrt(1/2) to sqrt(2); k is a whole float (math_log.c).
 LLVMValueRef tl_math_split(const tl_math_context *m, LLVMValueRef x, LLVMValueRef *out_k);
 
@@ -103,8 +105,13 @@ typedef LLVMValueRef tl_math_builder(const tl_math_context *m, LLVMValueRef x);
 #define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how) \
   tl_math_builder tl_math_build_##ID;
 #include "ir/scalar/functions.def"
+// The second operand is an i32 where the row says so.
+typedef LLVMValueRef tl_math_builder2(const tl_math_context *m, LLVMValueRef a, LLVMValueRef b);
+#define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how)
+#define TL_MATH_BINARY(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, arguments, doc, how) \
+  tl_math_builder2 tl_math_build_##ID;
+#include "ir/scalar/functions.def"
 tl_math_builder tl_math_exp_f64, tl_math_exp2_f64, tl_math_sigmoid_f64, tl_math_tanh_f64;  // math_exp.c
-LLVMValueRef tl_math_atan2(const tl_math_context *m, LLVMValueRef y, LLVMValueRef x);
-LLVMValueRef tl_math_pow(const tl_math_context *m, LLVMValueRef x, LLVMValueRef y);  // math_pow.c
+LLVMValueRef tl_math_pow(const tl_math_context *m, LLVMValueRef x, LLVMValueRef y);        // math_pow.c
 
 #endif

@@ -145,7 +145,7 @@ static double operations_in(const tl_op *op, bool special) {
   double count = 0;
   for (uint32_t r = 0; r < op->num_regions; r++) {
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) {
-      bool is_special = inner->code == TL_OP_MATH || inner->code == TL_OP_DIV;
+      bool is_special = inner->code == TL_OP_MATH || inner->code == TL_OP_MATH2 || inner->code == TL_OP_DIV;
       count += (special ? is_special : !is_free(inner)) + operations_in(inner, special);
     }
   }

@@ -17,7 +17,7 @@ static double element_clocks(const tl_op *parallel) {
   double clocks = 0;
   for (const tl_op *op = parallel->regions[0]->first; op; op = op->next) {
     bool is_free = op->code == TL_OP_EXTRACT || op->code == TL_OP_CONST || op->code == TL_OP_YIELD;
-    bool is_slow = op->code == TL_OP_MATH || op->code == TL_OP_DIV;
+    bool is_slow = op->code == TL_OP_MATH || op->code == TL_OP_MATH2 || op->code == TL_OP_DIV;
     if (!is_free) clocks += is_slow ? 1.0 / SLOW_LANES : 1.0 / LANES;
   }
   return clocks;

@@ -102,15 +102,21 @@ static tl_dtype result_of(const plan *p, tl_function function) {
   tl_dtype real = p->is_float ? p->arithmetic : TL_DTYPE_F32;
   switch (tl_function_info_of(function)->kind) {
     case TL_FUNCTION_KIND_TEST:
+    case TL_FUNCTION_KIND_BITS:
       return TL_DTYPE_BOOL;
+    case TL_FUNCTION_KIND_EXPONENT:
+      return TL_DTYPE_I32;
     case TL_FUNCTION_KIND_MATH:
+    case TL_FUNCTION_KIND_FLOATS:
+    case TL_FUNCTION_KIND_FLOAT_BITS:
+    case TL_FUNCTION_KIND_FLOAT_EXPONENT:
       return real;
     case TL_FUNCTION_KIND_COMPOSED:
       return function == TL_FUNCTION_RELU ? p->arithmetic : real;
     case TL_FUNCTION_KIND_INTEGER:
       return function == TL_FUNCTION_POPCOUNT || function == TL_FUNCTION_CLZ ? TL_DTYPE_I32 : p->arithmetic;
     default:
-      return function == TL_FUNCTION_POW || function == TL_FUNCTION_ATAN2 ? real : p->arithmetic;
+      return function == TL_FUNCTION_POW ? real : p->arithmetic;
   }
 }
 
@@ -124,9 +130,12 @@ static void add_function(plan *p, tl_function function) {
   static const char *const arguments[] = {"%1$s", "%1$s, %2$s", "%1$s, %2$s, %1$s"};
   if (info->kind >= TL_FUNCTION_KIND_TYPE || (info->kind == TL_FUNCTION_KIND_INTEGER && p->is_float)) return;
   if (function == TL_FUNCTION_DP4A && tl_dtype_bits(p->dtype) != 32) return;
+  bool is_exponent = info->kind == TL_FUNCTION_KIND_FLOAT_EXPONENT;
   char format[64];
   snprintf(format, sizeof format, "%s(%s)", info->name,
-           is_choice ? "%1$s > %2$s, %1$s, %2$s" : arguments[info->min_args - 1]);
+           is_exponent ? "%1$s, cast(%2$s, i32)"
+           : is_choice ? "%1$s > %2$s, %1$s, %2$s"
+                       : arguments[info->min_args - 1]);
   row *r = add(p, format, info->min_args > 1 ? 2 : 1, result_of(p, function));
   r->function = function;
   r->divides = function == TL_FUNCTION_CEILDIV;
@@ -217,7 +226,7 @@ static bool literals_fold(const plan *p, const row *r, int pair) {
   bool bits = r->function == TL_FUNCTION_POPCOUNT || r->function == TL_FUNCTION_CLZ;
   if (bits && tl_dtype_bits(p->arithmetic) == 64) return false;  // nor a width
   // Integers past float32's 24 bits are exact as literals.
-  bool is_real = !p->is_float && tl_dtype_is_float(r->result);
+  bool is_real = !p->is_float && (tl_dtype_is_float(r->result) || info->kind == TL_FUNCTION_KIND_EXPONENT);
   for (int i = 0; is_real && i < 2; i++) {
     if (args[i].i == INT64_MIN || llabs(args[i].i) > 1 << 24) return false;
   }

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# A new elementary function takes four places, which docs/adding-an-op.md names. This applies cbrt.patch to a copy of the
+# A new elementary function takes four places, which docs/adding-an-op.md names. This applies logb.patch to a copy of the
 # tree, counts what it touches, builds the copy, lets the documentation be made, and runs the function: measured over all
 # bit patterns, folded as it runs, and in a kernel with a reference.
 # Usage: run.sh COPY   (a directory for the copy, which is kept for the next time: then only what changed is built)
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 copy=$1
-patch=$root/test/places/cbrt.patch
+patch=$root/test/places/logb.patch
 touched=$(sed -n 's/^+++ b\///p' "$patch")
 count=$(echo "$touched" | wc -l)
 [ "$count" -le 4 ] || { echo "a new function touches $count files, more than 4"; exit 1; }
@@ -44,15 +44,15 @@ cd "$copy"
 bin=build/bin
 env -u CI TL_UPDATE_DOCS=1 $bin/frontend_functions_doc_test >/dev/null
 env -u CI TL_UPDATE_DOCS=1 $bin/ir_reference_test >/dev/null
-grep -q '`cbrt(x)` | the cube root' docs/language.md
-grep -q '`cbrt` | the cube root' docs/ir.md
+grep -q '`logb(x)` | the exponent of x' docs/language.md
+grep -q '`logb` | the exponent of x' docs/ir.md
 CK_RUN_CASE=functions $bin/emulator_elementary_test | tail -n 3
 for dtype in f32 f16 i32; do
-  $bin/fold_cases spec $dtype | grep -q 'cbrt(' || { echo "the test of folding does not know cbrt"; exit 1; }
+  $bin/fold_cases spec $dtype | grep -q 'logb(' || { echo "the test of folding does not know logb"; exit 1; }
   sh test/fold/run.sh $bin/fold_cases $bin/tl-run $dtype
 done
-cat >cbrt.yaml <<'EOF'
-kernel: cube_roots
+cat >logb.yaml <<'EOF'
+kernel: exponents
 params: {dtype: f32}
 args:
   X: in dtype[1024]
@@ -60,16 +60,16 @@ args:
 body:
   - parallel: i in 1024
     do:
-      - Y[i] = cbrt(X[i]) + cbrt(27)
+      - Y[i] = logb(X[i]) + logb(8)
 check:
   inputs:
     X: normal(0, 100)
   reference:
-    - Y[i] = cbrt(X[i]) + 3
+    - Y[i] = logb(X[i]) + 3
   tolerance: {rtol: 1.0e-6, atol: 1.0e-6}
   cases:
     - {dtype: f32}
     - {dtype: f64}
 EOF
-$bin/tl-run cbrt.yaml --check --device=emu | tail -n 1
-echo "cbrt: $count files, $hunks places"
+$bin/tl-run logb.yaml --check --device=emu | tail -n 1
+echo "logb: $count files, $hunks places"

@@ -33,6 +33,9 @@ static double f_sign(double x) {
   return (x > 0) - (x < 0);
 }
 
+static double f_hypot_by(double x) {
+  return hypot(x, 0.75);
+}
 static double f_atan2_by(double x) {
   return atan2(x, 0.75);
 }
@@ -88,6 +91,13 @@ static const function functions[] = {
     {"sinh(", ")", -4, 4, sinh, false, false},
     {"cosh(", ")", -4, 4, cosh, false, false},
     {"atan(", ")", -1000, 1000, atan, false, false},
+    {"asin(", ")", -0.96875, 0.96875, asin, false, false},
+    {"acos(", ")", -0.96875, 0.96875, acos, false, false},
+    {"asinh(", ")", -1000, 1000, asinh, false, false},
+    {"acosh(", ")", 1.125, 1000, acosh, false, false},
+    {"atanh(", ")", -0.875, 0.875, atanh, false, false},
+    {"cbrt(", ")", 0.05, 1000, cbrt, false, false},
+    {"hypot(", ", 0.75)", -900, 900, f_hypot_by, false, false},
     {"atan2(", ", 0.75)", -1000, 1000, f_atan2_by, false, false},
     {"atan2(0.75, ", ")", -1000, 1000, f_atan2_of, false, false},
     {"pow(", ", 1.25)", 0.05, 200, f_pow, false, false},

@@ -43,7 +43,7 @@ static const char text[] =
     "    %%at = add %%start, %%i : index\n"
     "    %%v = load buffer(%%x) index(%%at) {check = [0], vec = 2} : %s\n"
     "    %%w = load buffer(%%y) index(%%at) {check = [0], vec = 2} : %s\n"
-    "    %%r = %s : %s\n"
+    "%s"
     "    store value(%%r) buffer(%%z) index(%%at) {check = [0], vec = 2}\n"
     "  }\n"
     "}\n";
@@ -62,10 +62,11 @@ typedef struct kernel {
   void *buffers[3];
 } kernel;
 
+// `op`: lines that make %r of %v and %w.
 static void kernel_create(kernel *k, const char *op, tl_dtype dtype) {
   char source[4096];
   const char *type = tl_dtype_name(dtype);
-  snprintf(source, sizeof source, text, type, type, type, type, type, op, type);
+  snprintf(source, sizeof source, text, type, type, type, type, type, op);
   *k = (kernel){0};
   tl_sources_init(&k->sources);
   tl_diags_init(&k->diags, &k->sources);
@@ -144,36 +145,107 @@ static long double ref_rcp(long double x) {
 static long double ref_exp10(long double x) {
   return powl(10, x);
 }
+static long double ref_isnan(long double x) {
+  return isnan(x);
+}
+static long double ref_isinf(long double x) {
+  return isinf(x) != 0;
+}
+static long double ref_isfinite(long double x) {
+  return isfinite(x);
+}
+static long double ref_signbit(long double x) {
+  return signbit(x) != 0;
+}
+static long double ref_mantissa(long double x) {
+  int exponent;
+  return frexpl(x, &exponent);
+}
+static long double ref_exponent(long double x) {
+  return isfinite(x) && x != 0 ? logbl(x) + 1 : 0;
+}
 
 static unary *const references[TL_MATH_COUNT] = {
-    [TL_MATH_EXP] = expl,     [TL_MATH_EXP2] = exp2l,      [TL_MATH_EXP10] = ref_exp10,
-    [TL_MATH_EXPM1] = expm1l, [TL_MATH_LOG] = logl,        [TL_MATH_LOG2] = log2l,
-    [TL_MATH_LOG10] = log10l, [TL_MATH_LOG1P] = log1pl,    [TL_MATH_SIN] = sinl,
-    [TL_MATH_COS] = cosl,     [TL_MATH_TAN] = tanl,        [TL_MATH_SINH] = sinhl,
-    [TL_MATH_COSH] = coshl,   [TL_MATH_TANH] = tanhl,      [TL_MATH_ATAN] = atanl,
-    [TL_MATH_ERF] = erfl,     [TL_MATH_RSQRT] = ref_rsqrt, [TL_MATH_SIGMOID] = ref_sigmoid,
-    [TL_MATH_SQRT] = sqrtl,   [TL_MATH_RCP] = ref_rcp,     [TL_MATH_FLOOR] = floorl,
-    [TL_MATH_CEIL] = ceill,   [TL_MATH_TRUNC] = truncl,    [TL_MATH_ROUND] = nearbyintl,
+    [TL_MATH_EXP] = expl,
+    [TL_MATH_EXP2] = exp2l,
+    [TL_MATH_EXP10] = ref_exp10,
+    [TL_MATH_EXPM1] = expm1l,
+    [TL_MATH_LOG] = logl,
+    [TL_MATH_LOG2] = log2l,
+    [TL_MATH_LOG10] = log10l,
+    [TL_MATH_LOG1P] = log1pl,
+    [TL_MATH_SIN] = sinl,
+    [TL_MATH_COS] = cosl,
+    [TL_MATH_TAN] = tanl,
+    [TL_MATH_SINH] = sinhl,
+    [TL_MATH_COSH] = coshl,
+    [TL_MATH_TANH] = tanhl,
+    [TL_MATH_ATAN] = atanl,
+    [TL_MATH_ERF] = erfl,
+    [TL_MATH_RSQRT] = ref_rsqrt,
+    [TL_MATH_SIGMOID] = ref_sigmoid,
+    [TL_MATH_SQRT] = sqrtl,
+    [TL_MATH_RCP] = ref_rcp,
+    [TL_MATH_FLOOR] = floorl,
+    [TL_MATH_CEIL] = ceill,
+    [TL_MATH_TRUNC] = truncl,
+    [TL_MATH_ROUND] = nearbyintl,
     [TL_MATH_ABS] = fabsl,
+    [TL_MATH_ASIN] = asinl,
+    [TL_MATH_ACOS] = acosl,
+    [TL_MATH_ASINH] = asinhl,
+    [TL_MATH_ACOSH] = acoshl,
+    [TL_MATH_ATANH] = atanhl,
+    [TL_MATH_CBRT] = cbrtl,
+    [TL_MATH_ROUND_AWAY] = roundl,
+    [TL_MATH_ISNAN] = ref_isnan,
+    [TL_MATH_ISINF] = ref_isinf,
+    [TL_MATH_ISFINITE] = ref_isfinite,
+    [TL_MATH_SIGNBIT] = ref_signbit,
+    [TL_MATH_FREXP_MANTISSA] = ref_mantissa,
+    [TL_MATH_FREXP_EXPONENT] = ref_exponent,
 };
 
-// The functions of the `math` op, then the ops of two floats.
-enum { POW = TL_MATH_COUNT, ATAN2, NUM_FUNCTIONS };
+// Those of `math2`. The exponent of ldexp is the second operand's whole part, within 4000.
+static binary *const references2[TL_MATH2_COUNT] = {
+    [TL_MATH2_ATAN2] = atan2l,         [TL_MATH2_HYPOT] = hypotl,       [TL_MATH2_FMOD] = fmodl,
+    [TL_MATH2_REMAINDER] = remainderl, [TL_MATH2_COPYSIGN] = copysignl,
+};
+static long double ref_ldexp(long double x, long double n) {
+  return ldexpl(x, isnan(n) ? 0 : (int)fmaxl(fminl(truncl(n), 4000), -4000));
+}
+static long double ref_nextafter(long double x, long double y, bool is_f64) {
+  return is_f64 ? (long double)nextafter((double)x, (double)y) : (long double)nextafterf((float)x, (float)y);
+}
+
+// The functions of the `math` op, those of `math2`, and the op of two floats.
+enum { MATH2 = TL_MATH_COUNT, POW = MATH2 + TL_MATH2_COUNT, NUM_FUNCTIONS };
 
 // The stated bounds (f32, f64); a correctly rounded result is off by up to half a unit.
 static const double bounds[NUM_FUNCTIONS][2] = {
 #define TL_MATH_FUNCTION(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, doc, how) \
   [TL_MATH_##ID] = {f32_ulp ? f32_ulp : 0.5, f64_ulp ? f64_ulp : 0.5},
-#define TL_MATH_BINARY(ID, f32_ulp, f64_ulp, how) [ID] = {f32_ulp, f64_ulp},
+#define TL_MATH_BINARY(ID, text, takes, group, evaluate, f32_ulp, f64_ulp, arguments, doc, how) \
+  [MATH2 + TL_MATH2_##ID] = {f32_ulp ? f32_ulp : 0.5, f64_ulp ? f64_ulp : 0.5},
+#define TL_MATH_OPERATOR(ID, f32_ulp, f64_ulp, how) [ID] = {f32_ulp, f64_ulp},
 #include "ir/scalar/functions.def"
 };
 
-static long double reference(int function, long double x, long double y) {
-  // A function without a row above is measured by nothing.
-  ck_assert_msg(function >= TL_MATH_COUNT || references[function], "%s has no reference here",
-                function < TL_MATH_COUNT ? tl_ir_enum_text(TL_IR_ENUM_MATH, function) : "");
+static const char *name_of(int function) {
+  if (function == POW) return "pow";
+  return function >= MATH2 ? tl_ir_enum_text(TL_IR_ENUM_MATH2, function - MATH2)
+                           : tl_ir_enum_text(TL_IR_ENUM_MATH, function);
+}
+
+static long double reference(int function, long double x, long double y, bool is_f64) {
   if (function == POW) return powl(x, y);
-  return function == ATAN2 ? atan2l(x, y) : references[function](x);
+  if (function == MATH2 + TL_MATH2_LDEXP) return ref_ldexp(x, y);
+  if (function == MATH2 + TL_MATH2_NEXTAFTER) return ref_nextafter(x, y, is_f64);
+  // A function without a row above is measured by nothing.
+  bool is_unary = function < MATH2;
+  ck_assert_msg(is_unary ? references[function] != NULL : references2[function - MATH2] != NULL,
+                "%s has no reference here", name_of(function));
+  return is_unary ? references[function](x) : references2[function - MATH2](x, y);
 }
 
 // ---- arguments
@@ -243,11 +315,24 @@ static void argument(int function, int set, uint32_t i, uint32_t batch, bool is_
     out[1] = random_between(-2, 2);
   } else if (set == 2) {
     out[0] = random_between(-reach, reach);
-    if (function == ATAN2) out[1] = out[0] * random_between(-2, 2);
+    if (function >= MATH2 && function != POW) out[1] = out[0] * random_between(-2, 2);
   } else {
     // Angles near multiples of pi/2, and powers that neither vanish nor overflow.
     out[0] = (double)(i + 1) * 0x1.921fb54442d18p0 * ldexp(1, (int)(batch % 900));
     if (i < sizeof hard_angles / sizeof *hard_angles) out[0] = hard_angles[i];
+  }
+  // Sines and the like of numbers up to 1, and next to it; remainders by numbers of few digits, often half of one left.
+  bool is_unit = function == TL_MATH_ASIN || function == TL_MATH_ACOS || function == TL_MATH_ATANH;
+  if (is_unit && set > 0)
+    out[0] = set == 1 ? random_between(-1, 1) : 1 - random_between(0, 0.01) * exp2(-(double)(i % 40));
+  bool is_remainder = function == MATH2 + TL_MATH2_FMOD || function == MATH2 + TL_MATH2_REMAINDER;
+  if (is_remainder && set == 3) {
+    out[0] = (double)(i % 1000) * 0.5;
+    out[1] = (double)(i / 1000 % 20) * 0.25;
+  }
+  if (function == MATH2 + TL_MATH2_LDEXP && set > 0) {
+    out[0] = set == 2 ? ldexp(random_between(-2, 2), (int)(random_bits() % 250) - 125) : out[0];
+    out[1] = random_between(is_f64 ? -2200 : -300, is_f64 ? 2200 : 300);
   }
   if (function == POW && set > 0) {
     // Any magnitude, or near 1, where the exponent is large.
@@ -275,14 +360,29 @@ static double element(const kernel *k, int buffer, int i, bool is_f64) {
   return is_f64 ? ((double *)k->buffers[buffer])[i] : (double)((float *)k->buffers[buffer])[i];
 }
 
+static void print_op(int function, tl_dtype dtype, char *out, size_t size) {
+  const char *name = name_of(function), *type = tl_dtype_name(dtype);
+  if (function == POW) {
+    snprintf(out, size, "    %%r = pow %%v, %%w : %s\n", type);
+  } else if (function == MATH2 + TL_MATH2_LDEXP) {
+    snprintf(out, size, "    %%e = cast %%w : i32\n    %%r = math2 %%v, %%e {fn2 = ldexp} : %s\n", type);
+  } else if (function >= MATH2) {
+    snprintf(out, size, "    %%r = math2 %%v, %%w {fn2 = %s} : %s\n", name, type);
+  } else if (tl_scalar_math_result(function, dtype) == dtype) {
+    snprintf(out, size, "    %%r = math %%v {fn = %s} : %s\n", name, type);
+  } else {
+    snprintf(out, size, "    %%t = math %%v {fn = %s} : %s\n    %%r = cast %%t : %s\n", name,
+             tl_dtype_name(tl_scalar_math_result(function, dtype)), type);
+  }
+}
+
 static void check_function(int function, bool is_f64) {
   enum { SETS = 4 };
-  if (function < TL_MATH_COUNT && tl_scalar_math_is_test(function)) return;
   const char *wanted = getenv("TL_TEST_ELEMENTARY_BATCHES"), *show = getenv("TL_TEST_ELEMENTARY_SHOW");
   uint32_t batches = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : 1;
-  const char *name = function == POW ? "pow" : function == ATAN2 ? "atan2" : tl_ir_enum_text(TL_IR_ENUM_MATH, function);
-  char op[64];
-  snprintf(op, sizeof op, function < TL_MATH_COUNT ? "math %%v {fn = %s}" : "%s %%v, %%w", name);
+  const char *name = name_of(function);
+  char op[200];
+  print_op(function, is_f64 ? TL_DTYPE_F64 : TL_DTYPE_F32, op, sizeof op);
   const format *f = is_f64 ? &f64_format : &f32_format;
   kernel k;
   kernel_create(&k, op, is_f64 ? TL_DTYPE_F64 : TL_DTYPE_F32);
@@ -294,7 +394,7 @@ static void check_function(int function, bool is_f64) {
       kernel_run(&k);
       for (int i = 0; i < SAMPLES; i++) {
         double x = element(&k, 0, i, is_f64), y = element(&k, 1, i, is_f64), got = element(&k, 2, i, is_f64);
-        long double exact = reference(function, (long double)x, (long double)y);
+        long double exact = reference(function, (long double)x, (long double)y, is_f64);
         double off = ulps_off(got, exact, f);
         ck_assert_msg(off <= bounds[function][is_f64], "%s(%a, %a) of %s = %a, expected %.21Lg: %g ulp", name, x, y,
                       is_f64 ? "f64" : "f32", got, exact, off);
