@@ -118,6 +118,13 @@ tl_value *tl_build_math(tl_builder *builder, int function, tl_value *a) {
   return op->results;
 }
 
+tl_value *tl_build_cast_rounded(tl_builder *builder, int rounding, tl_value *a, tl_value *bits, const tl_type *type) {
+  tl_group groups[2] = {{&a, 1}, {&bits, bits ? 1 : 0}};
+  tl_op *op = tl_build(builder, TL_OP_CAST_ROUNDED, groups, &type, 1);
+  tl_op_set_int(builder->module, op, TL_ATTR_ROUNDING, rounding);
+  return op->results;
+}
+
 tl_value *tl_build_math2(tl_builder *builder, int function, tl_value *a, tl_value *b) {
   tl_op *op = build_simple(builder, TL_OP_MATH2, (tl_value *[]){a, b}, 2, a->type);
   tl_op_set_int(builder->module, op, TL_ATTR_MATH2, function);

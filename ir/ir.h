@@ -315,6 +315,8 @@ tl_value *tl_build_cmp(tl_builder *builder, int pred, tl_value *a, tl_value *b);
 tl_value *tl_build_select(tl_builder *builder, tl_value *condition, tl_value *a, tl_value *b);
 tl_value *tl_build_cast(tl_builder *builder, tl_value *a, const tl_type *type);  // `a` itself when the type is right
 tl_value *tl_build_math(tl_builder *builder, int function, tl_value *a);
+// `bits`, a u32, for the stochastic rounding, else NULL.
+tl_value *tl_build_cast_rounded(tl_builder *builder, int rounding, tl_value *a, tl_value *bits, const tl_type *type);
 tl_value *tl_build_math2(tl_builder *builder, int function, tl_value *a, tl_value *b);
 tl_op *tl_build_yield(tl_builder *builder, tl_value *const *values, uint32_t len);
 tl_value *tl_block_add_arg(tl_module *module, tl_block *block, const tl_type *type, const char *name);

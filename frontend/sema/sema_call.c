@@ -293,7 +293,8 @@ static tl_sema_value promoted(tl_sema *sema, tl_function function, tl_sema_value
 }
 
 static tl_sema_value type_call(tl_sema *sema, tl_function function, const tl_expr *expr, const tl_sema_value *args) {
-  if (function != TL_FUNCTION_CAST && function != TL_FUNCTION_BITCAST) {
+  bool is_rounded = tl_function_rounding(function) >= 0;
+  if (function != TL_FUNCTION_CAST && function != TL_FUNCTION_BITCAST && !is_rounded) {
     tl_diag_report(sema->diags, TL_DIAG_DTYPE_EXPECTED, expr->operands[0]->loc, "`%.*s` takes a dtype, this is %s",
                    TL_STR_ARG(expr->text), tl_sema_type_text(sema, &args[0]));
     return tl_sema_poison();
@@ -304,6 +305,7 @@ static tl_sema_value type_call(tl_sema *sema, tl_function function, const tl_exp
     return tl_sema_poison();
   }
   tl_dtype dtype = args[1].constant.dtype;
+  if (is_rounded) return tl_sema_rounded_cast(sema, function, args, expr->loc);
   if (function == TL_FUNCTION_CAST) {
     if (args[0].kind == TL_SEMA_CONST) {
       tl_const folded, pair[2] = {args[0].constant, args[1].constant};
@@ -468,7 +470,9 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
   sema->index_position = outer_position;
   sema->exact = outer_exact;
   if (poisoned) return tl_sema_poison();
-  if (all_const && function != TL_FUNCTION_CAST && function != TL_FUNCTION_BITCAST) {
+  // What a cast gives has its dtype.
+  bool is_cast = function == TL_FUNCTION_CAST || function == TL_FUNCTION_BITCAST || tl_function_rounding(function) >= 0;
+  if (all_const && !is_cast) {
     tl_const folded;
     tl_fold_result result = tl_fold_call(function, constants, expr->num_operands, &folded);
     if (result == TL_FOLD_OK) return tl_sema_of_const(folded);

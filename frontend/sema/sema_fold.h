@@ -89,6 +89,8 @@ struct tl_function_info {
 };
 
 tl_function tl_function_parse(tl_str name);
+// The tl_ir_enum_ROUNDING of a cast with a rounding of its own, else -1.
+int tl_function_rounding(tl_function function);
 const tl_function_info *tl_function_info_of(tl_function function);
 // Folds a call of constants. The number of arguments was checked.
 tl_fold_result tl_fold_call(tl_function function, const tl_const *args, uint32_t num_args, tl_const *out);

@@ -225,6 +225,40 @@ TL_FOLD(cast) {
   return give_int(tl_scalar_wrap(dtype, (uint64_t)integer), out);
 }
 
+int tl_function_rounding(tl_function function) {
+  switch (function) {
+    case TL_FUNCTION_CAST_NEAREST:
+      return TL_ROUNDING_NEAREST;
+    case TL_FUNCTION_CAST_AWAY:
+      return TL_ROUNDING_AWAY;
+    case TL_FUNCTION_CAST_ZERO:
+      return TL_ROUNDING_ZERO;
+    case TL_FUNCTION_CAST_UP:
+      return TL_ROUNDING_UP;
+    case TL_FUNCTION_CAST_DOWN:
+      return TL_ROUNDING_DOWN;
+    case TL_FUNCTION_CAST_STOCHASTIC:
+      return TL_ROUNDING_STOCHASTIC;
+    default:
+      return -1;
+  }
+}
+
+TL_FOLD(cast_rounded) {
+  const tl_const *value = &args[0];
+  tl_ir_enum_ROUNDING rounding = (tl_ir_enum_ROUNDING)tl_function_rounding(tl_function_parse(tl_str_from(info->name)));
+  if (!tl_const_is_number(value) || args[1].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;
+  if (num_args > 2 && args[2].kind != TL_CONST_INT) return TL_FOLD_TYPE;
+  tl_dtype dtype = args[1].dtype;
+  double x = tl_const_to_double(value);
+  uint32_t bits = num_args > 2 ? (uint32_t)args[2].i : 0;
+  if (dtype == TL_DTYPE_BOOL || (rounding == TL_ROUNDING_STOCHASTIC && !tl_dtype_is_float(dtype))) return TL_FOLD_TYPE;
+  if (tl_dtype_is_float(dtype)) return give_float(tl_scalar_round_to(dtype, rounding, x, bits), out);
+  int64_t integer =
+      value->kind == TL_CONST_FLOAT ? tl_scalar_to_int(dtype, tl_scalar_round_whole(rounding, x, 0)) : value->i;
+  return give_int(tl_scalar_wrap(dtype, (uint64_t)integer), out);
+}
+
 TL_FOLD(sizeof) {
   (void)info, (void)num_args;
   if (args[0].kind != TL_CONST_DTYPE) return TL_FOLD_TYPE;

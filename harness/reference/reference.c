@@ -176,12 +176,14 @@ static void assemble(tl_ref_code *code, tl_strbuf *out) {
                     "  %%round_helper = load ptr, ptr %%buffers\n"
                     "  %%bitcast_slot = getelementptr ptr, ptr %%buffers, i64 %d\n"
                     "  %%bitcast_helper = load ptr, ptr %%bitcast_slot\n"
+                    "  %%cast_slot = getelementptr ptr, ptr %%buffers, i64 %d\n"
+                    "  %%cast_helper = load ptr, ptr %%cast_slot\n"
                     "  %%lo_slot = getelementptr i64, ptr %%ints, i64 1\n"
                     "  %%hi_slot = getelementptr i64, ptr %%ints, i64 2\n"
                     "  %%arg_unit = load i64, ptr %%ints\n"
                     "  %%arg_lo = load i64, ptr %%lo_slot\n"
                     "  %%arg_hi = load i64, ptr %%hi_slot\n",
-                    TL_REF_SLOT_BITCAST);
+                    TL_REF_SLOT_BITCAST, TL_REF_SLOT_CAST);
   for (size_t i = 0; i < code->reference->buffers.len; i++) {
     tl_strbuf_appendf(out,
                       "  %%slot%zu = getelementptr ptr, ptr %%buffers, i64 %zu\n  %%buf%zu = load ptr, ptr %%slot%zu\n",
@@ -210,6 +212,8 @@ static tl_status run_code(tl_ref_code *code) {
   void **buffers = tl_xcalloc(reference->buffers.len + TL_REF_SLOT_BUFFERS, sizeof *buffers);
   double (*round_helper)(int32_t, double) = tl_ref_helper_round;
   uint64_t (*bitcast_helper)(int32_t, int32_t, uint64_t) = tl_ref_helper_bitcast;
+  double (*cast_helper)(int32_t, int32_t, double, uint32_t) = tl_ref_helper_cast;
+  memcpy(&buffers[TL_REF_SLOT_CAST], &cast_helper, sizeof cast_helper);
   memcpy(&buffers[TL_REF_SLOT_ROUND], &round_helper, sizeof round_helper);
   memcpy(&buffers[TL_REF_SLOT_BITCAST], &bitcast_helper, sizeof bitcast_helper);
   for (size_t i = 0; i < reference->buffers.len; i++)

@@ -364,15 +364,20 @@ static int type_function(tl_ref_code *code, const tl_expr *expr, tl_ref_value *o
   tl_str name = expr->text;
   tl_dtype dtype;
   bool is_cast = tl_str_is(name, "cast"), is_bitcast = tl_str_is(name, "bitcast");
-  if (is_cast || is_bitcast) {
-    tl_ref_value x;
-    if (expr->num_operands != 2) {
+  int mode = tl_ref_cast_mode(name);
+  if (is_cast || is_bitcast || mode >= 0) {
+    tl_ref_value x, bits;
+    bool takes_bits = tl_str_is(name, "cast_stochastic");
+    if (takes_bits && expr->num_operands == 3) {
+      if (!tl_ref_emit(code, expr->operands[2], &bits)) return 0;
+    } else if (expr->num_operands != 2 || takes_bits) {
       tl_ref_error(code, expr->loc, "`%.*s` takes a value and a dtype", TL_STR_ARG(name));
       return 0;
     }
     if (!tl_ref_emit(code, expr->operands[0], &x) || !dtype_of(code, expr->operands[1], &dtype)) return 0;
     if (is_bitcast) return bitcast_to(code, expr, x, dtype, out);
-    *out = tl_ref_cast(code, x, dtype);
+    if (mode >= 0) *out = tl_ref_rounded_cast(code, mode, x, dtype, takes_bits ? &bits : NULL);
+    if (mode < 0) *out = tl_ref_cast(code, x, dtype);
     return 1;
   }
   bool is_inf = tl_str_is(name, "inf");

@@ -14,6 +14,11 @@ tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_r
 // Conversion to a dtype as the kernel's `cast` does it: floats round, or truncate and saturate to an integer.
 tl_ref_value tl_ref_cast(tl_ref_code *code, tl_ref_value x, tl_dtype dtype);
 
+// ---- reference_casts.c: casts with a rounding of their own
+// The mode of cast_up and its kin; -1 for other names.
+int tl_ref_cast_mode(tl_str name);
+tl_ref_value tl_ref_rounded_cast(tl_ref_code *code, int mode, tl_ref_value x, tl_dtype dtype, const tl_ref_value *bits);
+
 // ---- from reference_expr.c
 tl_ref_value tl_ref_select(tl_ref_code *code, tl_ref_value condition, tl_ref_value a, tl_ref_value b);
 tl_ref_value tl_ref_int_add(tl_ref_code *code, tl_ref_value a, tl_ref_value b, bool subtract);
@@ -22,6 +27,7 @@ tl_ref_value tl_ref_int_div(tl_ref_code *code, tl_ref_value a, tl_ref_value b, b
 
 // ---- helpers that the compiled code calls through run's first argument
 double tl_ref_helper_round(int32_t dtype, double value);
+double tl_ref_helper_cast(int32_t dtype, int32_t mode, double value, uint32_t bits);
 uint64_t tl_ref_helper_bitcast(int32_t from, int32_t to, uint64_t bits);
 
 #endif

@@ -54,7 +54,7 @@ typedef struct tl_ref_code {
 } tl_ref_code;
 
 // Positions in run's first argument of the C helpers; buffers follow.
-enum { TL_REF_SLOT_ROUND, TL_REF_SLOT_BITCAST, TL_REF_SLOT_BUFFERS };
+enum { TL_REF_SLOT_ROUND, TL_REF_SLOT_BITCAST, TL_REF_SLOT_CAST, TL_REF_SLOT_BUFFERS };
 
 // ---- reference_infer.c
 // Ranges of the indices of one assignment: explicit ones, then what the dims say. Reports and returns false when

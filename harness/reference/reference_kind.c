@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether an expression is of integers, told before it is evaluated: a result that reads itself needs its type first.
-#include "harness/reference/reference_internal.h"
+#include "harness/reference/reference_calls.h"
 
 static bool all_integers(const tl_ref_code *code, const tl_expr *expr, uint32_t first) {
   for (uint32_t i = first; i < expr->num_operands; i++) {
@@ -32,8 +32,8 @@ static bool is_integer_call(const tl_ref_code *code, const tl_expr *expr) {
   static const char *const as_operands[] = {"abs",   "sign", "relu",  "min",   "max",       "clamp", "load",
                                             "floor", "ceil", "round", "trunc", "nearbyint", "rint",  "round_away"};
   tl_str name = expr->text;
-  if (tl_str_is(name, "cast") || tl_str_is(name, "bitcast"))
-    return expr->num_operands == 2 && is_integer_dtype(code, expr->operands[1]);
+  if (tl_str_is(name, "cast") || tl_str_is(name, "bitcast") || tl_ref_cast_mode(name) >= 0)
+    return expr->num_operands >= 2 && is_integer_dtype(code, expr->operands[1]);
   if (tl_str_is(name, "inf")) return expr->num_operands == 1 && is_integer_dtype(code, expr->operands[0]);
   if (tl_str_is(name, "select") || tl_str_is(name, "if_then_else")) return all_integers(code, expr, 1);
   for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {

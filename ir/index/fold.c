@@ -249,6 +249,15 @@ static tl_value *fold_cast(tl_builder *builder, tl_op *op) {
   return NULL;
 }
 
+static tl_value *fold_cast_rounded(tl_builder *builder, tl_op *op) {
+  constant x, bits = {0};
+  const tl_type *to = op->results[0].type;
+  if (!const_of(op->operands[0].value, &x) || !x.is_float) return NULL;
+  if (op->num_operands > 1 && !const_of(op->operands[1].value, &bits)) return NULL;
+  tl_ir_enum_ROUNDING rounding = (tl_ir_enum_ROUNDING)tl_op_int(op, TL_ATTR_ROUNDING, 0);
+  return build_float(builder, to, tl_scalar_round_to(to->dtype, rounding, x.f, (uint32_t)bits.i));
+}
+
 static tl_value *fold_bitcast(tl_builder *builder, tl_op *op) {
   tl_value *a = op->operands[0].value;
   const tl_type *to = op->results[0].type;
@@ -342,6 +351,8 @@ tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
       return fold_select(builder, op);
     case TL_OP_CAST:
       return fold_cast(builder, op);
+    case TL_OP_CAST_ROUNDED:
+      return fold_cast_rounded(builder, op);
     case TL_OP_BITCAST:
       return fold_bitcast(builder, op);
     case TL_OP_MATH:

@@ -146,6 +146,38 @@ void tl_scalar_float_op_ulp(tl_opcode code, int *out_f32, int *out_f64) {
   *out_f64 = bounds[code][1];
 }
 
+// ---- roundings
+
+double tl_scalar_round_whole(tl_ir_enum_ROUNDING rounding, double value, uint32_t bits) {
+  switch (rounding) {
+    case TL_ROUNDING_AWAY:
+      return round(value);
+    case TL_ROUNDING_ZERO:
+      return trunc(value);
+    case TL_ROUNDING_UP:
+      return ceil(value);
+    case TL_ROUNDING_DOWN:
+      return floor(value);
+    case TL_ROUNDING_STOCHASTIC: {
+      double whole = trunc(value), part = fabs(value - whole);
+      return part >= 1 - (double)bits * 0x1p-32 ? whole + copysign(1, value) : whole;
+    }
+    default:
+      return nearbyint(value);
+  }
+}
+
+double tl_scalar_round_to(tl_dtype dtype, tl_ir_enum_ROUNDING rounding, double value, uint32_t bits) {
+  if (isnan(value) || isinf(value) || value == 0) return tl_dtype_round(dtype, value);
+  int exponent = ilogb(value), least = 2 - (1 << (tl_dtype_exponent_bits(dtype) - 1));
+  int quantum = (exponent < least ? least : exponent) - tl_dtype_mantissa_bits(dtype);
+  double rounded = ldexp(tl_scalar_round_whole(rounding, ldexp(value, -quantum), bits), quantum);
+  double largest = tl_dtype_float_max(dtype);
+  if (fabs(rounded) <= largest) return rounded;
+  bool is_inward = rounding == TL_ROUNDING_ZERO || rounding == (value < 0 ? TL_ROUNDING_UP : TL_ROUNDING_DOWN);
+  return copysign(is_inward || tl_dtype_bits(dtype) <= 8 ? largest : INFINITY, value);
+}
+
 // ---- floats
 
 // floor(a / b), and -1 where the quotient rounds to -0.

@@ -26,6 +26,11 @@ void tl_scalar_math_ulp(int function, int *out_f32, int *out_f64);
 const char *tl_scalar_math2_doc(int function);
 const char *tl_scalar_math2_how(int function);
 void tl_scalar_math2_ulp(int function, int *out_f32, int *out_f64);
+// A number rounded to a float dtype otherwise than to nearest; `bits` for the stochastic rounding (ops.def,
+// CAST_ROUNDED).
+double tl_scalar_round_to(tl_dtype dtype, tl_ir_enum_ROUNDING rounding, double value, uint32_t bits);
+// To a whole number.
+double tl_scalar_round_whole(tl_ir_enum_ROUNDING rounding, double value, uint32_t bits);
 // The same of an op on two floats; 0 for those that are single operations.
 void tl_scalar_float_op_ulp(tl_opcode code, int *out_f32, int *out_f64);
 // ADD SUB MUL DIV FLOORDIV MOD MIN MAX POW; false for every other op. Zeros have the sign that the lowered op

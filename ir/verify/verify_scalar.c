@@ -64,6 +64,20 @@ static void verify_bitcast(tl_verifier *verifier, const tl_op *op) {
   }
 }
 
+static void verify_cast_rounded(tl_verifier *verifier, const tl_op *op) {
+  const tl_type *from = op->operands[0].value->type, *to = op->results[0].type;
+  bool is_stochastic = tl_op_int(op, TL_ATTR_ROUNDING, 0) == TL_ROUNDING_STOCHASTIC;
+  if (!tl_type_is_scalar_of(from, TL_DTYPE_F32) && !tl_type_is_scalar_of(from, TL_DTYPE_F64))
+    tl_verify_fail(verifier, op, "takes f32 and f64, not %s", tl_verify_type_text(verifier, from));
+  if (class_of(to) != CLASS_FLOAT || to == from || tl_type_is_scalar_of(to, TL_DTYPE_F64))
+    tl_verify_fail(verifier, op, "%s is no float of fewer bits", tl_verify_type_text(verifier, to));
+  if (tl_op_int(op, TL_ATTR_ROUNDING, 0) == TL_ROUNDING_NEAREST) tl_verify_fail(verifier, op, "to nearest is `cast`");
+  if (is_stochastic != (op->num_operands > 1))
+    tl_verify_fail(verifier, op, "a stochastic rounding, and no other, takes bits");
+  else if (is_stochastic && !tl_type_is_scalar_of(op->operands[1].value->type, TL_DTYPE_U32))
+    tl_verify_fail(verifier, op, "the bits are not u32");
+}
+
 static void verify_math(tl_verifier *verifier, const tl_op *op) {
   int64_t function = tl_op_int(op, TL_ATTR_MATH, 0);
   const tl_type *from = op->operands[0].value->type, *to = op->results[0].type;
@@ -228,6 +242,9 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       if (class_of(op->results[0].type) == 0) {
         tl_verify_fail(verifier, op, "casts to %s", tl_verify_type_text(verifier, op->results[0].type));
       }
+      break;
+    case TL_OP_CAST_ROUNDED:
+      verify_cast_rounded(verifier, op);
       break;
     case TL_OP_BITCAST:
       verify_bitcast(verifier, op);

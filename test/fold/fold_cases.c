@@ -35,7 +35,7 @@ typedef struct row {
   tl_function function;  // of a call
 } row;
 
-enum { MAX_ROWS = 128, SHIFTS = 6 };
+enum { MAX_ROWS = 256, SHIFTS = 6 };
 
 typedef struct plan {
   tl_dtype dtype, arithmetic;
@@ -161,6 +161,19 @@ static void add_casts(plan *p) {
     char format[64];
     snprintf(format, sizeof format, "cast(%%1$s, %s)", tl_dtype_name((tl_dtype)to));
     add(p, format, 1, (tl_dtype)to);
+  }
+  // 64-bit integers are refused.
+  static const char *const modes[] = {"nearest", "away", "zero", "up", "down", "stochastic"};
+  for (int to = 1; to < TL_DTYPE_COUNT; to++) {
+    bool to_float = tl_dtype_is_float((tl_dtype)to);
+    if (tl_dtype_bits((tl_dtype)to) < 8 || to == TL_DTYPE_TF32) continue;
+    if ((!to_float && to != TL_DTYPE_I32) || (!p->is_float && tl_dtype_bits(p->dtype) == 64)) continue;
+    for (int mode = 0; mode < (to_float ? 6 : 5); mode++) {
+      char format[64];
+      snprintf(format, sizeof format, "cast_%s(%%1$s, %s%s)", modes[mode], tl_dtype_name((tl_dtype)to),
+               mode == 5 ? ", 3123456789" : "");
+      add(p, format, 1, (tl_dtype)to);
+    }
   }
 }
 
