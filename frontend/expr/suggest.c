@@ -112,6 +112,9 @@ const char *tl_suggest_for_keyword(tl_str name) {
   return hint_of(keywords, sizeof keywords / sizeof keywords[0], name);
 }
 
+// A power of two without a sign takes part in no arithmetic: it is a byte, and functions make numbers of it.
+#define E8M0_HINT "a scale of an MX format is a `u8` here: its value is `ldexp(1.0, s - 127)`, and 255 stands for NaN"
+
 const char *tl_suggest_for_dtype(tl_str name) {
   static const habit dtypes[] = {{"fp64", "did you mean `f64`?"},
                                  {"fp32", "did you mean `f32`?"},
@@ -123,7 +126,11 @@ const char *tl_suggest_for_dtype(tl_str name) {
                                  {"e5m2", "did you mean `f8e5m2`?"},
                                  {"fp8e4m3", "did you mean `f8e4m3`?"},
                                  {"fp8e5m2", "did you mean `f8e5m2`?"},
-                                 {"fp4", "did you mean `f4e2m1`?"}};
+                                 {"fp4", "did you mean `f4e2m1`?"},
+                                 {"e8m0", E8M0_HINT},
+                                 {"f8e8m0", E8M0_HINT},
+                                 {"ue8m0", E8M0_HINT},
+                                 {"float8_e8m0fnu", E8M0_HINT}};
   return hint_of(dtypes, sizeof dtypes / sizeof dtypes[0], name);
 }
 
