@@ -129,7 +129,7 @@ void tl_instantiate_while(tl_sema *sema, const tl_stmt *stmt) {
                         tl_build_index(&sema->builder, 1)};
   tl_flow flow;
   tl_instantiate_begin_loop(sema, stmt, range, &flow);
-  tl_sema_value condition = tl_sema_condition(sema, stmt->condition);
+  tl_sema_value condition = tl_instantiate_block_condition(sema, stmt->condition);
   sema->builder.loc = stmt->loc;
   tl_value *more =
       condition.kind == TL_SEMA_VALUE ? condition.value : tl_build_bool(&sema->builder, condition.constant.i != 0);

@@ -72,6 +72,9 @@ bool tl_instantiate_validate_multicast(tl_sema *sema, const tl_option *option, i
 // instantiate_local.c
 // A scalar of the block made of reductions of whole tiles: it goes through shared memory to every thread.
 tl_sema_value tl_instantiate_reduced_scalar(tl_sema *sema, const tl_expr *expr);
+// An expression of the block outside of a `parallel`: reductions of whole tiles may stand in it. As a condition.
+tl_sema_value tl_instantiate_block_value(tl_sema *sema, const tl_expr *expr);
+tl_sema_value tl_instantiate_block_condition(tl_sema *sema, const tl_expr *expr);
 // Sets every element of a local array, or a local scalar.
 void tl_instantiate_fill_local(tl_sema *sema, const tl_symbol *symbol, const tl_sema_value *value, tl_loc target,
                                tl_loc loc);

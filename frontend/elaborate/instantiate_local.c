@@ -72,3 +72,14 @@ tl_sema_value tl_instantiate_reduced_scalar(tl_sema *sema, const tl_expr *expr) 
   tl_group groups[3] = {TL_GROUP_OF(shared), TL_GROUP_OF(zero), TL_GROUP_EMPTY};
   return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, groups, &type, 1), 0));
 }
+
+tl_sema_value tl_instantiate_block_value(tl_sema *sema, const tl_expr *expr) {
+  bool reduces = !sema->in_parallel && tl_instantiate_has_reduction(expr);
+  return reduces ? tl_instantiate_reduced_scalar(sema, expr) : tl_sema_expr(sema, expr);
+}
+
+tl_sema_value tl_instantiate_block_condition(tl_sema *sema, const tl_expr *expr) {
+  if (sema->in_parallel || !tl_instantiate_has_reduction(expr)) return tl_sema_condition(sema, expr);
+  tl_sema_value value = tl_instantiate_reduced_scalar(sema, expr);
+  return tl_sema_to_bool(sema, &value, expr->loc);
+}

@@ -216,7 +216,7 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
 // ---- if and let
 
 static void emit_if(tl_sema *sema, const tl_stmt *stmt) {
-  tl_sema_value condition = tl_sema_condition(sema, stmt->condition);
+  tl_sema_value condition = tl_instantiate_block_condition(sema, stmt->condition);
   if (condition.kind == TL_SEMA_CONST) {
     emit_body(sema, condition.constant.i ? &stmt->body : &stmt->else_body);
     return;
@@ -239,7 +239,7 @@ static void emit_if(tl_sema *sema, const tl_stmt *stmt) {
 static void emit_let(tl_sema *sema, const tl_stmt *stmt) {
   for (uint32_t i = 0; i < stmt->num_lets; ++i) {
     const tl_named_expr *let = &stmt->lets[i];
-    tl_sema_value value = tl_sema_expr(sema, let->value);
+    tl_sema_value value = tl_instantiate_block_value(sema, let->value);
     // In subscripts and comparisons the let means what its text would mean there.
     tl_sema_value exact = {.kind = TL_SEMA_POISON};
     if (tl_sema_may_wrap(sema, let->value, &value)) exact = tl_sema_exact(sema, let->value, TL_EXACT_ALL);

@@ -438,7 +438,9 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
   if (tl_sema_is_reduction(expr)) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_REDUCTION, expr->loc,
                                    "the reduction `%.*s` of a tile cannot stand here", TL_STR_ARG(expr->text));
-    tl_diag_add_hint(sema->diags, diag, "it stands in `reduce:` or on the right side of a tile assignment");
+    tl_diag_add_hint(sema->diags, diag,
+                     "it stands in `reduce:` or on the right side of a tile assignment, and outside of `parallel` in "
+                     "`if`, `while` and `let`");
     return tl_sema_poison();
   }
   if (tl_sema_scan_kind(expr->text) >= 0) {
