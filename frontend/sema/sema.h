@@ -177,11 +177,9 @@ struct tl_sema_lazy {
 // is evaluated only when the left one does not decide; otherwise both are, without a branch.
 tl_sema_value tl_sema_lazy_logical(tl_sema *sema, bool is_and, tl_sema_value left, const tl_sema_lazy *right,
                                    tl_loc loc);
-// An op of two floats (POW), a function of them: of the common type, or f32 where that is no float.
-tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
-                               tl_loc loc);
 // cast_up(x, dtype) and its kin; args[1] is a dtype.
 tl_sema_value tl_sema_rounded_cast(tl_sema *sema, tl_function function, const tl_sema_value *args, tl_loc loc);
+// A function of two floats (`math2`): of the common type, or f32 where that is no float.
 tl_sema_value tl_sema_math2(tl_sema *sema, int function, const tl_sema_value *a, const tl_sema_value *b, tl_loc loc);
 tl_sema_value tl_sema_min_max(tl_sema *sema, bool is_max, tl_sema_value a, tl_sema_value b, tl_loc loc);
 

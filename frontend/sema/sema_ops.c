@@ -118,8 +118,8 @@ static tl_sema_value shift(tl_sema *sema, tl_expr_op op, const tl_sema_value *a,
                                                       : tl_build_binary(&sema->builder, tl_fold_opcode(op), x, y));
 }
 
-tl_sema_value tl_sema_float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
-                               tl_loc loc) {
+static tl_sema_value float_op(tl_sema *sema, tl_opcode code, const tl_sema_value *a, const tl_sema_value *b,
+                              tl_loc loc) {
   tl_value *x, *y;
   if (!convert_both(sema, a, b, float_type(sema, a, b), loc, &x, &y)) return tl_sema_poison();
   sema->builder.loc = loc;
@@ -197,7 +197,7 @@ static tl_sema_value power(tl_sema *sema, tl_sema_value a, const tl_sema_value *
     bool failed = false;
     tl_value *value = power_as_function(sema, &a, b, loc, &failed);
     if (value || failed) return tl_sema_of_value(value);
-    return tl_sema_float_op(sema, TL_OP_POW, &a, b, loc);
+    return float_op(sema, TL_OP_POW, &a, b, loc);
   }
   int n = (int)exponent;
   if (is_integer) {
