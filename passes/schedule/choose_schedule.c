@@ -177,18 +177,24 @@ static void share_operands(tl_schedule_problem *problem) {
 
 // ---- collecting the problem
 
-// Whether the op copies from global into `alloc` (or into a view of it): what a pipeline can run ahead.
+static bool is_global_load(const tl_value *value) {
+  return value->def && value->def->code == TL_OP_LOAD &&
+         tl_buffer_is_global(tl_op_arg(value->def, TL_GROUP_LOAD_buffer));
+}
+
+// Whether the op copies from global into `alloc` (or into a view of it), or gathers, maybe zeros beside: what a
+// pipeline can run ahead.
 static bool fills_from_global(tl_op *op, const tl_op *alloc) {
   if (op->code == TL_OP_COPY) {
     return tl_buffer_is_global(tl_op_arg(op, TL_GROUP_COPY_src)) &&
            tl_buffer_root(tl_op_arg(op, TL_GROUP_COPY_dst)) == alloc;
   }
-  if (op->code == TL_OP_STORE && tl_op_enclosing(op, TL_OP_PARALLEL)) {
-    const tl_op *source = tl_op_arg(op, TL_GROUP_STORE_value)->def;
-    return tl_buffer_root(tl_op_arg(op, TL_GROUP_STORE_buffer)) == alloc && source && source->code == TL_OP_LOAD &&
-           tl_buffer_is_global(tl_op_arg(source, TL_GROUP_LOAD_buffer));
-  }
-  return false;
+  if (op->code != TL_OP_STORE || !tl_op_enclosing(op, TL_OP_PARALLEL)) return false;
+  if (tl_buffer_root(tl_op_arg(op, TL_GROUP_STORE_buffer)) != alloc) return false;
+  const tl_value *value = tl_op_arg(op, TL_GROUP_STORE_value);
+  bool chooses = value->def && value->def->code == TL_OP_SELECT;
+  return is_global_load(value) ||
+         (chooses && (is_global_load(tl_op_operand(value->def, 1)) || is_global_load(tl_op_operand(value->def, 2))));
 }
 
 static bool block_fills(const tl_block *block, const tl_op *alloc) {
@@ -489,11 +495,7 @@ static void apply_plan(tl_schedule_problem *problem, tl_plan *plan) {
     return;
   }
   if (plan->num_gemms > 0) {
-    // The hint caps registers: it asks for no more blocks than fit with some registers to spare.
-    int32_t spare = plan->registers + TL_PLAN_SPARE_REGISTERS;
-    int32_t blocks = tl_cost_resident_blocks(context->target, plan->threads, spare, plan->shared_bytes);
-    tl_op_set_int(context->module, problem->kernel, TL_ATTR_MIN_BLOCKS,
-                  blocks < TL_PLAN_MAX_BLOCKS ? blocks : TL_PLAN_MAX_BLOCKS);
+    tl_op_set_int(context->module, problem->kernel, TL_ATTR_MIN_BLOCKS, tl_schedule_asked_blocks(problem, plan));
     tl_diag_report(context->diags, TL_DIAG_REMARK_SCHEDULE, problem->kernel->loc,
                    "%d registers a thread and %lld bytes of shared memory: %d block%s on a multiprocessor",
                    plan->registers, (long long)plan->shared_bytes, plan->resident, plan->resident == 1 ? "" : "s");

@@ -68,6 +68,10 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
 // Walks every candidate and returns the cheapest.
 tl_plan tl_schedule_best(const tl_schedule_problem *problem);
 
+// How many blocks of a kernel with gemms on a multiprocessor the registers are to leave room for: of those that were
+// planned as many as fit without spills.
+int32_t tl_schedule_asked_blocks(const tl_schedule_problem *problem, const tl_plan *plan);
+
 // Why the gemm cannot run on wgmma, or NULL; `out` gets the form that fits, without n.
 const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const tl_gemm_shape *shape,
                               tl_instruction *out);

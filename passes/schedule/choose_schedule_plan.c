@@ -189,6 +189,42 @@ void tl_schedule_plan(const tl_schedule_problem *problem, int32_t threads, tl_pl
   }
 }
 
+typedef struct held_fragments {
+  const tl_schedule_problem *problem;
+  int64_t registers;  // a thread, of those that are no accumulator
+} held_fragments;
+
+static void count_fragment(tl_op *op, void *user) {
+  enum { OF_A_ROW = 4 };  // lanes that hold a value of it each
+  held_fragments *held = user;
+  if (op->code != TL_OP_ALLOC || op->results[0].type->scope != TL_SCOPE_FRAGMENT) return;
+  const tl_value *tile = &op->results[0];
+  for (int32_t g = 0; g < held->problem->num_gemms; g++)
+    if (tl_op_arg(held->problem->gemms[g], TL_GROUP_GEMM_acc) == tile) return;
+  int64_t elements = tl_type_num_elements(tile->type) * (tile->type->rank < 2 ? OF_A_ROW : 1);
+  int32_t threads = tl_op_threads(op);
+  held->registers += (elements * tl_dtype_bits(tile->type->dtype) / 32 + threads - 1) / threads;
+}
+
+// The hint caps registers. Where some stay beside the plan's nothing can spill. Products of wgmma hold nothing but
+// their sums: what else a kernel keeps are its fragments. Left to itself ptxas takes what it likes: 168 registers for
+// an epilogue that does with 124, and one block where two were planned (a convolution on an H200: 141 and 89 us).
+int32_t tl_schedule_asked_blocks(const tl_schedule_problem *problem, const tl_plan *plan) {
+  const tl_target *target = problem->context->target;
+  held_fragments held = {.problem = problem};
+  int32_t spare = plan->registers + TL_PLAN_SPARE_REGISTERS;
+  int32_t blocks = tl_cost_resident_blocks(target, plan->threads, spare, plan->shared_bytes);
+  if (plan->num_wgmma == plan->num_gemms) {
+    tl_walk(problem->kernel, count_fragment, &held);
+    int64_t all = plan->registers + held.registers;
+    int32_t some = all < TL_MAX_REGISTERS_PER_THREAD ? (int32_t)all : TL_MAX_REGISTERS_PER_THREAD;
+    int32_t planned = tl_cost_resident_blocks(target, plan->threads, some, plan->shared_bytes);
+    if (planned > plan->resident) planned = plan->resident;
+    if (planned > blocks) blocks = planned;
+  }
+  return blocks < TL_PLAN_MAX_BLOCKS ? blocks : TL_PLAN_MAX_BLOCKS;
+}
+
 tl_plan tl_schedule_best(const tl_schedule_problem *problem) {
   // Three warpgroups share what is a multiple of 192 rows.
   static const int32_t candidates[] = {128, 256, 384, 512, 1024};

@@ -2,10 +2,12 @@
 // plan-shared: where every shared tile lies in the block's shared memory.
 //
 // Tiles get offsets in order of alignment and declaration, each the lowest that no tile with an overlapping live range
-// occupies. A live range is counted in statements of the kernel's body (of its loop over tiles when it is persistent),
-// a loop being one statement; two tiles may share memory when one's last statement comes before the other's first with
-// a barrier between them. When the block does not fit otherwise, barriers are added where a tile's live range begins
-// after another's end. A staged tile takes one copy per stage.
+// occupies. A live range is counted in statements of the kernel's body (of its loop over tiles when it is persistent)
+// and of branches that all threads take alike (what stands behind an `exit` is one), a loop being one statement; two
+// tiles may share memory when one's last statement comes before the other's first with a barrier between them. A
+// barrier in a branch stands between tiles one of which is used in that branch alone. When the block does not fit
+// otherwise, barriers are added where a tile's live range begins after another's end. A staged tile takes one copy per
+// stage.
 //
 // In a loop over tiles the tile whose live range comes first is used again after the other's end, in the next
 // iteration. Nothing is kept from iteration to iteration, so that only a barrier is needed: the loop begins with one
@@ -47,6 +49,17 @@ typedef struct shared_tile {
   bool is_kept;    // for the whole kernel: an mbarrier, or filled by hand, so that only a run knows when
 } shared_tile;
 
+// Statements of a block, those of its branches among them: from the first one to before the last one.
+typedef struct statements {
+  const tl_block *block;
+  int32_t begin, end;
+} statements;
+
+typedef struct barrier_place {
+  int32_t position;
+  uint32_t block;  // of blocks
+} barrier_place;
+
 // A tile that another role fills, and what tells that it has.
 typedef struct role_fill {
   shared_tile *tile;
@@ -56,12 +69,13 @@ typedef struct role_fill {
 typedef struct shared_plan {
   tl_pass_context *context;
   tl_op *kernel;
-  tl_block *body;              // the statements by which live ranges are counted
-  bool is_loop;                // whether they run again and again
-  bool is_fenced;              // whether threads fence before every barrier of the body
-  TL_VEC(shared_tile) tiles;   // order of declaration
-  TL_VEC(uint32_t) by_offset;  // placed tiles, lowest offset first
-  TL_VEC(int32_t) barriers;    // positions in the kernel's body
+  tl_block *body;                  // the statements by which live ranges are counted
+  bool is_loop;                    // whether they run again and again
+  bool is_fenced;                  // whether threads fence before every barrier of the body
+  TL_VEC(shared_tile) tiles;       // order of declaration
+  TL_VEC(uint32_t) by_offset;      // placed tiles, lowest offset first
+  TL_VEC(statements) blocks;       // the body, and branches of it
+  TL_VEC(barrier_place) barriers;  // in the order of their positions
   TL_VEC(role_fill) fills;
   int64_t total;
 } shared_plan;
@@ -141,8 +155,6 @@ static tl_op *find_tile_loop(const tl_block *body) {
   return NULL;
 }
 
-typedef TL_VEC(shared_tile *) tile_list;
-
 // What the other roles touch.
 static void look_at_roles(shared_plan *plan) {
   const tl_op *roles = tl_kernel_roles(plan->kernel);
@@ -157,7 +169,7 @@ static void look_at_roles(shared_plan *plan) {
     const tl_value *barrier = effect->op->code == TL_OP_COPY && effect->kind == TL_EFFECT_WRITE
                                   ? tl_op_arg(effect->op, TL_GROUP_COPY_barrier)
                                   : NULL;
-    extend(tile, 0);
+    extend(tile, -1);  // before all branches
     if (!barrier) extend(tile, INT32_MAX);
     role_fill fill = {tile, barrier};
     if (barrier) tl_vec_push(&plan->fills, fill);
@@ -190,6 +202,84 @@ static void find_open_store(tl_op *op, void *user) {
   if (op->code == TL_OP_BULK_WAIT && tl_op_int(op, TL_ATTR_PENDING, 0) == 0) *is_open = false;
 }
 
+typedef struct flight {
+  shared_tile *tile;
+  const tl_block *block;  // where it began
+} flight;
+
+typedef TL_VEC(flight) flight_list;
+
+// What is under way at a statement.
+typedef struct live_search {
+  shared_plan *plan;
+  int32_t position;
+  flight_list in_flight, by_hand, multiplied, stored;
+  tl_effect_list effects;
+} live_search;
+
+static bool is_inside(const tl_block *block, const tl_block *of) {
+  while (block && block != of) block = block->parent ? block->parent->parent : NULL;
+  return block != NULL;
+}
+
+// A wait that comes now: what it is for lived until here. A wait in a branch ends what began there.
+static void land(live_search *self, flight_list *flights, const tl_op *wait, bool ends) {
+  size_t kept = 0;
+  for (size_t i = 0; i < flights->len; i++) {
+    flight one = flights->items[i];
+    extend(one.tile, self->position);
+    if (!ends || !is_inside(one.block, wait->parent)) flights->items[kept++] = one;
+  }
+  flights->len = kept;
+}
+
+static void look_at_waits(live_search *self, tl_op *op) {
+  bool for_all = tl_op_int(op, TL_ATTR_PENDING, 0) == 0;
+  if (op->code == TL_OP_BULK_WAIT) land(self, &self->stored, op, for_all);
+  if (op->code == TL_OP_ASYNC_WAIT) land(self, &self->in_flight, op, true);
+  if (op->code == TL_OP_ASYNC_WAIT) land(self, &self->by_hand, op, for_all);
+  if (op->code == TL_OP_GEMM_WAIT && for_all) land(self, &self->multiplied, op, true);
+  if (self->plan->fills.len > 0) tl_walk(op, look_at_wait, &(wait_search){self->plan, self->position});
+}
+
+static void look_at_effects(live_search *self, tl_op *op) {
+  bool is_open = false;
+  tl_walk(op, find_open_store, &is_open);
+  tl_vec_clear(&self->effects);
+  tl_effects_inside(op, &self->effects);
+  for (size_t i = 0; i < self->effects.len; i++) {
+    const tl_effect *effect = &self->effects.items[i];
+    shared_tile *tile = find_tile(self->plan, effect->root);
+    if (tile == NULL) continue;
+    extend(tile, self->position);
+    flight one = {tile, op->parent};
+    if (is_open && is_engine_store(effect->op)) tl_vec_push(&self->stored, one);
+    if (!effect->is_async) continue;
+    flight_list *flights = effect->op->code == TL_OP_GEMM           ? &self->multiplied
+                           : tl_op_has(effect->op, TL_ATTR_BY_HAND) ? &self->by_hand
+                                                                    : &self->in_flight;
+    tl_vec_push(flights, one);
+  }
+}
+
+static bool is_branch(const tl_op *op) {
+  return op->code == TL_OP_IF && tl_op_has(op, TL_ATTR_UNIFORM);
+}
+
+static void look_at_block(live_search *self, const tl_block *block) {
+  uint32_t number = (uint32_t)self->plan->blocks.len;
+  tl_vec_push(&self->plan->blocks, (statements){block, self->position, 0});
+  for (tl_op *op = block->first; op; op = op->next) {
+    for (uint32_t r = 0; is_branch(op) && r < op->num_regions; r++) look_at_block(self, op->regions[r]);
+    if (is_branch(op)) continue;
+    if (op->code == TL_OP_BARRIER) tl_vec_push(&self->plan->barriers, (barrier_place){self->position, number});
+    look_at_waits(self, op);
+    look_at_effects(self, op);
+    self->position++;
+  }
+  self->plan->blocks.items[number].end = self->position;
+}
+
 // Lives, and where barriers stand. A gemm in flight keeps its operands until the wait for all of them. A copy in flight
 // keeps its tile until the next wait of the body; one by hand until the next that waits for all groups, else to the
 // end. A store by the copy engine keeps it until the wait for all groups; in a loop over tiles that may be one of the
@@ -204,64 +294,46 @@ static void find_live_ranges(shared_plan *plan) {
     plan->tiles.items[i].last = INT32_MAX;
   }
   tl_vec_clear(&plan->barriers);
+  tl_vec_clear(&plan->blocks);
   look_at_roles(plan);
-  tile_list in_flight = {0}, by_hand = {0}, multiplied = {0}, stored = {0};
-  tl_effect_list effects = {0};
-  int32_t position = 0;
-  for (tl_op *op = plan->body->first; op; op = op->next, position++) {
-    bool is_open = false;
-    tl_walk(op, find_open_store, &is_open);
-    for (size_t i = 0; op->code == TL_OP_BULK_WAIT && i < stored.len; i++) extend(stored.items[i], position);
-    if (op->code == TL_OP_BULK_WAIT && tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&stored);
-    if (op->code == TL_OP_BARRIER) tl_vec_push(&plan->barriers, position);
-    if (plan->fills.len > 0) tl_walk(op, look_at_wait, &(wait_search){plan, position});
-    if (op->code == TL_OP_ASYNC_WAIT) {
-      for (size_t i = 0; i < in_flight.len; i++) extend(in_flight.items[i], position);
-      for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
-      tl_vec_clear(&in_flight);
-      if (tl_op_int(op, TL_ATTR_PENDING, 0) == 0) tl_vec_clear(&by_hand);
-    }
-    if (op->code == TL_OP_GEMM_WAIT && tl_op_int(op, TL_ATTR_PENDING, 0) == 0) {
-      for (size_t i = 0; i < multiplied.len; i++) extend(multiplied.items[i], position);
-      tl_vec_clear(&multiplied);
-    }
-    tl_vec_clear(&effects);
-    tl_effects_inside(op, &effects);
-    for (size_t i = 0; i < effects.len; i++) {
-      shared_tile *tile = find_tile(plan, effects.items[i].root);
-      if (tile == NULL) continue;
-      extend(tile, position);
-      if (is_open && is_engine_store(effects.items[i].op)) tl_vec_push(&stored, tile);
-      if (effects.items[i].is_async && effects.items[i].op->code == TL_OP_GEMM)
-        tl_vec_push(&multiplied, tile);
-      else if (effects.items[i].is_async)
-        tl_vec_push(tl_op_has(effects.items[i].op, TL_ATTR_BY_HAND) ? &by_hand : &in_flight, tile);
-    }
+  live_search self = {.plan = plan};
+  look_at_block(&self, plan->body);
+  for (size_t i = 0; i < self.by_hand.len; i++) extend(self.by_hand.items[i].tile, self.position);
+  for (size_t i = 0; i < self.stored.len; i++) {
+    extend(self.stored.items[i].tile, 0);
+    extend(self.stored.items[i].tile, self.position);
   }
-  for (size_t i = 0; i < by_hand.len; i++) extend(by_hand.items[i], position);
-  for (size_t i = 0; i < stored.len; i++) {
-    extend(stored.items[i], 0);
-    extend(stored.items[i], position);
-  }
-  tl_vec_fini(&stored);
-  tl_vec_fini(&effects);
-  tl_vec_fini(&in_flight);
-  tl_vec_fini(&by_hand);
-  tl_vec_fini(&multiplied);
+  tl_vec_fini(&self.stored);
+  tl_vec_fini(&self.effects);
+  tl_vec_fini(&self.in_flight);
+  tl_vec_fini(&self.by_hand);
+  tl_vec_fini(&self.multiplied);
 }
 
-// Whether a barrier stands at a position between two others. The positions ascend.
-static bool barrier_between(const shared_plan *plan, int32_t after, int32_t before) {
+// Whether the tile is used between the beginning and the end of the block alone.
+static bool is_used_in(const statements *block, const shared_tile *tile) {
+  return tile->first >= block->begin && tile->last < block->end;
+}
+
+// Whether everybody who comes from one tile's statements to the other's, the one up to position `after` and the other
+// from `before` on, passes a barrier. The positions ascend.
+static bool barrier_between(const shared_plan *plan, const shared_tile *a, int32_t after, const shared_tile *b,
+                            int32_t before) {
   size_t low = 0, high = plan->barriers.len;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (plan->barriers.items[middle] > after) {
+    if (plan->barriers.items[middle].position > after) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
-  return low < plan->barriers.len && plan->barriers.items[low] < before;
+  for (; low < plan->barriers.len && plan->barriers.items[low].position < before; low++) {
+    uint32_t block = plan->barriers.items[low].block;
+    if (block == 0 || is_used_in(&plan->blocks.items[block], a) || is_used_in(&plan->blocks.items[block], b))
+      return true;
+  }
+  return false;
 }
 
 // Whether two tiles may share memory as far as the copy engine goes: it writes over nothing that threads left there
@@ -275,7 +347,7 @@ static bool engine_permits(const shared_plan *plan, const shared_tile *a, const 
 static bool may_share(const shared_plan *plan, const shared_tile *a, const shared_tile *b) {
   if (is_mbarrier(a) || is_mbarrier(b) || !engine_permits(plan, a, b)) return false;
   if (a->last < 0 || b->last < 0) return true;
-  return barrier_between(plan, a->last, b->first) || barrier_between(plan, b->last, a->first);
+  return barrier_between(plan, a, a->last, b, b->first) || barrier_between(plan, b, b->last, a, a->first);
 }
 
 // Lowest free offset. The placed tiles are visited from the lowest offset on, so one that does not fit behind what was
@@ -319,20 +391,39 @@ static void place_tiles(shared_plan *plan) {
   }
 }
 
-// A barrier before every statement of the body where a tile's live range begins after another's has ended.
-static bool add_barriers(shared_plan *plan) {
-  bool changed = false;
-  int32_t position = 0;
-  for (tl_op *op = plan->body->first; op; op = op->next, position++) {
-    bool begins = false;
-    for (size_t i = 0; i < plan->tiles.len && !begins; i++) {
-      const shared_tile *tile = &plan->tiles.items[i];
-      for (size_t j = 0; j < plan->tiles.len && tile->first == position && !begins; j++) {
-        const shared_tile *before = &plan->tiles.items[j];
-        begins = before->last >= 0 && before->last < position && !barrier_between(plan, before->last, position);
-      }
+static const statements *statements_of(const shared_plan *plan, const tl_block *block) {
+  size_t i = 0;
+  while (plan->blocks.items[i].block != block) i++;
+  return &plan->blocks.items[i];
+}
+
+// Whether a tile's live range begins in the statement at the position after another's has ended, no barrier stands
+// between, and one in front of the statement would.
+static bool wants_barrier(const shared_plan *plan, const tl_op *op, int32_t position, int32_t end) {
+  const statements *around = statements_of(plan, op->parent);
+  for (size_t i = 0; i < plan->tiles.len; i++) {
+    const shared_tile *tile = &plan->tiles.items[i];
+    bool begins = tile->first >= position && tile->first < end;
+    for (uint32_t r = 0; is_branch(op) && r < op->num_regions && begins; r++)
+      begins = !is_used_in(statements_of(plan, op->regions[r]), tile);
+    for (size_t j = 0; j < plan->tiles.len && begins; j++) {
+      const shared_tile *before = &plan->tiles.items[j];
+      bool counts = around->block == plan->body || is_used_in(around, tile) || is_used_in(around, before);
+      if (before->last < 0 || before->last >= position || !counts) continue;
+      if (!barrier_between(plan, before, before->last, tile, position)) return true;
     }
-    if (!begins) continue;
+  }
+  return false;
+}
+
+static bool add_barriers_to(shared_plan *plan, const tl_block *block, int32_t *position) {
+  bool changed = false;
+  for (tl_op *op = block->first; op; op = op->next) {
+    int32_t begin = *position;
+    for (uint32_t r = 0; is_branch(op) && r < op->num_regions; r++)
+      changed |= add_barriers_to(plan, op->regions[r], position);
+    *position += !is_branch(op);
+    if (!wants_barrier(plan, op, begin, *position)) continue;
     tl_builder builder;
     tl_builder_before(&builder, plan->context->module, op);
     builder.loc = op->loc;
@@ -340,6 +431,12 @@ static bool add_barriers(shared_plan *plan) {
     changed = true;
   }
   return changed;
+}
+
+// A barrier before every statement where a tile's live range begins after another's has ended.
+static bool add_barriers(shared_plan *plan) {
+  int32_t position = 0;
+  return add_barriers_to(plan, plan->body, &position);
 }
 
 static bool overlaps(const shared_tile *a, const shared_tile *b) {
@@ -352,7 +449,8 @@ static bool needs_barrier_between_iterations(const shared_plan *plan) {
     for (size_t j = 0; j < plan->tiles.len; j++) {
       const shared_tile *early = &plan->tiles.items[i], *late = &plan->tiles.items[j];
       if (i == j || early->last >= late->first || !overlaps(early, late)) continue;
-      bool ends = barrier_between(plan, late->last, INT32_MAX), begins = barrier_between(plan, -1, early->first);
+      bool ends = barrier_between(plan, late, late->last, early, INT32_MAX),
+           begins = barrier_between(plan, late, -1, early, early->first);
       if (!ends && !begins) return true;
     }
   }
@@ -378,8 +476,9 @@ static void try_fences(shared_plan *plan) {
   place_tiles(plan);
 }
 
-static void insert_fences(shared_plan *plan) {
-  for (tl_op *op = plan->body->first; op; op = op->next) {
+static void insert_fences(shared_plan *plan, const tl_block *block) {
+  for (tl_op *op = block->first; op; op = op->next) {
+    for (uint32_t r = 0; is_branch(op) && r < op->num_regions; r++) insert_fences(plan, op->regions[r]);
     bool is_fenced = op->prev && op->prev->code == TL_OP_FENCE_PROXY &&
                      tl_op_int(op->prev, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED;
     if (op->code != TL_OP_BARRIER || is_fenced) continue;
@@ -460,12 +559,13 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
     try_fences(&plan);
   }
   if (plan.is_loop && needs_barrier_between_iterations(&plan)) begin_with_barrier(&plan);
-  if (plan.is_fenced) insert_fences(&plan);
+  if (plan.is_fenced) insert_fences(&plan, plan.body);
   finish(&plan);
   if (target && plan.total > target->shared_max_bytes) report_limit(&plan, target);
   tl_vec_fini(&plan.tiles);
   tl_vec_fini(&plan.by_offset);
   tl_vec_fini(&plan.barriers);
+  tl_vec_fini(&plan.blocks);
   tl_vec_fini(&plan.fills);
 }
 
