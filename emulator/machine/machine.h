@@ -28,6 +28,10 @@ enum {
   TL_EMU_MAX_FIBERS = 16384        // of a worker: each stack takes two mappings of the process
 };
 
+// Scopes of atomics and fences, the widest first: of .gpu and .sys, .cluster, .cta.
+typedef enum tl_emu_scope { TL_EMU_SCOPE_ALL, TL_EMU_SCOPE_CLUSTER, TL_EMU_SCOPE_BLOCK } tl_emu_scope;
+enum { TL_EMU_NUM_SCOPES = 3 };
+
 typedef struct tl_emu_site tl_emu_site;
 typedef struct tl_emu_worker tl_emu_worker;
 typedef struct tl_emu_block tl_emu_block;
@@ -74,10 +78,10 @@ struct tl_emu_site {
   tl_emu_access_kind access;
   uint32_t bytes, align;
   bool acquires, releases;
-  bool is_narrow;    // an atomic of scope .cta or .cluster
-  bool is_local;     // of PTX, to memory of the thread
-  const char *what;  // of a place where a value matters that may be undefined: what happens to it. Static
-  bool is_followed;  // a load of shared memory whose value has a shadow: reading what nobody wrote is no finding
+  tl_emu_scope scope;  // of an atomic
+  bool is_local;       // of PTX, to memory of the thread
+  const char *what;    // of a place where a value matters that may be undefined: what happens to it. Static
+  bool is_followed;    // a load of shared memory whose value has a shadow: reading what nobody wrote is no finding
   // The tiles that code of its line touches, as bytes of shared memory; 0: not known.
   const tl_emu_range *tiles;
   uint32_t num_tiles;

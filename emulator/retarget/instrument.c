@@ -75,14 +75,15 @@ static bool releases(LLVMAtomicOrdering order) {
 }
 
 // Scopes of the host's threads know no blocks: LLVM's names are those of the PTX ISA's .cta and .cluster.
-static bool is_narrow(const retarget *r, LLVMValueRef instruction) {
+static tl_emu_scope scope_of(const retarget *r, LLVMValueRef instruction) {
   LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
   bool may_be =
       opcode == LLVMFence || opcode == LLVMAtomicRMW || opcode == LLVMAtomicCmpXchg ||
       ((opcode == LLVMLoad || opcode == LLVMStore) && LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic);
-  if (!may_be) return false;
+  if (!may_be) return TL_EMU_SCOPE_ALL;
   unsigned scope = LLVMGetAtomicSyncScopeID(instruction);
-  return scope == r->narrow_scopes[0] || scope == r->narrow_scopes[1];
+  if (scope == r->narrow_scopes[0]) return TL_EMU_SCOPE_BLOCK;
+  return scope == r->narrow_scopes[1] ? TL_EMU_SCOPE_CLUSTER : TL_EMU_SCOPE_ALL;
 }
 
 void tl_emu_find_scopes(retarget *r) {
@@ -91,7 +92,7 @@ void tl_emu_find_scopes(retarget *r) {
   for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
       for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-        r->has_narrow |= is_narrow(r, i);
+        r->has_narrow |= scope_of(r, i) != TL_EMU_SCOPE_ALL;
 }
 
 // Stores of parts of a word: the old value goes nowhere.
@@ -177,7 +178,7 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
                       .bytes = (uint32_t)LLVMStoreSizeOfType(r->layout, accessed_type(instruction)),
                       .align = LLVMGetAlignment(instruction),
                       .is_followed = tl_emu_has_shadow_mark(r, instruction),
-                      .is_narrow = is_narrow(r, instruction),
+                      .scope = scope_of(r, instruction),
                       .is_local = LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == LOCAL_SPACE};
   tl_strbuf op = {0};
   tl_strbuf_append_c(&op, fill_site(instruction, &site));
@@ -200,7 +201,7 @@ void tl_emu_instrument_access(retarget *r, LLVMValueRef instruction) {
   if (!site.acquires && !observes) return;
   LLVMPositionBuilderBefore(r->builder, LLVMGetNextInstruction(instruction));
   LLVMValueRef function = site.acquires ? r->acquired_function : r->observed_function;
-  LLVMValueRef args[] = {made, LLVMConstInt(r->i32, site.is_narrow, 0)};
+  LLVMValueRef args[] = {made, LLVMConstInt(r->i32, site.scope, 0)};
   LLVMBuildCall2(r->builder, r->acquired_type, function, args, 2, "");
 }
 
@@ -224,7 +225,7 @@ void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction) {
   if (!r->checks || LLVMGetInstructionOpcode(instruction) != LLVMFence) return;
   LLVMAtomicOrdering order = LLVMGetOrdering(instruction);
   unsigned sides = (acquires(order) ? TL_EMU_FENCE_ACQUIRE : 0) | (releases(order) ? TL_EMU_FENCE_RELEASE : 0) |
-                   (is_narrow(r, instruction) ? TL_EMU_FENCE_NARROW : 0);
+                   scope_of(r, instruction) * TL_EMU_FENCE_SCOPE;
   LLVMValueRef argument = LLVMConstInt(r->i32, sides, 0);
   LLVMPositionBuilderBefore(r->builder, instruction);
   LLVMBuildCall2(r->builder, LLVMGlobalGetValueType(r->fence_function), r->fence_function, &argument, 1, "");

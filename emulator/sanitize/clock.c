@@ -69,10 +69,11 @@ void tl_emu_vector_learn(tl_emu_sanitizer *checker, tl_emu_vector **vector, tl_e
 
 // ---- atomics that order
 
-static tl_emu_clock **atomic_clock(tl_emu_sanitizer *checker, const void *address) {
+static tl_emu_clock **atomic_clock(tl_emu_sanitizer *checker, const void *address, int32_t block) {
   for (size_t i = 0; i < checker->atomics.len; i++)
-    if (checker->atomics.items[i].address == address) return &checker->atomics.items[i].clock;
-  tl_vec_push(&checker->atomics, (tl_emu_atomic){address, NULL});
+    if (checker->atomics.items[i].address == address && checker->atomics.items[i].block == block)
+      return &checker->atomics.items[i].clock;
+  tl_vec_push(&checker->atomics, (tl_emu_atomic){address, block, NULL});
   return &tl_vec_last(&checker->atomics).clock;
 }
 
@@ -175,15 +176,45 @@ void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uin
   raise(&own_items(checker, vector)[index], agent->now);
 }
 
-// Scopes (PTX ISA, Memory Consistency Model, Scope): what is of scope .cta or .cluster orders nothing with other
-// clusters, also in global memory: it goes through a clock of the address in this cluster, as in shared memory. Where a
-// module has such scopes, the others go through both.
-void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow) {
-  if (in_window(address) || is_narrow) {
-    release(checker, index, atomic_clock(checker, address));
-    return;
-  }
-  if (checker->launch->has_narrow) release(checker, index, atomic_clock(checker, address));
+// ---- scopes (PTX ISA, Memory Consistency Model, Scope). What is of scope .cta or .cluster orders nothing with other
+// blocks or clusters, also in global memory: it goes through a clock of the address in this block, or this cluster, as
+// in shared memory. Where a module has such scopes, wider ones go through those, too.
+
+enum { WHOLE_CLUSTER = -1 };
+
+// A cluster of one block is that block.
+static bool has_blocks(const tl_emu_sanitizer *checker) {
+  return checker->launch->has_narrow && checker->launch->cluster_size > 1;
+}
+
+static tl_emu_scope scope_here(const tl_emu_sanitizer *checker, uint32_t scope) {
+  if (scope == TL_EMU_SCOPE_BLOCK && !has_blocks(checker)) return TL_EMU_SCOPE_CLUSTER;
+  return (tl_emu_scope)scope;
+}
+
+static uint32_t block_of(const tl_emu_sanitizer *checker, uint32_t index) {
+  return index / checker->launch->num_threads;
+}
+
+static tl_emu_clock **block_clock(tl_emu_sanitizer *checker, uint32_t index, const void *address) {
+  return atomic_clock(checker, address, (int32_t)block_of(checker, index));
+}
+
+bool tl_emu_is_excluded(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch epoch) {
+  uint32_t other = tl_emu_epoch_agent(epoch);
+  if (!has_blocks(checker) || other >= checker->num_threads || actor->agent >= checker->num_threads) return false;
+  if (block_of(checker, other) == block_of(checker, actor->agent)) return false;
+  const tl_emu_site *before = tl_emu_site_of(checker->launch, epoch);
+  return actor->site->scope == TL_EMU_SCOPE_BLOCK || (before && before->scope == TL_EMU_SCOPE_BLOCK);
+}
+
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope) {
+  scope = scope_here(checker, scope);
+  if (has_blocks(checker)) release(checker, index, block_clock(checker, index, address));
+  if (scope == TL_EMU_SCOPE_BLOCK) return;
+  bool is_own = in_window(address) || scope == TL_EMU_SCOPE_CLUSTER;
+  if (is_own || checker->launch->has_narrow) release(checker, index, atomic_clock(checker, address, WHOLE_CLUSTER));
+  if (is_own) return;
   tl_emu_vector *known = published(checker, index);
   tl_emu_release_global(checker, tl_emu_owner(checker, index), known, address);
   tl_emu_vector_drop(checker, known);
@@ -191,13 +222,17 @@ void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
-void tl_emu_acquired(const void *address, uint32_t is_narrow) {
+void tl_emu_acquired(const void *address, uint32_t given) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
+  tl_emu_scope scope = scope_here(checker, given);
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
-  if (in_window(address) || checker->launch->has_narrow) acquire(checker, index, atomic_clock(checker, address));
-  if (in_window(address) || is_narrow) return;
+  if (has_blocks(checker)) acquire(checker, index, block_clock(checker, index, address));
+  if (scope == TL_EMU_SCOPE_BLOCK) return;
+  bool is_near = in_window(address) || checker->launch->has_narrow;
+  if (is_near) acquire(checker, index, atomic_clock(checker, address, WHOLE_CLUSTER));
+  if (in_window(address) || scope == TL_EMU_SCOPE_CLUSTER) return;
   if (tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->known, address)) agent->released = NULL;
 }
 
@@ -207,76 +242,83 @@ void tl_emu_acquired(const void *address, uint32_t is_narrow) {
 void tl_emu_fence(uint32_t sides) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
+  tl_emu_scope scope = scope_here(checker, sides / TL_EMU_FENCE_SCOPE);
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
-  if ((sides & TL_EMU_FENCE_ACQUIRE) && agent->observed) {
-    join(checker, &agent->known, agent->observed);
-    tl_emu_vector_drop(checker, agent->observed);
-    agent->observed = NULL;
-    agent->released = NULL;
-  }
-  if ((sides & TL_EMU_FENCE_ACQUIRE) && !(sides & TL_EMU_FENCE_NARROW) && agent->observed_wide) {
-    join(checker, &agent->known, agent->observed_wide);
-    tl_emu_vector_drop(checker, agent->observed_wide);
-    agent->observed_wide = NULL;
+  for (int s = scope; (sides & TL_EMU_FENCE_ACQUIRE) && s < TL_EMU_NUM_SCOPES; s++) {
+    if (!agent->observed[s]) continue;
+    join(checker, &agent->known, agent->observed[s]);
+    tl_emu_vector_drop(checker, agent->observed[s]);
+    agent->observed[s] = NULL;
     agent->released = NULL;
   }
   if (!(sides & TL_EMU_FENCE_RELEASE)) return;
-  tl_emu_vector_drop(checker, agent->at_fence);
-  agent->at_fence = published(checker, index);
-  if (!(sides & TL_EMU_FENCE_NARROW)) {
-    tl_emu_vector_drop(checker, agent->at_wide_fence);
-    agent->at_wide_fence = tl_emu_vector_share(agent->at_fence);
+  tl_emu_vector *now = published(checker, index);
+  for (int s = scope; s < TL_EMU_NUM_SCOPES; s++) {
+    tl_emu_vector_drop(checker, agent->at_fence[s]);
+    agent->at_fence[s] = tl_emu_vector_share(now);
   }
+  tl_emu_vector_drop(checker, now);
   if (agent->now < TL_EMU_EPOCH_MAX_CLOCK) agent->now++;
 }
 
-static void release_fenced(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **clock) {
-  tl_emu_vector *at_fence = checker->agents[index].at_fence;
+static void release_fenced(tl_emu_sanitizer *checker, uint32_t index, tl_emu_clock **clock, tl_emu_scope scope) {
+  tl_emu_vector *at_fence = checker->agents[index].at_fence[scope];
   if (at_fence) join_into_clock(checker, open_clock(checker, clock), at_fence);
 }
 
-static void observe(tl_emu_sanitizer *checker, uint32_t index, const tl_emu_clock *clock) {
-  tl_emu_agent *agent = &checker->agents[index];
+static void observe(tl_emu_sanitizer *checker, uint32_t index, const tl_emu_clock *clock, tl_emu_scope scope) {
+  tl_emu_vector **observed = &checker->agents[index].observed[scope];
   if (!clock || !clock->value) return;
-  if (agent->observed)
-    join(checker, &agent->observed, clock->value);
+  if (*observed)
+    join(checker, observed, clock->value);
   else
-    agent->observed = tl_emu_vector_share(clock->value);
+    *observed = tl_emu_vector_share(clock->value);
 }
 
 void tl_emu_release_relaxed(uint32_t thread, tl_emu_clock **clock) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
-  if (checker) release_fenced(checker, tl_emu_agent_here(thread), clock);
+  if (checker) release_fenced(checker, tl_emu_agent_here(thread), clock, TL_EMU_SCOPE_BLOCK);
 }
 
 void tl_emu_acquire_relaxed(uint32_t thread, tl_emu_clock **clock) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
-  if (checker) observe(checker, tl_emu_agent_here(thread), *clock);
+  if (checker) observe(checker, tl_emu_agent_here(thread), *clock, TL_EMU_SCOPE_BLOCK);
 }
 
-void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow) {
-  const tl_emu_vector *at_fence = checker->agents[index].at_wide_fence;
-  if (!checker->agents[index].at_fence) return;
-  bool is_own = in_window(address) || is_narrow;
-  if (is_own || checker->launch->has_narrow) release_fenced(checker, index, atomic_clock(checker, address));
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope) {
+  const tl_emu_agent *agent = &checker->agents[index];
+  scope = scope_here(checker, scope);
+  if (!agent->at_fence[TL_EMU_SCOPE_BLOCK]) return;
+  if (has_blocks(checker)) release_fenced(checker, index, block_clock(checker, index, address), TL_EMU_SCOPE_BLOCK);
+  if (scope == TL_EMU_SCOPE_BLOCK) return;
+  bool is_own = in_window(address) || scope == TL_EMU_SCOPE_CLUSTER;
+  if (is_own || checker->launch->has_narrow)
+    release_fenced(checker, index, atomic_clock(checker, address, WHOLE_CLUSTER), TL_EMU_SCOPE_CLUSTER);
+  const tl_emu_vector *at_fence = agent->at_fence[TL_EMU_SCOPE_ALL];
   if (!is_own && at_fence) tl_emu_release_global(checker, tl_emu_owner(checker, index), at_fence, address);
 }
 
 void tl_emu_wrote_relaxed(const void *address) {
   tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
-  if (checker) tl_emu_release_atomic_relaxed(checker, tl_emu_agent_here(tl_emu_self->current->thread), address, false);
-}
-
-void tl_emu_observed(const void *address, uint32_t is_narrow) {
-  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
   if (!checker) return;
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
-  if (in_window(address) || checker->launch->has_narrow) observe(checker, index, *atomic_clock(checker, address));
-  if (in_window(address) || is_narrow) return;
-  tl_emu_agent *agent = &checker->agents[index];
-  if (!agent->observed_wide) agent->observed_wide = tl_emu_vector_create(checker);
-  tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->observed_wide, address);
+  tl_emu_release_atomic_relaxed(checker, index, address, TL_EMU_SCOPE_ALL);
+}
+
+void tl_emu_observed(const void *address, uint32_t given) {
+  tl_emu_sanitizer *checker = tl_emu_sanitizer_here();
+  if (!checker) return;
+  tl_emu_scope scope = scope_here(checker, given);
+  uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
+  if (has_blocks(checker)) observe(checker, index, *block_clock(checker, index, address), TL_EMU_SCOPE_BLOCK);
+  if (scope == TL_EMU_SCOPE_BLOCK) return;
+  if (in_window(address) || checker->launch->has_narrow)
+    observe(checker, index, *atomic_clock(checker, address, WHOLE_CLUSTER), TL_EMU_SCOPE_CLUSTER);
+  if (in_window(address) || scope == TL_EMU_SCOPE_CLUSTER) return;
+  tl_emu_vector **observed = &checker->agents[index].observed[TL_EMU_SCOPE_ALL];
+  if (!*observed) *observed = tl_emu_vector_create(checker);
+  tl_emu_acquire_global(checker, tl_emu_owner(checker, index), observed, address);
 }
 
 void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask) {

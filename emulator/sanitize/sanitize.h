@@ -47,8 +47,8 @@ void tl_emu_wrote_relaxed(const void *address);
 enum {
   TL_EMU_FENCE_ACQUIRE = 1,
   TL_EMU_FENCE_RELEASE = 2,
-  TL_EMU_FENCE_NARROW = 4
-};  // bits; of scope .cta or .cluster
+  TL_EMU_FENCE_SCOPE = 4  // times a tl_emu_scope
+};                        // bits
 void tl_emu_fence(uint32_t sides);
 // Forgets `*clock`, which becomes NULL: a new phase begins.
 void tl_emu_clock_reset(tl_emu_clock **clock);
@@ -103,8 +103,8 @@ void *tl_emu_touch_plain(void *pointer, const tl_emu_site *site);
 // The same before a store of what lies at `value`: where that is there already, another's store of it is no race.
 void *tl_emu_touch_store(void *pointer, const tl_emu_site *site, const void *value);
 // … and after an atomic that acquires, and after a relaxed one that reads.
-void tl_emu_acquired(const void *address, uint32_t is_narrow);
-void tl_emu_observed(const void *address, uint32_t is_narrow);
+void tl_emu_acquired(const void *address, uint32_t scope);
+void tl_emu_observed(const void *address, uint32_t scope);
 // The lanes of `mask` of a warp of the running block meet, and what each did before is before what each does now.
 void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask);
 // A checker for each place of clusters, where the launch checks anything. It starts anew with each cluster; at its end

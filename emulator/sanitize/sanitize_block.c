@@ -85,14 +85,14 @@ static void end(tl_emu_cluster *cluster, bool finished) {
   for (uint32_t i = 0; i < checker->num_threads; i++) {
     tl_emu_agent *agent = &checker->agents[i];
     tl_emu_vector_drop(checker, agent->known);
-    tl_emu_vector_drop(checker, agent->at_fence);
-    tl_emu_vector_drop(checker, agent->observed);
-    tl_emu_vector_drop(checker, agent->at_wide_fence);
-    tl_emu_vector_drop(checker, agent->observed_wide);
-    agent->at_wide_fence = agent->observed_wide = NULL;
+    for (int s = 0; s < TL_EMU_NUM_SCOPES; s++) {
+      tl_emu_vector_drop(checker, agent->at_fence[s]);
+      tl_emu_vector_drop(checker, agent->observed[s]);
+      agent->at_fence[s] = agent->observed[s] = NULL;
+    }
     tl_emu_locals_destroy(agent->locals);
     agent->locals = NULL;
-    agent->known = agent->at_fence = agent->observed = NULL;
+    agent->known = NULL;
   }
   tl_emu_readers_reset(checker->readers);
   if (checker->touched_to > checker->touched_from)

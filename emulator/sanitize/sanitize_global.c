@@ -104,13 +104,13 @@ typedef struct global_access {
   uint32_t unfenced_owner;
 } global_access;
 
-// Atomics of different clusters are ordered when the scopes of both hold the other (PTX ISA, Morally strong
-// operations).
+// Atomics of different blocks are ordered when the scopes of both hold the other (PTX ISA, Morally strong operations).
 static bool excludes(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {
   const tl_emu_launch_state *launch = a->checker->launch;
-  if (owner == a->owner || !launch->has_narrow) return false;
+  if (!launch->has_narrow) return false;
+  if (owner == a->owner) return tl_emu_is_excluded(a->checker, a->actor, epoch);
   const tl_emu_site *before = tl_emu_site_of(launch, epoch);
-  return a->actor->site->is_narrow || (before && before->is_narrow);
+  return a->actor->site->scope || (before && before->scope);
 }
 
 static bool is_ordered(const global_access *a, tl_emu_epoch epoch, uint32_t owner) {

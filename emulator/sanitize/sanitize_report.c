@@ -267,6 +267,13 @@ static bool in_one_parallel(const tl_emu_launch_state *launch, const tl_emu_raw_
   return tl_debug_in_one_parallel(launch->debug, now->line, before->line);
 }
 
+// Whether both are atomics, and one of them is of a scope that may not hold the other.
+static bool has_narrow_scope(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
+  const tl_emu_site *now = tl_emu_site_of(launch, raw->now), *before = tl_emu_site_of(launch, raw->before);
+  bool are_atomic = raw->access >= TL_EMU_ATOMIC && (raw->before & TL_EMU_EPOCH_ATOMIC);
+  return are_atomic && ((now && now->scope) || (before && before->scope));
+}
+
 static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
   if (is_copy(launch, raw->before)) {
     if (raw->before_thread == (int64_t)raw->thread)
@@ -280,16 +287,10 @@ static char *order_text(const tl_emu_launch_state *launch, const tl_emu_raw_find
     return format_text("a barrier between the earlier access and the start of the operation");
   if (in_one_parallel(launch, raw))
     return format_text("an order: elements of one parallel have none; use `atomic`, or split the parallel in two");
+  if (has_narrow_scope(launch, raw)) return format_text("a scope that holds both blocks, .cluster, .gpu or .sys");
   bool one_warp =
       raw->block == raw->before_block && raw->before_thread / TL_EMU_WARP == (int64_t)raw->thread / TL_EMU_WARP;
   return format_text(one_warp ? "a barrier between the two, or bar.warp.sync" : "a barrier between the two");
-}
-
-// Whether both are atomics, and one of them is for its own block or cluster alone.
-static bool has_narrow_scope(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {
-  const tl_emu_site *now = tl_emu_site_of(launch, raw->now), *before = tl_emu_site_of(launch, raw->before);
-  bool are_atomic = raw->access >= TL_EMU_ATOMIC && (raw->before & TL_EMU_EPOCH_ATOMIC);
-  return are_atomic && ((now && now->is_narrow) || (before && before->is_narrow));
 }
 
 static char *inside_text(const tl_emu_launch_state *launch, const tl_emu_raw_finding *raw) {

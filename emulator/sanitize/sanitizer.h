@@ -35,10 +35,9 @@ typedef struct tl_emu_agent {
   tl_emu_vector *known;
   const tl_emu_clock *released;  // it knows no more than what it released there last, in that phase; or NULL
   uint32_t released_phase;
-  tl_emu_vector *at_fence;  // Owned (a reference). What it knew at its last release fence; NULL: there was none
-  tl_emu_vector *observed;  // Owned (a reference). What relaxed reads saw since its last acquire fence; NULL: nothing
-  // The same, as far as other clusters are concerned: of scopes that hold them (.gpu, .sys).
-  tl_emu_vector *at_wide_fence, *observed_wide;
+  // By scope. Owned (references). What it knew at its last release fence of that scope or a wider one; NULL: there was
+  // none. What relaxed reads of that scope or a wider one saw since its last acquire fence of such; NULL: nothing.
+  tl_emu_vector *at_fence[TL_EMU_NUM_SCOPES], *observed[TL_EMU_NUM_SCOPES];
   uint32_t now;
   uint32_t fenced[2];      // its clock at its last fence.proxy.async: of shared memory, of global memory
   uint32_t copies_issued;  // cp.async
@@ -85,6 +84,7 @@ typedef struct tl_emu_cell {
 // An address of shared memory that atomics release at.
 typedef struct tl_emu_atomic {
   const void *address;
+  int32_t block;  // within the cluster, for which alone; -1: the cluster
   tl_emu_clock *clock;
 } tl_emu_atomic;
 
@@ -185,8 +185,8 @@ void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uin
 void tl_emu_vector_drop(tl_emu_sanitizer *checker, tl_emu_vector *vector);
 void tl_emu_clocks_fini(tl_emu_sanitizer *checker);  // all clocks
 // An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
-void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow);
-void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, bool is_narrow);
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope);
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope);
 
 // ---- shadow.c
 // Who accesses, and what happened before.
@@ -200,6 +200,10 @@ typedef struct tl_emu_actor {
   const tl_emu_site *site;
   const void *value;  // that a plain store writes, where that matters; else NULL
 } tl_emu_actor;
+
+// Whether the access and the one before it are of different blocks of the cluster, and the scope of one of them is
+// .cta.
+bool tl_emu_is_excluded(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch epoch);
 
 // The site's place in an epoch.
 tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site);

@@ -99,7 +99,7 @@ static void __attribute__((noinline)) read_unwritten(access *a, tl_emu_cell *cel
 }
 
 static inline bool both_atomic(const access *a, tl_emu_epoch other) {
-  return a->epoch & other & TL_EMU_EPOCH_ATOMIC;
+  return (a->epoch & other & TL_EMU_EPOCH_ATOMIC) && !tl_emu_is_excluded(a->checker, a->actor, other);
 }
 
 // Against the last write; true: it may be forgotten that there was one.
@@ -281,9 +281,9 @@ static inline void *touch_plain(void *pointer, const tl_emu_site *site, const vo
   checker->followed = site->is_followed ? site : NULL;
   if (__builtin_expect(sanitize_access(checker, &actor, pointer, site->bytes, site->align, site->access), 1)) {
     if (site->releases)
-      tl_emu_release_atomic(checker, index, pointer, site->is_narrow);
+      tl_emu_release_atomic(checker, index, pointer, site->scope);
     else if (site->access == TL_EMU_ATOMIC || site->access == TL_EMU_ATOMIC_WRITE)
-      tl_emu_release_atomic_relaxed(checker, index, pointer, site->is_narrow);
+      tl_emu_release_atomic_relaxed(checker, index, pointer, site->scope);
     return pointer;
   }
   return memset(instead, 0xff, sizeof instead);
