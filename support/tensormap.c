@@ -76,6 +76,9 @@ static tl_status validate_memory(const tl_tensormap_params *p) {
     if (!p->dims[i] || p->dims[i] > (uint64_t)1 << 32)
       return invalid_at("not 1 to 2^32", "dims", i, (long long)p->dims[i]);
   for (uint32_t i = 0; i + 1 < p->rank; i++) {
+    // The driver's documentation: each stride includes those of the dims before it.
+    if (!p->strides[i] && p->dims[i + 1] > 1)
+      return invalid_at("but elements of a dim lie apart", "strides", i, (long long)p->strides[i]);
     if (p->strides[i] % align) return invalid_at(multiple, "strides", i, (long long)p->strides[i]);
     if (p->strides[i] >= (uint64_t)1 << 40) return invalid_at("not below 2^40", "strides", i, (long long)p->strides[i]);
   }

@@ -101,6 +101,16 @@ static bool ends_with_tensor(const tl_box *source, int32_t d) {
           (size ? tl_value_const_int(size, &b) : (b = source->buffer->type->dims[d], true)) && a == b);
 }
 
+// Whether all indices of the dim are one: documentation of the driver wants strides that lead on
+// (cuTensorMapEncodeTiled, globalStrides).
+static bool is_repeated(const tl_value *buffer, int32_t d) {
+  const tl_op *op = buffer->def;
+  int64_t stride = 1;
+  bool has = op && op->code == TL_OP_TENSOR && tl_op_group_len(op, TL_GROUP_TENSOR_strides) > (uint32_t)d;
+  if (has) tl_value_const_int(tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d), &stride);
+  return stride == 0 && buffer->type->dims[d] != 1;
+}
+
 static const char *source_obstacle(const tl_box *source) {
   const tl_value *buffer = source->buffer;
   int64_t bytes = element_bytes(buffer);
@@ -116,6 +126,7 @@ static const char *source_obstacle(const tl_box *source) {
       return "it ends at another limit than the tensor";
     if (!fits_coordinate(source, d) && (size ? tl_value_range(size).hi : buffer->type->dims[d]) > INT32_MAX)
       return "an offset may not fit 32 bits";
+    if (is_repeated(buffer, d)) return "a stride of the tensor is 0";
     int32_t t = source->tile_dim[d];
     if (t >= 0 && source->steps[t] != 1) return "it takes every so many elements";
     bool is_last = t >= 0 && t == tl_box_contiguous_dim(source);

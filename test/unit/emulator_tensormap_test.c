@@ -59,6 +59,8 @@ START_TEST(rules_of_tiles) {
   REFUSED(tiled, dims[2] = ((uint64_t)1 << 32) + 1, "dims[2] is 4294967297, not 1 to 2^32");
   ACCEPTED(tiled, dims[2] = (uint64_t)1 << 32);
   REFUSED(tiled, strides[0] = 136, "strides[0] is 136, not a multiple of 16");
+  REFUSED(tiled, strides[0] = 0, "strides[0] is 0, but elements of a dim lie apart");
+  ACCEPTED(tiled, strides[0] = 16);  // rows that overlap
   REFUSED(tiled, strides[1] = (uint64_t)1 << 40, "strides[1] is 1099511627776, not below 2^40");
   ACCEPTED(tiled, strides[1] = ((uint64_t)1 << 40) - 16);
   REFUSED(tiled, box[1] = 257, "box[1] is 257, not 1 to 256");
