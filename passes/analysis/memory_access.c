@@ -413,7 +413,6 @@ static const char *element_obstacle(const tl_op *op, const tl_op *parallel, int3
 static const char *any_obstacle(const tl_op *op, const tl_op *parallel) {
   const tl_block *body = parallel->regions[0];
   const tl_value *buffer = tl_element_buffer(op);
-  if (op->code == TL_OP_ATOMIC) return "it is an atomic";
   if (body->num_args == 0 || buffer->type->rank == 0) return "it is one element";
   if (!tl_buffer_is_row_contiguous(buffer) || buffer->type->scope == TL_SCOPE_LOCAL)
     return "its rows are not contiguous";
@@ -422,13 +421,25 @@ static const char *any_obstacle(const tl_op *op, const tl_op *parallel) {
   return NULL;
 }
 
-int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
+static int32_t widest_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
   if (any_obstacle(op, parallel)) return 1;
   int bits = tl_dtype_bits(tl_element_buffer(op)->type->dtype);
   int32_t vec = 1;
   while (vec * 2 <= max_elems && vec * 2 * bits <= 128) vec *= 2;
   while (vec > 1 && element_obstacle(op, parallel, vec, full_tile)) vec /= 2;
   return vec;
+}
+
+int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile) {
+  return op->code == TL_OP_ATOMIC ? 1 : widest_vector(op, parallel, max_elems, full_tile);
+}
+
+int32_t tl_reduction_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems) {
+  const tl_value *buffer = tl_element_buffer(op);
+  bool adds = op->code == TL_OP_ATOMIC && tl_op_int(op, TL_ATTR_ATOMIC, TL_ATOMIC_ADD) == TL_ATOMIC_ADD;
+  bool is_told = op->num_results > 0 || tl_op_has(op, TL_ATTR_MEMORY_ORDER);
+  if (!adds || is_told || buffer->type->dtype != TL_DTYPE_F32 || !tl_buffer_is_global(buffer)) return 1;
+  return widest_vector(op, parallel, max_elems, false);
 }
 
 const char *tl_element_vector_obstacle(const tl_op *op, const tl_op *parallel, int32_t vec) {

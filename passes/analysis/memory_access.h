@@ -78,6 +78,8 @@ tl_value *tl_element_index(const tl_op *op, uint32_t dim);
 // neighbouring iterations along the last index of `parallel`: contiguous, aligned, one predicate a vector. At least 1.
 // With `full_tile` the bounds do not count where split-tails can test them for the whole tile.
 int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile);
+// The same for an ATOMIC that only adds to f32 in global memory; 1 for any other.
+int32_t tl_reduction_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems);
 // Why a vector of `vec` elements is too wide for the access, within its bounds as they are checked; NULL: it is not.
 const char *tl_element_vector_obstacle(const tl_op *op, const tl_op *parallel, int32_t vec);
 // The same for a LOAD whose element `repeat` neighbouring iterations share, as `x[i, j // 2]` with two values a byte:

@@ -32,8 +32,20 @@ static int32_t largest_power_of_two_divisor(int32_t value) {
   return value & -value;
 }
 
+// Additions to f32 in global memory are one instruction for 2 or 4 neighbours (PTX ISA, red: vectors from sm_90 on,
+// each element for itself).
+static void choose_reduction(tl_op *op, vector_state *state) {
+  enum { FIRST_SM = 90 };
+  int32_t most = state->context->target->sm < FIRST_SM ? 1 : largest_power_of_two_divisor(state->limit);
+  int32_t vec = tl_reduction_vector(op, state->parallel, most);
+  tl_op_remove_attr(op, TL_ATTR_VEC);
+  if (vec > 1) tl_op_set_int(state->context->module, op, TL_ATTR_VEC, vec);
+  if (vec > state->widest) state->widest = vec;
+}
+
 static void choose_element(tl_op *op, void *user) {
   vector_state *state = user;
+  if (op->code == TL_OP_ATOMIC) choose_reduction(op, state);
   if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
   int32_t vec = tl_element_vector(op, state->parallel, largest_power_of_two_divisor(state->limit), false);
   if (vec <= 1) {
