@@ -5,15 +5,16 @@
 //   - what it needs is computable ahead: pure ops and loads of memory that the loop does not write, from the induction
 //     variable and values of outside; the ifs around it likewise;
 //   - its sources are not written in the loop;
-//   - every writer of T in the loop is such a write, covers T wholly, and no two of them run in one iteration;
-//   - every read of T in the loop comes after a write of the same iteration on every path (so no old content is used),
-//   and
-//     no write of the iteration comes after a read;
+//   - every writer of T in the loop is such a write, or one by threads that can be done ahead as well, and no two of
+//     them touch one element in one iteration (tile_parts.h), unless threads write first;
+//   - every read of T in the loop comes after writes of the same iteration that make up all it reads, on every path (so
+//     no old content is used), and no write of the iteration comes after a read;
 //   - reads of T outside of the loop see other writes (nothing reads what the loop left).
 // Then T can have one copy per stage, and the iterations' copies do not disturb each other.
 #include "passes/analysis/dependence.h"
 
 #include "passes/analysis/memory_access.h"
+#include "passes/analysis/tile_parts.h"
 
 bool tl_op_list_has(const tl_op_list *list, const tl_op *op) {
   for (size_t i = 0; i < list->len; i++) {
@@ -78,51 +79,12 @@ bool tl_is_async_candidate(const tl_op *op) {
 }
 
 // Whether one run of the op writes every element of its tile.
-static bool copy_covers(const tl_op *copy) {
-  if (tl_op_group_len(copy, TL_GROUP_COPY_dst_limits) > 0) return false;
-  const tl_type *type = tl_op_arg(copy, TL_GROUP_COPY_dst)->type;
-  int32_t rank = 0, num_dims = 0, num_steps = 0;
-  const int64_t *extents = tl_op_ints(copy, TL_ATTR_EXTENTS, &rank);
-  const int64_t *dims = tl_op_ints(copy, TL_ATTR_DST_DIMS, &num_dims);
-  const int64_t *steps = tl_op_ints(copy, TL_ATTR_DST_STEP, &num_steps);
-  int64_t covered[TL_MAX_RANK];
-  for (int32_t d = 0; d < type->rank; d++) covered[d] = 1;
-  for (int32_t t = 0; t < num_dims; t++) {
-    if (steps && steps[t] != 1) return false;
-    covered[dims[t]] = extents[t];
-  }
-  for (int32_t d = 0; d < type->rank; d++) {
-    int64_t offset;
-    if (!tl_value_const_int(tl_op_group_at(copy, TL_GROUP_COPY_dst_offsets, (uint32_t)d), &offset) || offset != 0)
-      return false;
-    if (covered[d] != type->dims[d]) return false;
-  }
-  return true;
-}
-
-static bool parallel_covers(const tl_op *parallel) {
-  const tl_block *body = parallel->regions[0];
-  int32_t rank = 0;
-  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &rank);
-  for (const tl_op *op = body->first; op; op = op->next) {
-    if (op->code != TL_OP_STORE) continue;
-    const tl_type *type = tl_element_buffer(op)->type;
-    bool walked[TL_MAX_RANK] = {false};
-    bool covers = true;
-    for (int32_t d = 0; d < type->rank && covers; d++) {
-      const tl_value *index = tl_element_index(op, (uint32_t)d);
-      int64_t constant;
-      if (type->dims[d] == 1 && tl_value_const_int(index, &constant) && constant == 0) continue;
-      covers = index->block == body && !walked[index->index] && extents[index->index] == type->dims[d];
-      if (covers) walked[index->index] = true;
-    }
-    if (covers) return true;
-  }
-  return false;
-}
-
-static bool covers_tile(const tl_op *op) {
-  return op->code == TL_OP_COPY ? copy_covers(op) : parallel_covers(op);
+static bool covers_tile(tl_op *op, const tl_value *tile) {
+  tl_part whole = tl_part_whole(op, tile);
+  tl_part_list parts = {0};
+  bool covers = tl_parts_written(op, tile, op->parent, &parts) && tl_parts_cover(&parts, &whole, tile->type->rank);
+  tl_vec_fini(&parts);
+  return covers;
 }
 
 // ---- what can be computed ahead
@@ -136,8 +98,8 @@ static const char *value_blocks(const tl_op *loop, const tl_value *value, const 
   if (within && def != within && tl_op_is_inside(def, within)) return NULL;
   if (value->def == NULL) {
     if (def == within) return NULL;
-    if (def == loop) return value->index == 0 ? NULL : "it depends on a value carried from iteration to iteration";
-    return "it depends on an index of an inner loop";
+    if (def->code == TL_OP_FOR && value->index > 0) return "it depends on a value carried from iteration to iteration";
+    return def == loop || tl_constant_trips(def) >= 0 ? NULL : "it depends on an index of an inner loop";
   }
   return op_blocks(loop, def);
 }
@@ -191,6 +153,7 @@ static const char *own_reason(tl_op *loop, tl_op *op, const tl_value *tile) {
   if (tile == NULL) return "it does not write one shared tile directly";
   if (op->num_results > 0) return "it also makes a tile value";
   for (tl_op *outer = op->parent->parent; outer != loop; outer = outer->parent->parent) {
+    if (outer->code == TL_OP_FOR && tl_constant_trips(outer) >= 0) continue;
     if (outer->code != TL_OP_IF) return "it stands in an inner loop";
     const char *why = value_blocks(loop, tl_op_arg(outer, TL_GROUP_IF_condition), NULL);
     if (why) return why;
@@ -206,12 +169,10 @@ static const char *own_reason(tl_op *loop, tl_op *op, const tl_value *tile) {
     if (may_change(loop, effect->root)) why = "the loop waits for other blocks, which may write its source";
   }
   tl_vec_fini(&effects);
-  if (why) return why;
-  if (!covers_tile(op)) return "it writes a part of the tile, and the rest may hold older content";
-  return NULL;
+  return why;
 }
 
-// ---- coverage of reads
+// ---- reads outside of the loop
 
 static bool defines_tile(tl_op *op, const tl_value *tile, const tl_op_list *writers);
 
@@ -227,25 +188,6 @@ static bool defines_tile(tl_op *op, const tl_value *tile, const tl_op_list *writ
   if (tl_op_list_has(writers, op)) return true;
   if (op->code != TL_OP_IF) return false;
   return region_defines(op->regions[0], tile, writers) && region_defines(op->regions[1], tile, writers);
-}
-
-// Whether a read of the tile surely comes after a whole write in the region `until` (the loop's body, or any block
-// around).
-static bool is_covered(tl_op *read, const tl_value *tile, const tl_op_list *writers, const tl_block *until) {
-  for (tl_op *op = read; op; op = op->parent ? op->parent->parent : NULL) {
-    for (tl_op *before = op->prev; before; before = before->prev) {
-      if (defines_tile(before, tile, writers)) return true;
-      // An earlier if under the very condition that guards the read.
-      if (before->code != TL_OP_IF) continue;
-      for (tl_op *guard = read->parent->parent; guard && guard->code == TL_OP_IF; guard = guard->parent->parent) {
-        if (tl_op_operand(guard, 0) != tl_op_operand(before, 0)) continue;
-        int side = tl_op_in_block(read, guard->regions[0]) ? 0 : 1;
-        if (region_defines(before->regions[side], tile, writers)) return true;
-      }
-    }
-    if (op->parent == until) return false;
-  }
-  return false;
 }
 
 // Whether a read outside of the loop may see what the loop wrote: unless a whole write lies between.
@@ -268,7 +210,7 @@ static bool sees_loop(tl_op *loop, tl_op *read, const tl_value *tile, const tl_o
 // ---- per tile
 
 typedef struct tile_uses {
-  tl_op_list readers;   // in the loop
+  tl_part_list reads;   // in the loop
   tl_op_list writers;   // in the loop
   tl_op_list covering;  // whole writes outside of the loop
   tl_op_list outside;   // readers outside of the loop
@@ -287,58 +229,105 @@ static void collect_uses(tl_op *loop, const tl_value *tile, tile_uses *uses) {
     bool inside = tl_op_is_inside(op, loop);
     bool reads = effect->kind != TL_EFFECT_WRITE;
     bool writes = effect->kind != TL_EFFECT_READ;
-    if (reads) tl_vec_push(inside ? &uses->readers : &uses->outside, op);
-    if (writes && inside) tl_vec_push(&uses->writers, op);
-    if (writes && !inside && effect->buffer == tile &&
-        (op->code == TL_OP_FILL || ((op->code == TL_OP_COPY || op->code == TL_OP_PARALLEL) && covers_tile(op)))) {
-      tl_vec_push(&uses->covering, op);
-    }
+    if (reads && inside) tl_vec_push(&uses->reads, tl_part_read(effect, op));
+    if (reads && !inside) tl_vec_push(&uses->outside, op);
+    if (writes && inside && !tl_op_list_has(&uses->writers, op)) tl_vec_push(&uses->writers, op);
+    if (writes && !inside && effect->buffer == tile && covers_tile(op, tile)) tl_vec_push(&uses->covering, op);
   }
   tl_vec_fini(&effects);
 }
 
 static void fini_uses(tile_uses *uses) {
-  tl_vec_fini(&uses->readers);
+  tl_vec_fini(&uses->reads);
   tl_vec_fini(&uses->writers);
   tl_vec_fini(&uses->covering);
   tl_vec_fini(&uses->outside);
 }
 
-static const tl_producer *producer_of(const tl_dependence *dependence, const tl_op *op) {
+static tl_producer *producer_of(const tl_dependence *dependence, const tl_op *op) {
   for (size_t i = 0; i < dependence->producers.len; i++) {
     if (dependence->producers.items[i].op == op) return &dependence->producers.items[i];
   }
   return NULL;
 }
 
-static const char *tile_reason(const tl_dependence *dependence, const tl_value *tile, const tile_uses *uses,
+static const char *const another_writes = "another statement of the loop writes its tile too";
+
+// Two writes of one iteration that may touch one element. Asynchronous ones land in any order; what threads write
+// before may be written over behind a barrier, between statements of the loop.
+static const char *order_writes(tl_dependence *dependence, const tl_part *one, const tl_part *other,
+                                tl_op **out_blame) {
+  tl_op *a = one->op, *b = other->op;
+  if (a != b && tl_parts_exclude(one, other, dependence->loop)) return NULL;
+  bool follows = tl_op_may_follow(a, b);
+  tl_producer *first = producer_of(dependence, follows ? a : b), *second = producer_of(dependence, follows ? b : a);
+  const tl_block *body = dependence->loop->regions[0];
+  bool is_apart = tl_op_in_block(a, body) != tl_op_in_block(b, body);
+  *out_blame = second->op;
+  if (a == b || !is_apart || !first->by_threads) return "its tile is written twice in one iteration";
+  second->after_barrier = true;
+  return NULL;
+}
+
+static const char *writes_reason(tl_dependence *dependence, const tl_value *tile, const tl_op_list *writers,
+                                 tl_op **out_blame) {
+  tl_part_list parts = {0};
+  const char *why = NULL;
+  for (size_t w = 0; w < writers->len && !why; w++) {
+    const tl_producer *producer = producer_of(dependence, writers->items[w]);
+    *out_blame = writers->items[w];
+    if (producer == NULL) why = another_writes;
+    if (!why && producer->blocked) why = producer->by_threads ? another_writes : producer->blocked;
+    if (!why && !tl_parts_written(producer->op, tile, dependence->loop->regions[0], &parts))
+      why = producer->by_threads ? another_writes : "it writes a place of its tile that is not known when compiled";
+  }
+  for (size_t i = 0; i < parts.len && !why; i++) {
+    for (size_t j = i + 1; j < parts.len && !why; j++) {
+      if (tl_parts_meet(&parts.items[i], &parts.items[j], tile->type->rank))
+        why = order_writes(dependence, &parts.items[i], &parts.items[j], out_blame);
+    }
+  }
+  tl_vec_fini(&parts);
+  return why;
+}
+
+// Why a read may see what an earlier iteration left, or NULL.
+static const char *old_content_reason(const tl_dependence *dependence, const tl_value *tile, const tile_uses *uses,
+                                      const tl_part *read, tl_op **out_blame) {
+  tl_part_list before = {0}, all = {0};
+  const char *why = NULL;
+  tl_parts_before(dependence->loop, read->op, tile, &uses->writers, &before);
+  if (!tl_parts_cover(&before, read, tile->type->rank)) {
+    for (size_t w = 0; w < uses->writers.len; w++)
+      tl_parts_written(uses->writers.items[w], tile, dependence->loop->regions[0], &all);
+    why = "a read of its tile can see the content of an earlier iteration";
+    if (!tl_parts_cover(&all, read, tile->type->rank)) {
+      why = "it writes a part of the tile, and the rest may hold older content";
+      *out_blame = NULL;
+    }
+  }
+  tl_vec_fini(&before);
+  tl_vec_fini(&all);
+  return why;
+}
+
+static const char *tile_reason(tl_dependence *dependence, const tl_value *tile, const tile_uses *uses,
                                tl_op **out_blame) {
   tl_op *loop = dependence->loop;
   if (tl_op_has(tile->def, TL_ATTR_DEPTH)) return "its tile already has several copies";
-  if (uses->readers.len == 0) return "nothing in the loop reads its tile";
-  for (size_t w = 0; w < uses->writers.len; w++) {
-    *out_blame = uses->writers.items[w];
-    const tl_producer *producer = producer_of(dependence, uses->writers.items[w]);
-    if (producer == NULL) return "another statement of the loop writes its tile too";
-    if (producer->blocked) return producer->blocked;
-    for (size_t v = 0; v < uses->writers.len; v++) {
-      if (v != w && uses->writers.items[v] != uses->writers.items[w] &&
-          tl_op_may_follow(uses->writers.items[v], uses->writers.items[w])) {
-        return "its tile is written twice in one iteration";
-      }
-    }
-  }
-  for (size_t r = 0; r < uses->readers.len; r++) {
-    tl_op *read = uses->readers.items[r];
+  if (uses->reads.len == 0) return "nothing in the loop reads its tile";
+  const char *why = writes_reason(dependence, tile, &uses->writers, out_blame);
+  if (why) return why;
+  for (size_t r = 0; r < uses->reads.len; r++) {
+    tl_op *read = uses->reads.items[r].op;
     *out_blame = read;
     for (size_t w = 0; w < uses->writers.len; w++) {
       if (read == uses->writers.items[w]) return "it reads its own tile";
       if (tl_op_may_follow(read, uses->writers.items[w]))
         return "its tile is read before it is written in an iteration";
     }
-    if (!is_covered(read, tile, &uses->writers, loop->regions[0])) {
-      return "a read of its tile can see the content of an earlier iteration";
-    }
+    why = old_content_reason(dependence, tile, uses, &uses->reads.items[r], out_blame);
+    if (why) return why;
   }
   for (size_t r = 0; r < uses->outside.len; r++) {
     *out_blame = uses->outside.items[r];
@@ -350,7 +339,7 @@ static const char *tile_reason(const tl_dependence *dependence, const tl_value *
 
 static tl_op *first_reader_of(const tl_dependence *dependence, const tile_uses *uses) {
   // Readers are in program order.
-  return tl_op_in_block(uses->readers.items[0], dependence->loop->regions[0]);
+  return tl_op_in_block(uses->reads.items[0].op, dependence->loop->regions[0]);
 }
 
 static int group_for(tl_dependence *dependence, tl_op *first_reader) {
@@ -362,15 +351,53 @@ static int group_for(tl_dependence *dependence, tl_op *first_reader) {
   return (int)dependence->groups.len - 1;
 }
 
-static void find_candidates(tl_dependence *dependence, tl_op *loop, tl_op *op) {
-  if (tl_is_async_candidate(op)) {
-    tl_producer producer = {.op = op, .tile = async_destination(op), .group = -1};
+typedef TL_VEC(tl_value *) tile_list;
+
+static bool has_tile(const tile_list *list, const tl_value *tile) {
+  for (size_t i = 0; i < list->len; i++)
+    if (list->items[i] == tile) return true;
+  return false;
+}
+
+// Tiles that threads may write beside: not those that the copy engine rounds on the way, which only it can.
+static void find_tiles(tl_op *op, void *user) {
+  tile_list *tiles = user;
+  tl_value *tile = tl_is_async_candidate(op) ? async_destination(op) : NULL;
+  bool rounds = op->code == TL_OP_COPY &&
+                tl_op_arg(op, TL_GROUP_COPY_src)->type->dtype != tl_op_arg(op, TL_GROUP_COPY_dst)->type->dtype;
+  if (tile && !rounds && !has_tile(tiles, tile)) tl_vec_push(tiles, tile);
+}
+
+// Whether the op does nothing but compute, read and write memory, so that it may as well be done earlier.
+static bool only_writes(const tl_op *op) {
+  const tl_op_info *info = tl_op_info_of(op->code);
+  bool fits = op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_COPY || op->code == TL_OP_FILL ||
+              op->code == TL_OP_PARALLEL || op->code == TL_OP_IF ||
+              (info->flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR));
+  for (uint32_t r = 0; r < op->num_regions; r++)
+    for (const tl_op *inner = op->regions[r]->first; inner && fits; inner = inner->next) fits = only_writes(inner);
+  return fits;
+}
+
+// Whether threads write a part of a tile that asynchronous copies fill, too: zeros in the place of a page, a piece that
+// is converted.
+static bool writes_beside(tl_op *op, const tile_list *tiles) {
+  bool fits = op->code == TL_OP_COPY || op->code == TL_OP_FILL || op->code == TL_OP_PARALLEL;
+  if (!fits || tl_op_has(op, TL_ATTR_ASYNC) || tl_op_has(op, TL_ATTR_BY_HAND) || !only_writes(op)) return false;
+  return has_tile(tiles, async_destination(op));
+}
+
+static void find_candidates(tl_dependence *dependence, tl_op *op, const tile_list *tiles) {
+  tl_op *loop = dependence->loop;
+  bool is_async = tl_is_async_candidate(op);
+  if (is_async || writes_beside(op, tiles)) {
+    tl_producer producer = {.op = op, .tile = async_destination(op), .by_threads = !is_async, .group = -1};
     producer.blocked = own_reason(loop, op, producer.tile);
     tl_vec_push(&dependence->producers, producer);
     return;
   }
   for (uint32_t r = 0; r < op->num_regions; r++) {
-    for (tl_op *inner = op->regions[r]->first; inner; inner = inner->next) find_candidates(dependence, loop, inner);
+    for (tl_op *inner = op->regions[r]->first; inner; inner = inner->next) find_candidates(dependence, inner, tiles);
   }
 }
 
@@ -430,7 +457,10 @@ static void merge_groups(tl_dependence *dependence) {
 
 void tl_dependence_analyze(tl_op *loop, tl_dependence *out) {
   *out = (tl_dependence){.loop = loop};
-  for (tl_op *op = loop->regions[0]->first; op; op = op->next) find_candidates(out, loop, op);
+  tile_list tiles = {0};
+  tl_walk(loop, find_tiles, &tiles);
+  for (tl_op *op = loop->regions[0]->first; op; op = op->next) find_candidates(out, op, &tiles);
+  tl_vec_fini(&tiles);
   for (size_t p = 0; p < out->producers.len; p++) {
     tl_producer *producer = &out->producers.items[p];
     if (producer->blocked) continue;
@@ -464,7 +494,9 @@ static void need_op(const tl_op *loop, tl_op *op, tl_op_list *out) {
   for (tl_op *outer = op->parent->parent; outer && outer != loop; outer = outer->parent->parent) {
     if (tl_op_list_has(out, outer)) continue;
     tl_vec_push(out, outer);
-    if (outer->code == TL_OP_IF) need_value(loop, tl_op_arg(outer, TL_GROUP_IF_condition), out);
+    // How often it runs.
+    uint32_t scalars = outer->code == TL_OP_IF ? 1 : outer->code == TL_OP_FOR ? 3 : 0;
+    for (uint32_t i = 0; i < scalars; i++) need_value(loop, tl_op_operand(outer, i), out);
   }
 }
 

@@ -8,13 +8,16 @@
 #include "ir/ir.h"
 #include "passes/analysis/effects.h"
 
-// One asynchronous write of a shared tile in a loop: a copy, or a parallel that only gathers.
+// One write of a shared tile in a loop that asynchronous copies fill: such a copy, a parallel that only gathers, or
+// (by_threads) what threads write there beside them.
 typedef struct tl_producer {
   tl_op *op;
   tl_value *tile;       // the alloc's value
   const char *blocked;  // why it must stay in order; NULL when it may be issued ahead. Static.
   tl_loc blocked_at;    // the op to blame, when there is one
-  int group;            // of tl_dependence.groups; -1 when blocked
+  bool by_threads;
+  bool after_barrier;  // it writes over what threads wrote in the same iteration
+  int group;           // of tl_dependence.groups; -1 when blocked
 } tl_producer;
 
 // Producers whose tiles are first read by the same statement of the loop, or with only work in registers in between:
@@ -39,7 +42,8 @@ tl_op *tl_op_in_block(tl_op *op, const tl_block *block);
 // Whether `b` can run after `a` has, in one run of the innermost region that holds both.
 bool tl_op_may_follow(tl_op *a, tl_op *b);
 
-// Collects what the producers of one group need when cloned: pure ops, loads and the ifs around them, inside the loop.
+// Collects what the producers of one group need when cloned: pure ops, loads and the ifs and loops around them, inside
+// the loop.
 typedef TL_VEC(tl_op *) tl_op_list;
 void tl_dependence_slice(const tl_dependence *dependence, int group, tl_op_list *out);
 bool tl_op_list_has(const tl_op_list *list, const tl_op *op);

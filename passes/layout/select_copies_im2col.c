@@ -196,6 +196,7 @@ static const char *find_parts(pixel_plan *plan) {
     if (op->code == TL_OP_STORE) plan->store = op;
   }
   const tl_block *body = plan->parallel->regions[0];
+  const int64_t *extents = tl_op_ints(plan->parallel, TL_ATTR_EXTENTS, NULL);
   if (!plan->load || !plan->store) return "it is no gather";
   if (loads > 1) return "a table says which rows it reads";
   plan->tensor = tl_element_buffer(plan->load);
@@ -206,7 +207,8 @@ static const char *find_parts(pixel_plan *plan) {
   if (plan->tile->type->rank != 2 || !plan->tile->def || plan->tile->def->code != TL_OP_ALLOC)
     return "its tile has not 2 dims";
   for (uint32_t t = 0; t < 2; t++)
-    if (tl_element_index(plan->store, t) != body->args[t]) return "it does not fill the rows of its tile in order";
+    if (tl_element_index(plan->store, t) != body->args[t] || extents[t] != plan->tile->type->dims[t])
+      return "it does not fill the rows of its tile in order";
   if (plan->tensor->type->dtype != plan->tile->type->dtype) return "it converts between dtypes";
   plan->pixels = plan->tile->type->dims[0];
   plan->channels = plan->tile->type->dims[1];

@@ -66,8 +66,8 @@ static void choose_element(tl_op *op, void *user) {
 
 typedef struct gather {
   tl_op *load, *store;
-  tl_op *choice;  // a SELECT of what is loaded, or zero; NULL: it is stored in any case
-  bool fits;
+  tl_op *choice;         // a SELECT of what is loaded, or zero; NULL: it is stored in any case
+  const char *obstacle;  // why it is no gather that an instruction can do; NULL: it is one
 } gather;
 
 static bool is_zero(const tl_value *value) {
@@ -93,21 +93,25 @@ static void find_source(gather *found, const tl_op *parallel) {
   found->choice = choice;
 }
 
-// The body may hold index arithmetic, also of numbers that are loaded (a list of rows), one load from global memory
-// and one store of just that value to a shared tile.
+// Why an op of the body is more than index arithmetic, also of numbers that are loaded (a list of rows), and one store.
+static const char *op_obstacle(tl_op *op, gather *found) {
+  int flags = tl_op_info_of(op->code)->flags;
+  if (op->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(op))) return NULL;
+  if (op->num_regions > 0) return "its elements are under a condition or in a loop";
+  if (op->code == TL_OP_STORE && found->store) return "it stores several elements";
+  if (op->code == TL_OP_STORE) found->store = op;
+  if (op->code == TL_OP_STORE || (flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR))) return NULL;
+  return op->code == TL_OP_LOAD ? "it reads shared memory" : "it does more than to load and store";
+}
+
 static gather find_gather(const tl_op *parallel) {
-  gather found = {.fits = parallel->num_results == 0};
-  for (tl_op *op = parallel->regions[0]->first; op && found.fits; op = op->next) {
-    int flags = tl_op_info_of(op->code)->flags;
-    if (op->code == TL_OP_LOAD && tl_buffer_is_global(tl_element_buffer(op))) continue;
-    if (op->code == TL_OP_STORE && !found.store)
-      found.store = op;
-    else if (!(flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR)) || op->num_regions > 0)
-      found.fits = false;
-  }
-  found.fits = found.fits && found.store && tl_buffer_is_shared(tl_element_buffer(found.store));
-  if (found.fits) find_source(&found, parallel);
-  found.fits = found.fits && found.load;
+  gather found = {.obstacle = parallel->num_results == 0 ? NULL : "it also makes a tile"};
+  for (tl_op *op = parallel->regions[0]->first; op && !found.obstacle; op = op->next)
+    found.obstacle = op_obstacle(op, &found);
+  if (found.obstacle) return found;
+  bool fills = found.store && tl_buffer_is_shared(tl_element_buffer(found.store));
+  if (fills) find_source(&found, parallel);
+  if (!found.load) found.obstacle = "it computes with what it loads";
   return found;
 }
 
@@ -130,7 +134,7 @@ static void set_first(tl_module *module, tl_op *load, tl_value *index, int64_t c
 }
 
 static bool is_foldable(tl_pass_context *context, const tl_op *parallel, const gather *found) {
-  if (!found->fits || !found->choice || !(context->target->features & TL_FEATURE_CP_ASYNC)) return false;
+  if (found->obstacle || !found->choice || !(context->target->features & TL_FEATURE_CP_ASYNC)) return false;
   const tl_value *pad = tl_op_arg(found->load, TL_GROUP_LOAD_pad), *condition = tl_op_operand(found->choice, 0);
   bool is_known =
       !condition->def || condition->def->parent != found->load->parent || stands_before(condition->def, found->load);
@@ -171,10 +175,33 @@ static bool checks_nothing(const tl_op *op) {
   return true;
 }
 
+typedef struct moved_memory {
+  bool from_global, to_shared;
+} moved_memory;
+
+static void find_moved(tl_op *op, void *user) {
+  moved_memory *moved = user;
+  if (op->code == TL_OP_LOAD) moved->from_global |= tl_buffer_is_global(tl_element_buffer(op));
+  if (op->code == TL_OP_STORE) moved->to_shared |= tl_buffer_is_shared(tl_element_buffer(op));
+}
+
+// What fills shared memory from global memory in a pipelined loop and cannot run ahead.
+static void report_no_gather(tl_pass_context *context, tl_op *parallel, const char *obstacle) {
+  moved_memory moved = {false, false};
+  tl_walk(parallel, find_moved, &moved);
+  if (moved.from_global && moved.to_shared)
+    tl_diag_report(context->diags, TL_DIAG_REMARK_COPY, parallel->loc, "this gather goes through registers: %s",
+                   obstacle);
+}
+
 static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t widest) {
   gather found = find_gather(parallel);
-  if (!found.fits || found.choice || !(context->target->features & TL_FEATURE_CP_ASYNC) || !tl_is_in_pipeline(parallel))
+  if (!(context->target->features & TL_FEATURE_CP_ASYNC) || !tl_is_in_pipeline(parallel)) return;
+  if (!found.obstacle && found.choice) found.obstacle = "a condition chooses between its elements";
+  if (found.obstacle) {
+    report_no_gather(context, parallel, found.obstacle);
     return;
+  }
   const tl_value *pad = tl_op_arg(found.load, TL_GROUP_LOAD_pad);
   int64_t vec = tl_op_int(found.load, TL_ATTR_VEC, 1);
   int64_t bytes = vec * tl_dtype_bits(tl_element_buffer(found.load)->type->dtype) / 8;

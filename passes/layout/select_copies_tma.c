@@ -136,17 +136,51 @@ static const char *source_obstacle(const tl_box *source) {
   return NULL;
 }
 
+// Whether the copy walks all of the tile's dim.
+static bool is_whole(const tl_box *destination, int32_t d) {
+  int64_t offset;
+  int32_t t = destination->tile_dim[d];
+  return tl_value_const_int(tl_box_offset(destination, d), &offset) && offset == 0 &&
+         (t < 0 || destination->steps[t] == 1) &&
+         destination->buffer->type->dims[d] == (t < 0 ? 1 : destination->extents[t]);
+}
+
+static bool is_part(const tl_box *destination) {
+  for (int32_t d = 0; d < destination->buffer_rank; d++)
+    if (!is_whole(destination, d)) return true;
+  return false;
+}
+
+// Why what the copy fills is no run of rows that begins where the swizzle does, or NULL.
+static const char *part_obstacle(const tl_box *destination) {
+  const tl_type *type = destination->buffer->type;
+  int32_t last = type->rank - 1, first = 0;
+  if (!is_part(destination)) return NULL;
+  if (is_store(destination->op) || tl_op_has(destination->op, TL_ATTR_ACROSS))
+    return "it moves a part of the tile only";
+  while (first < last && (destination->tile_dim[first] < 0 || destination->extents[destination->tile_dim[first]] == 1))
+    first++;
+  for (int32_t d = first + 1; d <= last; d++)
+    if (!is_whole(destination, d)) return "it moves a part of the tile that is no run of rows";
+  if (last < 1 || !is_whole(destination, last)) return "it moves a part of a row of the tile";
+  int64_t rows = 1;
+  for (int32_t d = last - 1; d >= 0; d--) {
+    int32_t t = destination->tile_dim[d];
+    if (t >= 0 && destination->steps[t] != 1) return "it moves every so many rows of the tile";
+    if (tl_value_divisor(tl_box_offset(destination, d)) * rows % SWIZZLE_ROWS != 0)
+      return "its part of the tile begins at no multiple of 8 rows";
+    rows *= type->dims[d];
+  }
+  return NULL;
+}
+
 static const char *destination_obstacle(const tl_box *source, const tl_box *destination) {
   const tl_value *tile = destination->buffer;
   int32_t last = destination->buffer_rank - 1;
-  for (int32_t d = 0; d <= last; d++) {
-    int64_t offset;
-    int32_t t = destination->tile_dim[d];
+  for (int32_t d = 0; d <= last; d++)
     if (tl_box_check(destination, d) != 0) return "the tile is masked";
-    bool whole = tl_value_const_int(tl_box_offset(destination, d), &offset) && offset == 0 &&
-                 (t < 0 || destination->steps[t] == 1) && tile->type->dims[d] == (t < 0 ? 1 : destination->extents[t]);
-    if (!whole) return "it moves a part of the tile only";
-  }
+  const char *obstacle = part_obstacle(destination);
+  if (obstacle) return obstacle;
   if (last < 0 || destination->tile_dim[last] < 0 || tl_box_contiguous_dim(source) != destination->tile_dim[last])
     return "the rows of the tile are not contiguous in the tensor";
   int64_t bytes = row_elements(tile) * element_bytes(tile);
@@ -300,7 +334,9 @@ static tl_value *map_for(tl_pass_context *context, tl_value *buffer, const tma_p
 }
 
 static void remark(tl_pass_context *context, const tl_op *copy, const tl_value *tile, const tma_plan *plan) {
-  int64_t bytes = element_bytes(tile), all = tl_type_num_elements(tile->type) * bytes;
+  int64_t bytes = element_bytes(tile), all = bytes;
+  const tl_attr *extents = tl_op_attr(copy, TL_ATTR_EXTENTS);
+  for (int32_t t = 0; t < extents->v.ints.len; t++) all *= extents->v.ints.items[t];
   for (int32_t i = 0; i < plan->rank; i++) bytes *= plan->box[i];
   tl_strbuf swizzle;
   tl_strbuf_init(&swizzle);
@@ -379,8 +415,8 @@ const char *tl_select_tma(tl_pass_context *context, tl_op *copy) {
   if (obstacle) return obstacle;
   if (plan.swizzle && shares > 1 && tile->type->rank == 2 && tile->type->dims[0] / shares % SWIZZLE_ROWS != 0)
     return "a block's share of the rows is no multiple of 8";
-  // Panels of a share do not follow each other.
-  if (shares == 1) join_panels(&sides.source, attr->v.shared, &plan);
+  // Panels of a share, or of a part, do not follow each other.
+  if (shares == 1 && !is_part(&sides.destination)) join_panels(&sides.source, attr->v.shared, &plan);
   if (plan.rank > MAX_MAP_RANK) return "the tensor has more than 5 dims";
   plan.rounds = tl_copy_rounds(copy);
   bool stores = is_store(copy);

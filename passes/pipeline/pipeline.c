@@ -64,6 +64,7 @@ static const char *destination_name(tl_op *op) {
 }
 
 static void remark_blocked(tl_pass_context *context, const tl_producer *producer) {
+  if (producer->by_threads) return;  // it is where it was
   tl_diag *diag =
       tl_diag_report(context->diags, TL_DIAG_PIPELINE_IN_ORDER, producer->op->loc,
                      "the copy into '%s' runs in order: %s", destination_name(producer->op), producer->blocked);
@@ -82,12 +83,19 @@ static void remark_synchronous(tl_pass_context *context, tl_op *op) {
   }
 }
 
+// Whether no producer before fills the same tile.
+static bool is_first_of_tile(const tl_dependence *dependence, size_t p) {
+  for (size_t i = 0; i < p; i++)
+    if (dependence->producers.items[i].tile == dependence->producers.items[p].tile) return false;
+  return true;
+}
+
 static void remark_overlapped(tl_pass_context *context, const tl_dependence *dependence, const tl_ring_plan *plan) {
   int64_t stages = plan->stages, ahead = tl_pipeline_ahead(plan, 0);
   tl_strbuf names;
   tl_strbuf_init(&names);
   for (size_t p = 0; p < dependence->producers.len; p++) {
-    if (dependence->producers.items[p].blocked) continue;
+    if (dependence->producers.items[p].blocked || !is_first_of_tile(dependence, p)) continue;
     tl_strbuf_appendf(&names, "%s'%s'", names.len ? ", " : "", tl_buffer_name(dependence->producers.items[p].tile));
   }
   tl_diag_report(context->diags, TL_DIAG_PIPELINE_RING, dependence->loop->loc,
@@ -99,7 +107,7 @@ static void remark_overlapped(tl_pass_context *context, const tl_dependence *dep
 
 // Whether TMA can bring what the producer copies.
 static bool fits_engine(tl_pass_context *context, const tl_producer *producer) {
-  if (producer->blocked) return false;
+  if (producer->blocked || producer->by_threads) return false;
   if (producer->op->code == TL_OP_PARALLEL) return !tl_gather_tma_obstacle(context, producer->op);
   return producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map);
 }
@@ -118,7 +126,7 @@ static bool is_worth_two_rings(const tl_dependence *dependence, size_t g, const 
       return true;
   for (size_t p = 0; p < dependence->producers.len; p++) {
     const tl_producer *producer = &dependence->producers.items[p];
-    if (producer->group != (int)g) continue;
+    if (producer->group != (int)g || !is_first_of_tile(dependence, p)) continue;
     int64_t bytes = tl_type_num_elements(producer->tile->type) * tl_dtype_bits(producer->tile->type->dtype) / 8;
     all += bytes;
     if (!by_engine[p]) by_threads += bytes;
@@ -152,6 +160,11 @@ static const bool *find_engine_groups(tl_pass_context *context, tl_dependence *d
   size_t count = dependence->producers.len;
   bool *by_engine = TL_NEW_ARRAY(&context->scratch, bool, count + 1);
   for (size_t p = 0; p < count; p++) by_engine[p] = fits_engine(context, &dependence->producers.items[p]);
+  // What fills one tile goes one way.
+  for (size_t p = 0; p < count; p++) {
+    for (size_t q = 0; q < count; q++)
+      if (dependence->producers.items[p].tile == dependence->producers.items[q].tile) by_engine[p] &= by_engine[q];
+  }
   bool *groups = TL_NEW_ARRAY(&context->scratch, bool, 2 * dependence->groups.len);
   for (size_t g = 0; g < dependence->groups.len; g++) {
     bool any[2] = {false, false};
@@ -162,9 +175,10 @@ static const bool *find_engine_groups(tl_pass_context *context, tl_dependence *d
     for (size_t p = 0; p < count; p++) {
       tl_producer *producer = &dependence->producers.items[p];
       bool gathers = producer->op->code == TL_OP_PARALLEL;
-      if (producer->group != (int)g || !by_engine[p]) continue;
+      if (producer->group != (int)g) continue;
       if (groups[g] && gathers) producer->op = tl_gather_by_tma(context, producer->op);
-      if (!groups[g] && !gathers) leave_engine(context, producer);
+      if (!groups[g] && producer->op->code == TL_OP_COPY && tl_op_arg(producer->op, TL_GROUP_COPY_map))
+        leave_engine(context, producer);
     }
   }
   return groups;
@@ -175,7 +189,7 @@ static void remark_not_by_engine(tl_pass_context *context, const tl_dependence *
   if (tl_op_int(dependence->loop, TL_ATTR_SPECIALIZE, TL_SWITCH_AUTO) != TL_SWITCH_ON) return;
   for (size_t p = 0; p < dependence->producers.len; p++) {
     const tl_producer *producer = &dependence->producers.items[p];
-    if (producer->blocked || by_engine[producer->group]) continue;
+    if (producer->blocked || by_engine[producer->group] || !is_first_of_tile(dependence, p)) continue;
     tl_diag_report(context->diags, TL_DIAG_REMARK_ROLES, producer->op->loc,
                    "the warps that compute bring '%s' themselves: it does not come by TMA",
                    tl_buffer_name(producer->tile));

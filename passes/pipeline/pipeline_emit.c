@@ -130,6 +130,7 @@ typedef struct slice_clone {
   int group;
   tl_value_map map;
   TL_VEC(tl_value *) tokens;
+  bool wrote;  // threads wrote into the slot, and did not meet since
 } slice_clone;
 
 static const tl_producer *producer_of(const tl_dependence *dependence, const tl_op *op, int group) {
@@ -150,31 +151,67 @@ static void clone_pure(slice_clone *clone, tl_builder *builder, const tl_op *op)
   tl_op_erase(copy);
 }
 
+static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block *block, bool conditional);
+
+static void clone_producer(slice_clone *clone, tl_builder *builder, const tl_producer *producer, bool conditional) {
+  tl_module *module = clone->self->module;
+  tl_op *copy = tl_op_clone(builder, producer->op, &clone->map);
+  if (!producer->by_threads) tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
+  tl_refine_bounds(module, copy);
+  clone->wrote |= producer->by_threads;
+  if (copy->code != TL_OP_COPY || producer->by_threads) return;
+  const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
+  tl_op_set_results(module, copy, &token, 1);
+  if (!conditional) tl_vec_push(&clone->tokens, tl_op_result(copy, 0));
+}
+
+// The part of an `if` or of a loop that the slice holds. What the loop carries is no part of it.
+static void clone_around(slice_clone *clone, tl_builder *builder, const tl_op *op) {
+  tl_module *module = clone->self->module;
+  tl_value *scalars[3] = {NULL};
+  uint32_t count = op->code == TL_OP_FOR ? 3 : 1;
+  for (uint32_t i = 0; i < count; i++) scalars[i] = tl_value_map_get(&clone->map, tl_op_operand(op, i));
+  tl_group of_if[] = {{scalars, 1}};
+  tl_group of_for[] = {{scalars, 1}, {scalars + 1, 1}, {scalars + 2, 1}, TL_GROUP_EMPTY};
+  builder->loc = op->loc;
+  tl_op *around = tl_build(builder, op->code, op->code == TL_OP_FOR ? of_for : of_if, NULL, 0);
+  tl_op_copy_attrs(module, around, op);
+  for (uint32_t r = 0; r < op->num_regions; r++) {
+    const tl_value *index = op->code == TL_OP_FOR ? op->regions[r]->args[0] : NULL;
+    if (index)
+      tl_value_map_set(&clone->map, index, tl_block_add_arg(module, around->regions[r], index->type, index->name));
+    tl_builder inner;
+    tl_builder_at_end(&inner, module, around->regions[r]);
+    inner.loc = op->loc;
+    clone_slice(clone, &inner, op->regions[r], true);
+    tl_region_yield(module, around->regions[r], op->loc);
+  }
+}
+
+// Whether the op is or holds a copy that writes over what threads wrote.
+static bool follows_barrier(const slice_clone *clone, const tl_op *op) {
+  const tl_dependence *dependence = clone->self->dependence;
+  for (size_t p = 0; p < dependence->producers.len; p++) {
+    const tl_producer *producer = &dependence->producers.items[p];
+    if (producer->group == clone->group && producer->after_barrier && tl_op_is_inside(producer->op, op)) return true;
+  }
+  return false;
+}
+
 // Clones the marked ops of `block` in order; producers become asynchronous. Tokens count only outside of ifs.
 static void clone_slice(slice_clone *clone, tl_builder *builder, const tl_block *block, bool conditional) {
-  tl_module *module = clone->self->module;
   for (tl_op *op = block->first; op; op = op->next) {
     if (!tl_op_list_has(&clone->self->slices[clone->group], op)) continue;
-    if (producer_of(clone->self->dependence, op, clone->group)) {
-      tl_op *copy = tl_op_clone(builder, op, &clone->map);
-      tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
-      tl_refine_bounds(module, copy);
-      if (copy->code != TL_OP_COPY) continue;
-      const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
-      tl_op_set_results(module, copy, &token, 1);
-      if (!conditional) tl_vec_push(&clone->tokens, tl_op_result(copy, 0));
-    } else if (op->code == TL_OP_IF) {
-      tl_group groups[] = {TL_GROUP_OF(tl_value_map_get(&clone->map, tl_op_arg(op, TL_GROUP_IF_condition)))};
+    if (block == clone->self->loop->regions[0] && clone->wrote && follows_barrier(clone, op)) {
       builder->loc = op->loc;
-      tl_op *branch = tl_build(builder, TL_OP_IF, groups, NULL, 0);
-      tl_op_copy_attrs(module, branch, op);
-      for (uint32_t r = 0; r < op->num_regions; r++) {
-        tl_builder inner;
-        tl_builder_at_end(&inner, module, branch->regions[r]);
-        inner.loc = op->loc;
-        clone_slice(clone, &inner, op->regions[r], true);
-        tl_region_yield(module, branch->regions[r], op->loc);
-      }
+      tl_build(builder, TL_OP_BARRIER, NULL, NULL, 0);
+      clone->wrote = false;
+    }
+    const tl_producer *producer = producer_of(clone->self->dependence, op, clone->group);
+    if (producer) {
+      clone_producer(clone, builder, producer, conditional);
+    } else if (op->code == TL_OP_IF || op->code == TL_OP_FOR) {
+      clone_around(clone, builder, op);
     } else {
       clone_pure(clone, builder, op);
     }
@@ -294,7 +331,18 @@ static bool is_hoisted(const emitter *self, const tl_op *op) {
   return false;
 }
 
-// Erases the copies that now run ahead, and the ifs that held nothing else.
+// Whether the op only computes, or reads memory: without a use it is nothing.
+static bool has_no_effect(const tl_op *op) {
+  int flags = tl_op_info_of(op->code)->flags;
+  bool reads = op->code == TL_OP_LOAD && !tl_op_has(op, TL_ATTR_MEMORY_ORDER);
+  bool none =
+      reads || op->code == TL_OP_IF || op->code == TL_OP_FOR || (flags & (TL_OPFLAG_PURE | TL_OPFLAG_TERMINATOR));
+  for (uint32_t r = 0; r < op->num_regions; r++)
+    for (const tl_op *inner = op->regions[r]->first; inner && none; inner = inner->next) none = has_no_effect(inner);
+  return none;
+}
+
+// Erases what now runs ahead, and the ifs and loops that held nothing else.
 static void erase_hoisted(const emitter *self, tl_block *block) {
   for (tl_op *op = block->first, *next; op; op = next) {
     next = op->next;
@@ -303,13 +351,8 @@ static void erase_hoisted(const emitter *self, tl_block *block) {
       continue;
     }
     for (uint32_t r = 0; r < op->num_regions; r++) erase_hoisted(self, op->regions[r]);
-    if (op->code != TL_OP_IF || op->num_results > 0) continue;
-    bool empty = true;
-    for (uint32_t r = 0; r < op->num_regions; r++) {
-      const tl_op *first = op->regions[r]->first;
-      empty &= first == NULL || first->code == TL_OP_YIELD;
-    }
-    if (empty) tl_op_erase(op);
+    bool is_around = op->code == TL_OP_IF || op->code == TL_OP_FOR;
+    if (is_around && op->num_results == 0 && has_no_effect(op)) tl_op_erase(op);
   }
 }
 
@@ -421,8 +464,10 @@ static bool is_copied(const emitter *self, const tl_value *operand) {
 // and ptxas gives them registers at once.
 static tl_op *place_of_copies(const emitter *self, tl_op *first, tl_value *const *slots, tl_op *release) {
   gemm_work work = {.fewest_steps = -1};
-  for (size_t p = 0; p < self->dependence->producers.len; p++)  // a gather stays behind a branch
-    if (self->dependence->producers.items[p].op->code != TL_OP_COPY) return NULL;
+  for (size_t p = 0; p < self->dependence->producers.len; p++) {
+    const tl_producer *producer = &self->dependence->producers.items[p];
+    if (producer->by_threads || producer->op->code != TL_OP_COPY) return NULL;  // a gather stays behind a branch
+  }
   if (self->dependence->groups.len == 1) {
     tl_walk(self->fresh, count_work, &work);
     return self->plan->stages > 2 && is_long(&work) ? release : NULL;

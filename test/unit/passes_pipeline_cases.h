@@ -242,6 +242,49 @@ static inline void case_half_copies(pipeline_frame *f) {
   test_close(f->k, outer);
 }
 
+// Nobody fills the second half.
+static inline void case_one_half(pipeline_frame *f) {
+  tl_value *i;
+  tl_builder outer = frame_loop(f, &i);
+  tl_value *at = frame_times(f, i, 64);
+  test_copy_at(f->k, f->a, at, f->zero, f->a_s, f->zero, f->zero, 32, 64, TL_VIA_CP_ASYNC);
+  frame_copy(f, f->b, at, f->b_s);
+  test_gemm(f->k, f->acc, f->a_s, f->b_s);
+  test_close(f->k, outer);
+}
+
+// A page for each iteration of an inner loop: it, or under a condition what another tensor holds.
+static inline void case_pages(pipeline_frame *f) {
+  tl_value *i, *p;
+  tl_builder outer = frame_loop(f, &i);
+  tl_value *at = frame_times(f, i, 64), *flag = frame_flag(f, i);
+  tl_builder pages = test_open_for(f->k, f->zero, test_index(f->k, 4), f->one, 0, &p);
+  tl_value *row = frame_times(f, p, 16), *from = tl_index_add(&f->k->b, at, row);
+  test_copy_at(f->k, f->a, from, f->zero, f->a_s, row, f->zero, 16, 64, TL_VIA_CP_ASYNC);
+  test_close(f->k, pages);
+  tl_builder branch = test_open_if(f->k, flag);
+  test_copy_at(f->k, f->b, at, f->zero, f->b_s, f->zero, f->zero, 32, 64, TL_VIA_CP_ASYNC);
+  test_close(f->k, branch);
+  test_copy_at(f->k, f->a, at, f->zero, f->b_s, test_index(f->k, 32), f->zero, 32, 64, TL_VIA_CP_ASYNC);
+  branch = test_open_if(f->k, flag);
+  test_gemm(f->k, f->acc, f->a_s, f->b_s);
+  test_close(f->k, branch);
+  test_close(f->k, outer);
+}
+
+// Threads clear a tile of which copies then fill half, and fill another one's second half.
+static inline void case_beside_threads(pipeline_frame *f) {
+  tl_value *i;
+  tl_builder outer = frame_loop(f, &i);
+  tl_value *at = frame_times(f, i, 64);
+  test_fill(f->k, f->a_s, 0.0);
+  test_copy_at(f->k, f->a, at, f->zero, f->a_s, f->zero, f->zero, 32, 64, TL_VIA_CP_ASYNC);
+  test_copy_at(f->k, f->b, at, f->zero, f->b_s, f->zero, f->zero, 32, 64, TL_VIA_CP_ASYNC);
+  test_copy_at(f->k, f->a, at, f->zero, f->b_s, test_index(f->k, 32), f->zero, 32, 64, TL_VIA_AUTO);
+  test_gemm(f->k, f->acc, f->a_s, f->b_s);
+  test_close(f->k, outer);
+}
+
 static inline void case_source_written(pipeline_frame *f) {
   tl_value *i;
   tl_builder outer = frame_loop(f, &i);
@@ -305,6 +348,9 @@ static const pipeline_case pipeline_cases[] = {
     {"source written in the loop", case_source_written, 1},
     {"read through a view", case_viewed, 1},
     {"in-order tile", case_staged_through_registers, 1},
+    {"one half", case_one_half, 1},
+    {"pages", case_pages, 1},
+    {"beside threads", case_beside_threads, 1},
 };
 enum { NUM_PIPELINE_CASES = sizeof(pipeline_cases) / sizeof(pipeline_cases[0]) };
 

@@ -8,9 +8,13 @@
 #include "passes/sync/verify_barriers_internal.h"
 #include "passes_pipeline_ir.h"
 
+// A shared tile's rows are a part for every 16 of them: copies may fill some only.
+enum { EXEC_PARTS = 4, EXEC_PART_ROWS = 16, EXEC_ALL_PARTS = (1 << EXEC_PARTS) - 1 };
+
 typedef struct exec_write {
   int64_t root, slot;
   uint64_t content;
+  int parts;
   int64_t group, ring;
 } exec_write;
 
@@ -18,7 +22,7 @@ typedef struct exec_state {
   tl_run_env env;
   bool late;
   TL_VEC(const tl_op *) roots;
-  uint64_t content[64][32];  // of root and slot
+  uint64_t content[64][32][EXEC_PARTS];  // of root and slot
   TL_VEC(exec_write) flying;
   TL_VEC(const tl_value *) rings;
   TL_VEC(int64_t) commits[16];
@@ -36,23 +40,30 @@ static inline const tl_run_value *exec_cell(exec_state *x, const tl_value *buffe
   return tl_run_env_at(&x->env, buffer);
 }
 
-static inline uint64_t *exec_content(exec_state *x, const tl_value *buffer) {
+static inline uint64_t exec_content(exec_state *x, const tl_value *buffer) {
   const tl_run_value *cell = exec_cell(x, buffer);
-  return &x->content[cell->number][cell->slot];
+  uint64_t hash = 17;
+  for (int p = 0; p < EXEC_PARTS; p++) hash = exec_mix(hash, x->content[cell->number][cell->slot][p]);
+  return hash;
 }
 
-static inline void exec_write_cell(exec_state *x, const tl_value *buffer, uint64_t content, bool is_async) {
+static inline void exec_set(exec_state *x, const exec_write *write) {
+  for (int p = 0; p < EXEC_PARTS; p++)
+    if (write->parts & (1 << p)) x->content[write->root][write->slot][p] = write->content;
+}
+
+static inline void exec_write_cell(exec_state *x, const tl_value *buffer, uint64_t content, int parts, bool is_async) {
   const tl_run_value *cell = exec_cell(x, buffer);
+  exec_write write = {cell->number, cell->slot, content, parts, -1, -1};
   if (is_async && x->late) {
-    exec_write write = {cell->number, cell->slot, content, -1, -1};
     tl_vec_push(&x->flying, write);
   } else {
-    x->content[cell->number][cell->slot] = content;
+    exec_set(x, &write);
   }
 }
 
 static inline uint64_t exec_operand(exec_state *x, const tl_value *value) {
-  if (value->type->kind == TL_TYPE_BUFFER) return *exec_content(x, value);
+  if (value->type->kind == TL_TYPE_BUFFER) return exec_content(x, value);
   return (uint64_t)tl_run_env_number(&x->env, value);
 }
 
@@ -73,7 +84,7 @@ static inline uint64_t exec_inside(exec_state *x, const tl_op *op, const tl_op *
 }
 
 static inline void exec_stores(exec_state *x, const tl_op *op, uint64_t hash, bool is_async) {
-  if (op->code == TL_OP_STORE) exec_write_cell(x, tl_op_arg(op, TL_GROUP_STORE_buffer), hash, is_async);
+  if (op->code == TL_OP_STORE) exec_write_cell(x, tl_op_arg(op, TL_GROUP_STORE_buffer), hash, EXEC_ALL_PARTS, is_async);
   for (uint32_t r = 0; r < op->num_regions; r++) {
     for (const tl_op *in = op->regions[r]->first; in; in = in->next) exec_stores(x, in, hash, is_async);
   }
@@ -102,7 +113,7 @@ static inline void exec_land(exec_state *x, int64_t last, int64_t ring) {
   for (size_t i = 0; i < x->flying.len; i++) {
     exec_write write = x->flying.items[i];
     if (write.group >= 0 && write.group <= last && (ring < 0 || write.ring == ring)) {
-      x->content[write.root][write.slot] = write.content;
+      exec_set(x, &write);
     } else {
       x->flying.items[kept++] = write;
     }
@@ -131,25 +142,29 @@ static inline void exec_for(exec_state *x, const tl_op *op) {
 }
 
 static inline uint64_t exec_copy_hash(exec_state *x, const tl_op *op, int first_group, const tl_value *src) {
-  uint64_t hash = exec_mix(11, *exec_content(x, src));
+  uint64_t hash = exec_mix(11, exec_content(x, src));
   for (uint32_t i = 0; i < tl_op_group_len(op, first_group); i++) {
     hash = exec_mix(hash, (uint64_t)tl_run_env_number(&x->env, tl_op_group_at(op, first_group, i)));
   }
   return hash;
 }
 
-// A write of a box: the old content stays in the hash unless the whole of a shared tile is written from its start.
-static inline uint64_t exec_box_hash(exec_state *x, const tl_op *op, int offsets, const tl_value *dst, uint64_t hash) {
-  bool whole = dst->type->scope == TL_SCOPE_SHARED;
-  for (uint32_t i = 0; i < tl_op_group_len(op, offsets); i++) {
-    int64_t offset = tl_run_env_number(&x->env, tl_op_group_at(op, offsets, i));
-    whole = whole && offset == 0;
-    hash = exec_mix(hash, (uint64_t)offset);
-  }
+// A write of a box: the old content stays in the hash unless whole parts of a shared tile are written.
+static inline void exec_write_box(exec_state *x, const tl_op *op, int offsets, const tl_value *dst, uint64_t hash) {
   const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
-  for (int32_t d = 0; extents && d < extents->v.ints.len; d++)
-    whole = whole && extents->v.ints.items[d] == dst->type->dims[d];
-  return whole ? hash : exec_mix(hash, *exec_content(x, dst));
+  int64_t at[2] = {0, 0};
+  int parts = 0;
+  for (uint32_t i = 0; i < tl_op_group_len(op, offsets); i++) {
+    at[i] = tl_run_env_number(&x->env, tl_op_group_at(op, offsets, i));
+    hash = exec_mix(hash, (uint64_t)at[i]);
+  }
+  bool whole = dst->type->scope == TL_SCOPE_SHARED && extents && at[1] == 0 &&
+               extents->v.ints.items[1] == dst->type->dims[1] && extents->v.ints.items[0] % EXEC_PART_ROWS == 0 &&
+               at[0] % EXEC_PART_ROWS == 0;
+  for (int64_t row = at[0]; whole && row < at[0] + extents->v.ints.items[0]; row += EXEC_PART_ROWS)
+    parts |= 1 << (row / EXEC_PART_ROWS);
+  exec_write_cell(x, dst, whole ? hash : exec_mix(hash, exec_content(x, dst)), whole ? parts : EXEC_ALL_PARTS,
+                  tl_op_has(op, TL_ATTR_ASYNC));
 }
 
 static inline void exec_op(exec_state *x, const tl_op *op) {
@@ -207,12 +222,12 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
       return;
     }
     case TL_OP_FILL:
-      exec_write_cell(x, tl_op_operand(op, 0), 5, false);
+      exec_write_cell(x, tl_op_operand(op, 0), 5, EXEC_ALL_PARTS, false);
       return;
     case TL_OP_COPY: {
       uint64_t hash = exec_copy_hash(x, op, TL_GROUP_COPY_src_offsets, tl_op_arg(op, TL_GROUP_COPY_src));
       const tl_value *dst = tl_op_arg(op, TL_GROUP_COPY_dst);
-      exec_write_cell(x, dst, exec_box_hash(x, op, TL_GROUP_COPY_dst_offsets, dst, hash), tl_op_has(op, TL_ATTR_ASYNC));
+      exec_write_box(x, op, TL_GROUP_COPY_dst_offsets, dst, hash);
       return;
     }
     case TL_OP_TILE_LOAD:
@@ -223,7 +238,7 @@ static inline void exec_op(exec_state *x, const tl_op *op) {
     case TL_OP_TILE_STORE: {
       uint64_t hash = exec_mix(13, exec_operand(x, tl_op_operand(op, 0)));
       const tl_value *dst = tl_op_arg(op, TL_GROUP_TILE_STORE_dst);
-      exec_write_cell(x, dst, exec_box_hash(x, op, TL_GROUP_TILE_STORE_dst_offsets, dst, hash), false);
+      exec_write_box(x, op, TL_GROUP_TILE_STORE_dst_offsets, dst, hash);
       return;
     }
     case TL_OP_GEMM:
@@ -273,12 +288,13 @@ static inline uint64_t exec_kernel(tl_module *module, int64_t dynamic, uint64_t 
   for (size_t i = 0; i < x.roots.len; i++) {
     *tl_run_env_at(&x.env, &x.roots.items[i]->results[0]) = (tl_run_value){.number = (int64_t)i, .known = true};
     const tl_op *root = x.roots.items[i];
-    x.content[i][0] = root->code == TL_OP_TENSOR ? 1000 + (uint64_t)tl_op_int(root, TL_ATTR_ARG, 0) : 0;
+    for (int p = 0; p < EXEC_PARTS; p++)
+      x.content[i][0][p] = root->code == TL_OP_TENSOR ? 1000 + (uint64_t)tl_op_int(root, TL_ATTR_ARG, 0) : 0;
   }
   exec_block(&x, kernel->regions[0]);
   uint64_t hash = 0;
   for (size_t i = 0; i < x.roots.len; i++) {
-    if (x.roots.items[i]->code == TL_OP_TENSOR) hash = exec_mix(hash, x.content[i][0]);
+    if (x.roots.items[i]->code == TL_OP_TENSOR) hash = exec_mix(hash, x.content[i][0][0]);
   }
   tl_run_env_fini(&x.env);
   tl_vec_fini(&x.roots);

@@ -92,7 +92,7 @@ START_TEST(remarks_say_why) {
   } expected[] = {{1, "read before it is written"},  {4, "content of an earlier iteration"},
                   {8, "read after the loop"},        {9, "written twice"},
                   {15, "nothing in the loop reads"}, {16, "another statement of the loop writes"},
-                  {17, "a part of the tile"},        {18, "also writes its source"}};
+                  {21, "a part of the tile"},        {18, "also writes its source"}};
   for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
     test_kernel k;
     build_pipeline_case(&k, &pipeline_cases[expected[i].which], 3, 5, false);

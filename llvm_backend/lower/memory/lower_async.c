@@ -300,14 +300,34 @@ static unsigned push_taps(tl_lower *l, const tma_copy *copy, LLVMValueRef *args,
   return count;
 }
 
+// Bytes from one index along dim `d` of a tile to the next: of rows that lie behind each other.
+static int64_t bytes_along(const tl_buffer *buffer, int32_t d) {
+  int64_t bytes = buffer->rank == 1 ? tl_dtype_bits(buffer->dtype) / 8 : buffer->shared.pitch_bytes;
+  for (int32_t inner = d + 1; inner < buffer->rank - 1; inner++) bytes *= buffer->dims[inner];
+  return bytes;
+}
+
+// The tile, moved on by the offsets that are no constants: whole periods of the swizzle, which the place in the tile
+// does not see.
+static LLVMValueRef moved_base(tl_lower *l, const tma_copy *copy) {
+  LLVMValueRef base = copy->shared->base;
+  for (int32_t d = 0; d < copy->shared->rank; d++) {
+    const tl_value *index = tl_op_group_at(copy->op, copy->shared_offsets, (uint32_t)d);
+    int64_t constant;
+    if (tl_value_const_int(index, &constant)) continue;
+    LLVMValueRef by = tl_session_i32(l->session, bytes_along(copy->shared, d));
+    base = pointer_at(l, base, LLVMBuildNUWMul(l->builder, index32(l, index), by, ""));
+  }
+  return base;
+}
+
 // Where that box lies in shared memory.
 static LLVMValueRef box_pointer(tl_lower *l, const tma_copy *copy, const int64_t *start) {
   const tl_buffer *buffer = copy->shared;
   int32_t coord[TL_MAX_DIMS], shape[TL_MAX_DIMS];
   for (int32_t d = 0; d < buffer->rank; d++) {
     int64_t offset = 0;
-    if (!tl_value_const_int(tl_op_group_at(copy->op, copy->shared_offsets, (uint32_t)d), &offset))
-      tl_lower_internal(l, copy->op, "a box that lies at no constant place of its tile");
+    tl_value_const_int(tl_op_group_at(copy->op, copy->shared_offsets, (uint32_t)d), &offset);
     coord[d] = (int32_t)offset;
     shape[d] = (int32_t)buffer->dims[d];
   }
@@ -316,13 +336,12 @@ static LLVMValueRef box_pointer(tl_lower *l, const tma_copy *copy, const int64_t
   int64_t at = tl_shared_layout_offset(&buffer->shared, shape, buffer->rank, tl_dtype_bits(buffer->dtype), coord);
   if (copy->first_row) {
     // Shares are whole periods of the swizzle: their rows lie behind each other.
-    int64_t row = buffer->shared.pitch_bytes;
-    for (int32_t d = 1; d < buffer->rank - 1; d++) row *= buffer->dims[d];
-    if (buffer->rank == 1) row = tl_dtype_bits(buffer->dtype) / 8;
-    LLVMValueRef bytes = LLVMBuildNUWMul(l->builder, copy->first_row, tl_session_i32(l->session, row), "");
+    LLVMValueRef row = tl_session_i32(l->session, bytes_along(buffer, 0));
+    LLVMValueRef bytes = LLVMBuildNUWMul(l->builder, copy->first_row, row, "");
     return pointer_at(l, buffer->base, LLVMBuildNUWAdd(l->builder, bytes, tl_session_i32(l->session, at), ""));
   }
-  return at ? pointer_at(l, buffer->base, tl_session_i32(l->session, at)) : buffer->base;
+  LLVMValueRef base = moved_base(l, copy);
+  return at ? pointer_at(l, base, tl_session_i32(l->session, at)) : base;
 }
 
 static int64_t policy_of(const tl_op *op) {
