@@ -230,6 +230,7 @@ tl_status tl_pass_select_copies(tl_pass_context *context) {
   for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
     if (kernel->code != TL_OP_KERNEL) continue;
     tl_walk(kernel, validate_specialized, context);
+    tl_flatten_copies(context, kernel);
     tl_select_shared_layouts(context, kernel);
     tl_walk(kernel, select_op, context);
   }

@@ -54,6 +54,14 @@ int tl_bank_passes(tl_op *kernel, const tl_op *alloc, const tl_shared_layout *sh
 int tl_bank_conflicts(const tl_op *access, const tl_op *parallel);
 // Elements along the last loop index that neighbouring registers of a thread hold: the widest vector for the body.
 int32_t tl_parallel_vector(const tl_op *parallel);
+// select_copies_guards.c. Makes a gather of whose elements a condition decides a choice beside zero, where that is the
+// same.
+void tl_flatten_guard(tl_pass_context *context, tl_op *parallel);
+// select_copies_flat.c. Copies of whole rows that no vector divides become copies of runs, where their tiles may lie
+// densely.
+void tl_flatten_copies(tl_pass_context *context, tl_op *kernel);
+// Whether a copy between a tensor and a shared tile becomes one where the tile lies densely.
+bool tl_copy_is_run(tl_op *copy);
 // Chooses vector widths inside a parallel, and cp.async for one that only gathers from global to shared memory.
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel);
 // Only the vector widths; returns the widest.

@@ -270,6 +270,7 @@ static void report_access(tl_op *op, void *user) {
 }
 
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
+  tl_flatten_guard(context, parallel);
   fold_choice(context, parallel);
   choose_gather(context, parallel, tl_select_vectors(context, parallel));
   vector_state state = {.context = context, .parallel = parallel, .limit = tl_parallel_vector(parallel)};

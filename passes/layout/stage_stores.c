@@ -188,8 +188,8 @@ static void stage(tl_pass_context *context, tl_op *kernel, tl_op *store) {
     tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
   }
   int64_t row_bytes = (int64_t)tl_dtype_bytes(type->dtype, (uint64_t)type->dims[rank - 1]);
-  if (row_bytes < SECTOR_BYTES && !tl_is_tile_of_tma(context, kernel, staged->def)) {
-    // Lanes go down rows of a few words: dense ones.
+  if ((row_bytes < SECTOR_BYTES || tl_copy_is_run(copy)) && !tl_is_tile_of_tma(context, kernel, staged->def)) {
+    // Lanes go down rows of a few words, or the copy goes on from row to row: dense ones.
     tl_shared_layout layout = {.pitch_bytes = (int32_t)row_bytes};
     tl_op_set_shared(module, staged->def, TL_ATTR_SHARED_LAYOUT, &layout);
   }
