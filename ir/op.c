@@ -211,6 +211,8 @@ tl_op *tl_buffer_root(const tl_value *buffer) {
       op = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile)->def;
     } else if (op->code == TL_OP_PEER_TILE) {
       op = tl_op_arg(op, TL_GROUP_PEER_TILE_tile)->def;
+    } else if (op->code == TL_OP_PART_TILE) {
+      op = tl_op_arg(op, TL_GROUP_PART_TILE_tile)->def;
     } else if (op->code == TL_OP_RING_TILE) {
       op = tl_op_arg(op, TL_GROUP_RING_TILE_tile)->def;
     } else {

@@ -178,8 +178,7 @@ void tl_instantiate_engine_reduction(tl_sema *sema, const tl_stmt *stmt, const t
   if (copy != before) tl_op_set_int(sema->module, copy, TL_ATTR_ATOMIC, kind);
 }
 
-// A whole tile as a region.
-static tl_sema_region whole(tl_sema *sema, tl_symbol *symbol, tl_loc loc) {
+tl_sema_region tl_instantiate_whole(tl_sema *sema, tl_symbol *symbol, tl_loc loc) {
   tl_sema_region region = {.symbol = symbol, .loc = loc, .is_whole = true, .rank = symbol->value->type->rank};
   region.num_axes = region.rank;
   tl_value *zero = tl_build_const_int(&sema->builder, tl_type_index(sema->module), 0);
@@ -188,6 +187,11 @@ static tl_sema_region whole(tl_sema *sema, tl_symbol *symbol, tl_loc loc) {
     region.axes[d] = (tl_sema_axis){.dim = d, .step = 1, .extent = symbol->value->type->dims[d]};
   }
   return region;
+}
+
+void tl_instantiate_move(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst) {
+  copy_way way = {.via = TL_VIA_AUTO, .evict = TL_EVICT_NORMAL, .across = -1};
+  emit_copy(sema, stmt, src, dst, NULL, &way);
 }
 
 // Regions that may overlap, as it turns out when the kernel runs: all elements are read before one is written. False:
@@ -209,7 +213,7 @@ static bool copy_through_registers(tl_sema *sema, const tl_stmt *stmt, const tl_
   tl_symbol symbol = {.name = TL_STR("copied"), .loc = stmt->loc, .role = TL_ROLE_TILE, .kind = TL_SYMBOL_BUFFER};
   symbol.access = TL_ACCESS_INOUT;
   symbol.value = tl_instantiate_fragment(sema, "copied", dtype, extents, src->num_axes, stmt->loc);
-  tl_sema_region between = whole(sema, &symbol, stmt->loc);
+  tl_sema_region between = tl_instantiate_whole(sema, &symbol, stmt->loc);
   emit_copy(sema, stmt, src, &between, pad, way);
   emit_copy(sema, stmt, &between, dst, NULL, way);
   return true;

@@ -1,76 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // gemm: operands, shapes and dtypes.
-#include "frontend/elaborate/instantiate_internal.h"
-
-typedef struct gemm_operand {
-  tl_symbol *symbol;
-  const tl_expr *expr;
-  bool transposed;
-  int64_t rows, columns;  // as they enter the product
-} gemm_operand;
+#include "frontend/elaborate/instantiate_gemm.h"
 
 static bool report_operand(tl_sema *sema, tl_loc loc, const char *text) {
   tl_diag_report(sema->diags, TL_DIAG_GEMM_OPERAND, loc, "%s", text);
   return false;
 }
 
-static bool parse_operand(tl_sema *sema, const tl_expr *expr, gemm_operand *out) {
-  *out = (gemm_operand){.expr = expr};
-  const tl_expr *base = expr;
-  if (expr->kind == TL_EXPR_TRANSPOSE) {
-    out->transposed = true;
-    base = expr->operands[0];
-  }
-  if (base->kind == TL_EXPR_INDEX) {
-    tl_instantiate_not_yet(sema, base->loc, "a slice as operand of gemm");
-    return false;
-  }
-  if (base->kind != TL_EXPR_NAME)
-    return report_operand(sema, expr->loc, "an operand of gemm is a tile's name, or its transposed `X.T`");
-  out->symbol = tl_sema_buffer(sema, base);
-  if (!out->symbol) return false;
-  const tl_type *type = out->symbol->value->type;
-  if (type->rank != 2) {
-    tl_diag *diag =
-        tl_diag_report(sema->diags, TL_DIAG_GEMM_OPERAND, expr->loc, "gemm takes tiles of 2 dims, `%.*s` is %s",
-                       TL_STR_ARG(out->symbol->name), tl_sema_buffer_shape(sema, out->symbol));
-    tl_diag_add_note(sema->diags, diag, out->symbol->loc, "declared here");
-    return false;
-  }
-  out->rows = type->dims[out->transposed ? 1 : 0];
-  out->columns = type->dims[out->transposed ? 0 : 1];
-  return true;
-}
-
-static bool validate_scopes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b) {
+static bool validate_scopes(tl_sema *sema, const tl_gemm_operand *acc, const tl_gemm_operand *a,
+                            const tl_gemm_operand *b) {
   bool ok = true;
   if (acc->transposed) ok = report_operand(sema, acc->expr->loc, "the accumulator cannot be transposed");
-  if (acc->symbol->value->type->scope != TL_SCOPE_FRAGMENT) {
-    ok = report_operand(sema, acc->expr->loc, "the accumulator of gemm is a fragment");
-  }
-  int a_scope = a->symbol->value->type->scope;
-  if (a_scope == TL_SCOPE_GLOBAL) {
-    ok = report_operand(sema, a->expr->loc,
+  if (acc->symbol->value->type->scope == TL_SCOPE_GLOBAL)
+    ok = report_operand(sema, acc->expr->loc, "the accumulator of gemm is a fragment or a shared tile");
+  const tl_gemm_operand *operands[] = {a, b};
+  for (int i = 0; i < 2; ++i) {
+    if (operands[i]->symbol->value->type->scope != TL_SCOPE_GLOBAL) continue;
+    ok = report_operand(sema, operands[i]->expr->loc,
                         "gemm reads shared and fragment tiles: copy the tensor's tile to shared first");
   }
-  if (a_scope == TL_SCOPE_FRAGMENT && a->transposed) {
-    ok = report_operand(sema, a->expr->loc, "a fragment operand cannot be transposed: copy it to a shared tile");
-  }
-  if (b->symbol->value->type->scope != TL_SCOPE_SHARED) {
-    ok = report_operand(sema, b->expr->loc, "the right operand of gemm is a shared tile: copy it to one first");
-  }
-  if (ok && a->symbol == acc->symbol)
+  if (ok && a->symbol == acc->symbol && !a->is_slice && !acc->is_slice && !a->transposed)
     ok = report_operand(sema, a->expr->loc, "the accumulator cannot be an operand too");
   return ok;
 }
 
-static const char *operand_text(tl_sema *sema, const gemm_operand *operand) {
+static const char *operand_text(tl_sema *sema, const tl_gemm_operand *operand) {
   return tl_sema_expr_text(sema, operand->expr);
 }
 
 // Says which dims clash, and where `.T` would make all agree.
-static bool validate_shapes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
-                            tl_loc loc) {
+static bool validate_shapes(tl_sema *sema, const tl_gemm_operand *acc, const tl_gemm_operand *a,
+                            const tl_gemm_operand *b, tl_loc loc) {
   if (acc->rows == a->rows && acc->columns == b->columns && a->columns == b->rows) return true;
   tl_strbuf clashes;
   tl_strbuf_init(&clashes);
@@ -97,7 +57,7 @@ static bool validate_shapes(tl_sema *sema, const gemm_operand *acc, const gemm_o
     int64_t m = flips & 1 ? a->columns : a->rows, ka = flips & 1 ? a->rows : a->columns;
     int64_t n = flips & 2 ? b->rows : b->columns, kb = flips & 2 ? b->columns : b->rows;
     if (m != acc->rows || n != acc->columns || ka != kb) continue;
-    if ((flips & 1) && a->symbol->value->type->scope == TL_SCOPE_FRAGMENT) continue;
+    if (a->is_slice || b->is_slice) continue;
     tl_diag_add_hint(sema->diags, diag, "`%.*s%s @ %.*s%s` would fit", TL_STR_ARG(a->symbol->name),
                      a->transposed != ((flips & 1) != 0) ? ".T" : "", TL_STR_ARG(b->symbol->name),
                      b->transposed != ((flips & 2) != 0) ? ".T" : "");
@@ -125,8 +85,8 @@ static tl_dtype accumulator_of(tl_dtype a, tl_dtype b, tl_dtype *out_other) {
   return a == TL_DTYPE_F64 ? TL_DTYPE_F64 : TL_DTYPE_NONE;
 }
 
-static bool validate_dtypes(tl_sema *sema, const gemm_operand *acc, const gemm_operand *a, const gemm_operand *b,
-                            tl_loc loc) {
+static bool validate_dtypes(tl_sema *sema, const tl_gemm_operand *acc, const tl_gemm_operand *a,
+                            const tl_gemm_operand *b, tl_loc loc) {
   tl_dtype dtype = a->symbol->value->type->dtype, other = b->symbol->value->type->dtype, second;
   tl_dtype result = acc->symbol->value->type->dtype, first = accumulator_of(dtype, other, &second);
   if (first == TL_DTYPE_NONE && dtype != other) {
@@ -151,7 +111,7 @@ static bool validate_dtypes(tl_sema *sema, const gemm_operand *acc, const gemm_o
 }
 
 // The option `accumulate`, which products of 8-bit floats take; -1 after an error.
-static int accumulate_option(tl_sema *sema, const tl_stmt *stmt, const gemm_operand *a) {
+static int accumulate_option(tl_sema *sema, const tl_stmt *stmt, const tl_gemm_operand *a) {
   const tl_option *option = tl_instantiate_option(stmt, "accumulate");
   int value = tl_instantiate_enum_option(sema, stmt, "accumulate", TL_IR_ENUM_ACCUMULATE, TL_ACCUMULATE_PROMOTED);
   if (!option || value < 0 || is_f8(a->symbol->value->type->dtype)) return value;
@@ -170,10 +130,10 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
     report_operand(sema, assign->loc, "gemm is written `acc += A @ B` or `acc = A @ B`");
     return;
   }
-  gemm_operand acc, a, b;
-  bool ok = parse_operand(sema, assign->targets[0], &acc);
-  ok = parse_operand(sema, assign->value->operands[0], &a) && ok;
-  ok = parse_operand(sema, assign->value->operands[1], &b) && ok;
+  tl_gemm_operand acc, a, b;
+  bool ok = tl_gemm_parse_operand(sema, assign->targets[0], &acc);
+  ok = tl_gemm_parse_operand(sema, assign->value->operands[0], &a) && ok;
+  ok = tl_gemm_parse_operand(sema, assign->value->operands[1], &b) && ok;
   int policy = tl_instantiate_enum_option(sema, stmt, "policy", TL_IR_ENUM_POLICY, TL_POLICY_SQUARE);
   int mma = tl_instantiate_enum_option(sema, stmt, "mma", TL_IR_ENUM_MMA, TL_MMA_AUTO);
   if (!ok || policy < 0 || mma < 0 || !validate_scopes(sema, &acc, &a, &b)) return;
@@ -183,8 +143,12 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   const tl_option *async = tl_instantiate_option(stmt, "async");
   bool is_async = false;
   if (accumulate < 0 || (async && !tl_instantiate_flag(sema, async->value, "async", &is_async))) return;
+  tl_value *left = tl_gemm_read_operand(sema, stmt, &a, true);
+  tl_value *right = tl_gemm_read_operand(sema, stmt, &b, false);
+  tl_gemm_sums sums;
+  tl_gemm_begin_sums(sema, stmt, &acc, is_clear, &sums);
   sema->builder.loc = stmt->loc;
-  tl_group groups[3] = {TL_GROUP_OF(acc.symbol->value), TL_GROUP_OF(a.symbol->value), TL_GROUP_OF(b.symbol->value)};
+  tl_group groups[3] = {TL_GROUP_OF(sums.value), TL_GROUP_OF(left), TL_GROUP_OF(right)};
   tl_op *op = tl_build(&sema->builder, TL_OP_GEMM, groups, NULL, 0);
   if (a.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_A);
   if (b.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_B);
@@ -193,6 +157,7 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   if (accumulate != TL_ACCUMULATE_PROMOTED) tl_op_set_int(sema->module, op, TL_ATTR_ACCUMULATE, accumulate);
   if (tl_instantiate_option(stmt, "policy")) tl_op_set_int(sema->module, op, TL_ATTR_POLICY, policy);
   if (is_async) tl_op_set_unit(sema->module, op, TL_ATTR_BY_HAND);
+  tl_gemm_end_sums(sema, stmt, &sums);
 }
 
 void tl_instantiate_wait_gemm(tl_sema *sema, const tl_stmt *stmt) {

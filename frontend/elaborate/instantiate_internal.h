@@ -30,6 +30,9 @@ void tl_instantiate_exit(tl_sema *sema, const tl_stmt *stmt);
 // instantiate_copy.c
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt);
+// A whole tile as a region, and a copy between regions of the same extents that lie apart, as a part of `stmt`.
+tl_sema_region tl_instantiate_whole(tl_sema *sema, tl_symbol *symbol, tl_loc loc);
+void tl_instantiate_move(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src, const tl_sema_region *dst);
 // A copy from a shared tile by the copy engine that combines with the tensor by the atomic `kind`.
 void tl_instantiate_engine_reduction(tl_sema *sema, const tl_stmt *stmt, const tl_sema_region *src,
                                      const tl_sema_region *dst, int kind);
@@ -89,7 +92,10 @@ bool tl_instantiate_has_reduction(const tl_expr *expr);
 // Afterwards tl_sema_find_reduction gives the tile behind each; the caller sets sema->reductions back to its length
 // before.
 void tl_instantiate_reductions(tl_sema *sema, const tl_expr *expr);
-// What reductions and scans share. A fragment of our own, declared at the head of the kernel.
+// A shared tile or fragment of our own, declared at the head of the kernel.
+tl_value *tl_instantiate_tile(tl_sema *sema, int scope, const char *name, tl_dtype dtype, const int64_t *dims,
+                              int32_t rank, tl_loc loc);
+// What reductions and scans share. A fragment of our own.
 tl_value *tl_instantiate_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,
                                   tl_loc loc);
 // An expression of tiles as a fragment: the one it names, or a new one that its elements are computed into. NULL after

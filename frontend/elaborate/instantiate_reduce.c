@@ -28,16 +28,21 @@ bool tl_instantiate_has_reduction(const tl_expr *expr) {
 // ---- tiles of our own
 
 // A fragment declared at the head of the kernel.
-tl_value *tl_instantiate_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,
-                                  tl_loc loc) {
+tl_value *tl_instantiate_tile(tl_sema *sema, int scope, const char *name, tl_dtype dtype, const int64_t *dims,
+                              int32_t rank, tl_loc loc) {
   tl_builder builder;
   tl_builder_before(&builder, sema->module, tl_module_kernel(sema->module)->regions[0]->first);
   builder.loc = loc;
-  const tl_type *type = tl_type_buffer(sema->module, TL_SCOPE_FRAGMENT, dtype, dims, rank);
+  const tl_type *type = tl_type_buffer(sema->module, scope, dtype, dims, rank);
   tl_op *op = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
   tl_op_set_str(sema->module, op, TL_ATTR_NAME, tl_str_from(name));
   tl_op_result(op, 0)->name = tl_module_intern(sema->module, tl_str_from(name));
   return tl_op_result(op, 0);
+}
+
+tl_value *tl_instantiate_fragment(tl_sema *sema, const char *name, tl_dtype dtype, const int64_t *dims, int32_t rank,
+                                  tl_loc loc) {
+  return tl_instantiate_tile(sema, TL_SCOPE_FRAGMENT, name, dtype, dims, rank, loc);
 }
 
 static tl_symbol *new_symbol(tl_sema *sema, const tl_expr *expr, tl_value *value) {

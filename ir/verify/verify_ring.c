@@ -23,6 +23,9 @@ static const tl_op *alloc_of(const tl_value *buffer) {
       case TL_OP_PEER_TILE:
         buffer = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
         break;
+      case TL_OP_PART_TILE:
+        buffer = tl_op_arg(op, TL_GROUP_PART_TILE_tile);
+        break;
       default:
         return NULL;
     }
@@ -73,7 +76,8 @@ static bool is_read(const tl_use *use) {
 static void verify_slot_uses(tl_verifier *verifier, const tl_value *tile, bool acquired, int depth) {
   for (const tl_use *use = tile->uses; use; use = use->next) {
     const tl_op *owner = use->owner;
-    if (owner->code == TL_OP_VIEW && owner->num_results == 1 && depth < 64) {
+    bool is_name = owner->code == TL_OP_VIEW || owner->code == TL_OP_PART_TILE;
+    if (is_name && owner->num_results == 1 && depth < 64) {
       verify_slot_uses(verifier, &owner->results[0], acquired, depth + 1);
     } else if (owner->code == TL_OP_IN_BOUNDS) {
       continue;
@@ -133,6 +137,29 @@ static void verify_peer_tile(tl_verifier *verifier, const tl_op *op) {
                    (long long)tl_op_int(op, TL_ATTR_ACROSS, 0));
 }
 
+static void verify_part_tile(tl_verifier *verifier, const tl_op *op) {
+  const tl_type *tile = tl_op_arg(op, TL_GROUP_PART_TILE_tile)->type, *part = op->results[0].type;
+  const tl_attr *walked = tl_op_attr(op, TL_ATTR_SRC_DIMS);
+  const int64_t *dims = walked->v.ints.items;
+  if (tile->kind != TL_TYPE_BUFFER || tile->scope != TL_SCOPE_SHARED || part->kind != TL_TYPE_BUFFER ||
+      part->scope != TL_SCOPE_SHARED || part->dtype != tile->dtype || part->rank != 2 || walked->v.ints.len != 2) {
+    tl_verify_fail(verifier, op, "the result is no shared tile of 2 dims and of the operand's dtype");
+    return;
+  }
+  if (tl_op_group_len(op, TL_GROUP_PART_TILE_offsets) != (uint32_t)tile->rank || dims[0] < 0 || dims[0] >= dims[1] ||
+      dims[1] != tile->rank - 1) {
+    tl_verify_fail(verifier, op, "an offset for each dim, and two of the dims, of which one is the last, are wanted");
+    return;
+  }
+  for (int32_t d = 0; d < tile->rank; d++) {
+    int64_t extent = d == dims[0] ? part->dims[0] : d == dims[1] ? part->dims[1] : 1;
+    if (extent > tile->dims[d]) tl_verify_fail(verifier, op, "the part leaves dim %d of the tile", d);
+  }
+  for (const tl_use *use = op->results[0].uses; use; use = use->next)
+    if (use->owner->code != TL_OP_GEMM || group_of(use) == TL_GROUP_GEMM_acc)
+      tl_verify_fail(verifier, use->owner, "a part of a tile is an operand of gemm only");
+}
+
 // A token is committed once. A copy under a condition may leave its token unused: the commit takes what was started.
 static void verify_token(tl_verifier *verifier, const tl_op *op) {
   const tl_value *token = &op->results[0];
@@ -182,6 +209,9 @@ void tl_verify_ring_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_STAGE_TILE:
       verify_stage_tile(verifier, op);
+      break;
+    case TL_OP_PART_TILE:
+      verify_part_tile(verifier, op);
       break;
     case TL_OP_PEER_TILE:
       verify_peer_tile(verifier, op);

@@ -17,6 +17,8 @@ tl_value *tl_effect_root(tl_value *buffer, tl_value **out_slot, tl_value **out_s
       buffer = tl_op_arg(op, TL_GROUP_STAGE_TILE_tile);
     } else if (op->code == TL_OP_PEER_TILE) {
       buffer = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
+    } else if (op->code == TL_OP_PART_TILE) {
+      buffer = tl_op_arg(op, TL_GROUP_PART_TILE_tile);
     } else {
       break;
     }

@@ -189,6 +189,18 @@ static void clip_limits(tl_pass_context *context, tl_box *box) {
 
 // ---- elements
 
+// What a gemm reads of a tile.
+static void check_part(tl_pass_context *context, const tl_op *op) {
+  const tl_type *part = op->results[0].type;
+  const tl_value *tile = tl_op_arg(op, TL_GROUP_PART_TILE_tile);
+  const int64_t *dims = tl_op_ints(op, TL_ATTR_SRC_DIMS, NULL);
+  for (int32_t d = 0; d < tile->type->rank; d++) {
+    int64_t extent = d == dims[0] ? part->dims[0] : d == dims[1] ? part->dims[1] : 1;
+    tl_value *offset = tl_op_group_at(op, TL_GROUP_PART_TILE_offsets, (uint32_t)d);
+    check_tile_index(context, op, tile, d, offset, 0, extent - 1);
+  }
+}
+
 static int64_t element_bits(const tl_op *op, uint32_t d) {
   const tl_value *buffer = tl_element_buffer(op);
   tl_value *limit = tl_buffer_dim_value(buffer, (int32_t)d);
@@ -270,6 +282,7 @@ static void visit(tl_op *op, void *user) {
     check_element(context, op);
     tl_bounds_of_element_loops(context, op);
   }
+  if (op->code == TL_OP_PART_TILE) check_part(context, op);
 }
 
 tl_status tl_pass_check_bounds(tl_pass_context *context) {

@@ -12,7 +12,14 @@ static bool is_wgmma(const tl_op *op) {
   return inst && inst->family == TL_FAMILY_WGMMA;
 }
 
+// Whether `op` is a product by wgmma that reads the tile, or names a part that only such read.
 static bool is_matrix_operand(const tl_op *op, const tl_value *tile) {
+  if (op->code == TL_OP_PART_TILE) {
+    bool all = true;
+    for (const tl_use *use = op->results[0].uses; use; use = use->next)
+      all &= is_matrix_operand(use->owner, &op->results[0]);
+    return all;
+  }
   if (!is_wgmma(op)) return false;
   return tl_op_arg(op, TL_GROUP_GEMM_a) == tile || tl_op_arg(op, TL_GROUP_GEMM_b) == tile;
 }

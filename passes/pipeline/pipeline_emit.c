@@ -290,16 +290,21 @@ static tl_value *emit_wait(emitter *self, tl_builder *builder, int group, tl_val
   return tl_op_result(wait, 0);
 }
 
-// `buffer` (the tile or a view of it) on top of `readable` instead, built right before `user`.
+// Whether the op names memory that its first operand has: what reads it is pointed elsewhere, not it.
+static bool is_name(const tl_op *op) {
+  return op->code == TL_OP_VIEW || op->code == TL_OP_PART_TILE;
+}
+
+// `buffer` (the tile, a view or a part of it) on top of `readable` instead, built right before `user`.
 static tl_value *rebase(emitter *self, tl_value *buffer, const staged_tile *tile, tl_op *user) {
   if (buffer == tile->tile) return tile->readable;
   tl_op *view = buffer->def;
-  tl_value *base = rebase(self, tl_op_arg(view, TL_GROUP_VIEW_buffer), tile, user);
+  tl_value *base = rebase(self, tl_op_operand(view, 0), tile, user);
   tl_builder builder;
   tl_builder_before(&builder, self->module, user);
   builder.loc = view->loc;
   tl_value_map map = {0};
-  tl_value_map_set(&map, tl_op_arg(view, TL_GROUP_VIEW_buffer), base);
+  tl_value_map_set(&map, tl_op_operand(view, 0), base);
   tl_op *copy = tl_op_clone(&builder, view, &map);
   tl_value_map_fini(&map);
   return tl_op_result(copy, 0);
@@ -307,7 +312,7 @@ static tl_value *rebase(emitter *self, tl_value *buffer, const staged_tile *tile
 
 // Points every access inside `op` at the slot's part of its tile.
 static void use_slots(emitter *self, tl_op *op) {
-  if (op->code != TL_OP_VIEW) {
+  if (!is_name(op)) {
     for (uint32_t i = 0; i < op->num_operands; i++) {
       tl_value *value = tl_op_operand(op, i);
       if (value->type->kind != TL_TYPE_BUFFER) continue;

@@ -38,7 +38,9 @@ static int32_t gemm_number(const tl_schedule_problem *problem, const tl_op *gemm
 static bool gemm_allows(const tl_schedule_problem *problem, const tl_plan *plan, const tl_op *gemm) {
   int32_t g = gemm_number(problem, gemm);
   if (g < 0 || plan->gemms[g].inst.family != TL_FAMILY_MMA || plan->gemms[g].warps_m != 1) return false;
-  const tl_type *a = tl_op_arg(gemm, TL_GROUP_GEMM_a)->type;
+  const tl_value *operand = tl_op_arg(gemm, TL_GROUP_GEMM_a);
+  const tl_type *a = operand->type;
+  if (operand->def && operand->def->code == TL_OP_PART_TILE) return false;  // runs are read in whole vectors
   int bits = tl_dtype_bits(problem->shapes[g].mma.a);
   bool narrow_float = bits == 8 && tl_dtype_is_float(problem->shapes[g].mma.a);
   return a->scope == TL_SCOPE_SHARED && !tl_op_has(gemm, TL_ATTR_TRANS_A) && (bits == 16 || bits == 8) && !narrow_float;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which gemms can run on wgmma: the form that fits the operands, what stands in its way, and how warpgroups share it.
+#include "ir/index/affine.h"
+#include "passes/analysis/memory_access.h"
 #include "passes/schedule/choose_schedule.h"
 
 // ---- operands
@@ -10,14 +12,40 @@ static bool has_view(const tl_value *buffer) {
   return false;
 }
 
+// Why wgmma cannot read this part of a tile, or NULL: descriptors begin where the swizzle's pattern does, in rows and
+// in panels, and the rows of one operand follow each other.
+static const char *part_obstacle(const tl_op *part) {
+  const tl_type *tile = tl_op_arg(part, TL_GROUP_PART_TILE_tile)->type;
+  int32_t last = tile->rank - 1;
+  int bits = tl_dtype_bits(tile->dtype);
+  if (tl_op_ints(part, TL_ATTR_SRC_DIMS, NULL)[0] != last - 1) return "the rows of a slice do not follow each other";
+  int64_t rows = 1;
+  for (int32_t d = last - 1; d >= 0; d--) {
+    int64_t step = tl_value_divisor(tl_op_group_at(part, TL_GROUP_PART_TILE_offsets, (uint32_t)d)) * rows;
+    if (step % TL_SHARED_PANEL_ROWS != 0) return "a slice may begin inside a group of 8 rows";
+    rows *= tile->dims[d];
+  }
+  if (rows % TL_SHARED_PANEL_ROWS != 0) return "the rows of the sliced tile are no groups of 8";
+  tl_shared_layout layout = tl_shared_layout_panels(tile->dims[last] * bits / 8);
+  if (layout.pitch_bytes == 0) return "an operand's rows are no multiple of 32 bytes, or not in groups of 8";
+  int64_t panel = layout.pitch_bytes * 8 / bits;
+  if (part->results[0].type->dims[1] % panel != 0) return "a slice ends inside a panel of the tile's rows";
+  if (tl_value_divisor(tl_op_group_at(part, TL_GROUP_PART_TILE_offsets, (uint32_t)last)) % panel != 0)
+    return "a slice may begin inside a panel of the tile's rows";
+  return NULL;
+}
+
 // Why an operand in shared memory cannot lie as wgmma reads it; NULL when it can. The layout itself is select-copies'.
 static const char *operand_obstacle(const tl_value *operand, bool transposed) {
+  const tl_type *type = operand->type;
   const tl_op *alloc = operand->def;
+  const tl_op *part = alloc && alloc->code == TL_OP_PART_TILE ? alloc : NULL;
+  if (part) operand = tl_op_arg(part, TL_GROUP_PART_TILE_tile);
+  alloc = operand->def;
   if (alloc && alloc->code == TL_OP_STAGE_TILE) {
     operand = tl_op_arg(alloc, TL_GROUP_STAGE_TILE_tile);
     alloc = operand->def;
   }
-  const tl_type *type = operand->type;
   int bits = tl_dtype_bits(type->dtype);
   if (type->scope != TL_SCOPE_SHARED) return "an operand is neither in shared memory nor, as A, in registers";
   if (!alloc || alloc->code != TL_OP_ALLOC || type->rank != 2 || has_view(operand))
@@ -27,7 +55,7 @@ static const char *operand_obstacle(const tl_value *operand, bool transposed) {
   tl_shared_layout layout = tl_shared_layout_panels(type->dims[1] * bits / 8);
   if (layout.pitch_bytes == 0 || type->dims[0] % TL_SHARED_PANEL_ROWS != 0)
     return "an operand's rows are no multiple of 32 bytes, or not in groups of 8";
-  return NULL;
+  return part ? part_obstacle(part) : NULL;
 }
 
 const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const tl_gemm_shape *shape,

@@ -21,6 +21,22 @@ static bool is_element(const tl_op *op) {
   return (op->code == TL_OP_LOAD || op->code == TL_OP_STORE) && tl_op_enclosing(op, TL_OP_PARALLEL);
 }
 
+// The op that names the part of a tile which a gemm reads, or NULL.
+static const tl_op *part_of(const tl_effect *effect) {
+  const tl_op *def = effect->buffer->def;
+  return def && def->code == TL_OP_PART_TILE ? def : NULL;
+}
+
+// What an access names, a part of a tile as that tile.
+static tl_value *named(const tl_effect *effect) {
+  const tl_op *part = part_of(effect);
+  return part ? tl_op_arg(part, TL_GROUP_PART_TILE_tile) : effect->buffer;
+}
+
+static bool has_reach(const tl_effect *effect) {
+  return has_box(effect->op) || is_element(effect->op) || part_of(effect);
+}
+
 // Takes what the iterations of `parallel` add out of the index, as the span from `*out_lo` to `*out_hi`.
 static tl_affine outside_of(const tl_op *parallel, tl_value *index, int64_t *out_lo, int64_t *out_hi) {
   tl_affine form = tl_affine_of(index), outside = {.valid = form.valid, .constant = form.constant};
@@ -43,8 +59,19 @@ static tl_affine outside_of(const tl_op *parallel, tl_value *index, int64_t *out
   return outside;
 }
 
+static reach reach_of_part(const tl_op *part) {
+  const tl_type *type = part->results[0].type;
+  const int64_t *dims = tl_op_ints(part, TL_ATTR_SRC_DIMS, NULL);
+  reach result = {.rank = tl_op_arg(part, TL_GROUP_PART_TILE_tile)->type->rank};
+  for (int32_t d = 0; d < result.rank; d++)
+    result.start[d] = tl_affine_of(tl_op_group_at(part, TL_GROUP_PART_TILE_offsets, (uint32_t)d));
+  for (int32_t i = 0; i < 2; i++) result.hi[dims[i]] = type->dims[i] - 1;
+  return result;
+}
+
 static reach reach_of(const tl_effect *effect) {
   reach result = {0};
+  if (part_of(effect)) return reach_of_part(part_of(effect));
   if (is_element(effect->op)) {
     const tl_op *parallel = tl_op_enclosing(effect->op, TL_OP_PARALLEL);
     result.rank = (int32_t)tl_element_rank(effect->op);
@@ -150,8 +177,8 @@ static bool is_moved(tl_value *buffer) {
 }
 
 bool tl_accesses_never_meet(const tl_effect *before, const tl_effect *after) {
-  bool known = (has_box(before->op) || is_element(before->op)) && (has_box(after->op) || is_element(after->op));
-  if (!known || before->buffer != after->buffer || is_moved(after->buffer)) return false;
+  bool known = has_reach(before) && has_reach(after);
+  if (!known || named(before) != named(after) || is_moved(named(after))) return false;
   reach a = reach_of(before), b = reach_of(after);
   if (lie_apart(before, after, &a, &b)) return true;
   const tl_op *around = loop_outside(after->op);

@@ -187,6 +187,8 @@ static void run_buffer(tl_barrier_verifier *self, const tl_op *op) {
     slot = tl_run_env_number(&self->env, tl_op_arg(op, TL_GROUP_STAGE_TILE_stage));
   } else if (op->code == TL_OP_PEER_TILE) {
     base = tl_op_arg(op, TL_GROUP_PEER_TILE_tile);
+  } else if (op->code == TL_OP_PART_TILE) {
+    base = tl_op_arg(op, TL_GROUP_PART_TILE_tile);
   } else {
     base = tl_op_arg(op, TL_GROUP_RING_TILE_tile);
     const tl_value *slot_value = tl_op_arg(op, TL_GROUP_RING_TILE_slot);
@@ -244,6 +246,7 @@ void tl_run_statement(tl_barrier_verifier *self, const tl_op *op) {
     case TL_OP_VIEW:
     case TL_OP_STAGE_TILE:
     case TL_OP_PEER_TILE:
+    case TL_OP_PART_TILE:
     case TL_OP_RING_TILE:
       run_buffer(self, op);
       return;

@@ -44,7 +44,20 @@ typedef struct box_side {
   tl_attr_key dims, steps;
 } box_side;
 
+// The part of a tile that a gemm reads.
+static void find_part(tl_barrier_verifier *self, tl_run_access *record, const tl_op *part) {
+  const tl_type *type = part->results[0].type;
+  const int64_t *dims = tl_op_ints(part, TL_ATTR_SRC_DIMS, NULL);
+  record->box_buffer = tl_op_arg(part, TL_GROUP_PART_TILE_tile);
+  for (int32_t d = 0; d < record->box_buffer->type->rank; d++) {
+    int64_t extent = d == dims[0] ? type->dims[0] : d == dims[1] ? type->dims[1] : 1;
+    record->lo[d] = tl_run_env_number(&self->env, tl_op_group_at(part, TL_GROUP_PART_TILE_offsets, (uint32_t)d));
+    record->hi[d] = record->lo[d] + extent - 1;
+  }
+}
+
 static void find_box(tl_barrier_verifier *self, tl_run_access *record, const tl_op *op, const tl_value *buffer) {
+  if (buffer->def && buffer->def->code == TL_OP_PART_TILE) find_part(self, record, buffer->def);
   if (moves(buffer)) return;
   box_side side;
   bool is_write = record->kind == TL_RUN_WRITE;

@@ -127,6 +127,25 @@ static void shift_stage(finder *f, tl_op *op) {
   tl_op_set_operand(op, 1, tl_build_select(&builder, is_end, zero, next));
 }
 
+// A site for each dim along which the part is not the whole tile.
+static void shift_part(finder *f, tl_op *op) {
+  const tl_type *part = op->results[0].type, *tile = tl_op_operand(op, 0)->type;
+  const int64_t *dims = tl_op_attr(op, TL_ATTR_SRC_DIMS)->v.ints.items;
+  for (int32_t d = 0; d < tile->rank; d++) {
+    int64_t extent = d == dims[0] ? part->dims[0] : d == dims[1] ? part->dims[1] : 1;
+    int64_t most = tile->dims[d] - extent;
+    if (most == 0 || !is_wanted(f, op, "part")) continue;
+    tl_builder builder;
+    tl_builder_before(&builder, f->module, op);
+    uint32_t place = (uint32_t)d + 1;
+    tl_value *offset = tl_op_operand(op, place), *one = tl_build_index(&builder, 1);
+    tl_value *end = tl_build_index(&builder, most), *less = tl_build_binary(&builder, TL_OP_SUB, offset, one);
+    tl_value *more = tl_build_binary(&builder, TL_OP_ADD, offset, one);
+    tl_value *is_end = tl_build_cmp(&builder, TL_CMP_GE, offset, end);
+    tl_op_set_operand(op, place, tl_build_select(&builder, is_end, less, more));
+  }
+}
+
 // ---- swizzles
 
 // The shared layout that turns other address bits; false when the pitch leaves no room for one.
@@ -347,6 +366,9 @@ static void visit(tl_op *op, void *user) {
       break;
     case TL_MUTANT_SHIFT_STAGE:
       if (op->code == TL_OP_STAGE_TILE) shift_stage(f, op);
+      break;
+    case TL_MUTANT_SHIFT_PART:
+      if (op->code == TL_OP_PART_TILE) shift_part(f, op);
       break;
     case TL_MUTANT_FLIP_SWIZZLE:
       flip_swizzle(f, op);

@@ -14,8 +14,11 @@
 // One operand: the coordinates along M or N that a thread's registers need.
 typedef struct tl_fma_operand {
   tl_mem_access access;
-  int32_t outer, inner;          // buffer dims of M or N, and of K
-  int32_t offsets[TL_MAX_SIDE];  // register parts of the coordinates, ascending
+  int32_t outer, inner;                   // buffer dims of M or N, and of K
+  bool along_k;                           // the columns run along K
+  int64_t first_outer, first_inner;       // where the operand begins in the buffer: known,
+  LLVMValueRef moved_outer, moved_inner;  // and not (i32; NULL: 0)
+  int32_t offsets[TL_MAX_SIDE];           // register parts of the coordinates, ascending
   int32_t count;
   int32_t vec;   // elements of one read: along K when inner is the last dim, else along M or N
   int32_t last;  // largest index along M or N
@@ -54,29 +57,43 @@ static bool runs_of(const tl_fma_operand *operand, const tl_layout *layout, int3
   return true;
 }
 
+static LLVMValueRef sum_of(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {
+  return a && b ? LLVMBuildNUWAdd(l->builder, a, b, "") : a ? a : b;
+}
+
 static bool init_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, tl_value *tile, const tl_place *place,
                          int32_t dim, bool k_rows) {
-  tl_buffer *buffer = tl_lower_buffer(l, tile);
-  if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank != 2 || tl_dtype_bits(buffer->dtype) < 8) {
+  tl_lower_matrix matrix;
+  if (!tl_lower_matrix_of(l, tile, &matrix) || tl_dtype_bits(matrix.buffer->dtype) < 8) {
     tl_lower_unsupported(l, fma->op, "the FMA gemm reads its operands from 2-D shared tiles; one of them is not");
     return false;
   }
+  const tl_buffer *buffer = matrix.buffer;
   tl_lower_access_init(l, &operand->access, fma->op, buffer);
-  operand->outer = k_rows ? 1 : 0;
-  operand->inner = 1 - operand->outer;
-  operand->access.var[operand->outer] = place->thread[dim];
+  operand->along_k = !k_rows;
+  operand->outer = matrix.dims[k_rows ? 1 : 0];
+  operand->inner = matrix.dims[k_rows ? 0 : 1];
+  operand->first_outer = matrix.fixed[operand->outer];
+  operand->first_inner = matrix.fixed[operand->inner];
+  operand->moved_outer = matrix.moving[operand->outer];
+  operand->moved_inner = matrix.moving[operand->inner];
+  for (int32_t d = 0; d < buffer->rank; d++) {
+    operand->access.var[d] = matrix.moving[d];
+    operand->access.constant[d] = matrix.fixed[d];
+  }
+  operand->access.var[operand->outer] = sum_of(l, place->thread[dim], operand->moved_outer);
   for (int32_t r = 0; r < fma->registers; r++) {
     int32_t at[TL_MAX_DIMS];
     tl_layout_axis_coord(place->layout, TL_AXIS_REGISTER, r, at);
     if (!add_offset(operand, at[dim])) return false;
   }
-  int32_t size = (int32_t)buffer->dims[operand->outer];
+  int32_t size = (int32_t)tile->type->dims[k_rows ? 1 : 0];
   operand->last = size - 1;
   operand->overhangs = place->thread_max[dim] + operand->offsets[operand->count - 1] >= size;
   int32_t bytes = tl_dtype_bits(buffer->dtype) / 8, most = k_rows ? 16 / bytes : fma->chunk;
   operand->vec = 1;
   for (int32_t vec = 2; vec <= most; vec *= 2) {
-    if (vec * bytes > 16 || buffer->shared.pitch_bytes % (vec * bytes) != 0) break;
+    if (vec * bytes > 16 || buffer->shared.pitch_bytes % (vec * bytes) != 0 || matrix.column_divisor % vec != 0) break;
     if (k_rows && (operand->overhangs || !runs_of(operand, place->layout, dim, vec))) break;
     operand->vec = vec;
   }
@@ -86,25 +103,26 @@ static bool init_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, tl_v
 // Reads the operand's values for k + 0 … chunk - 1: out[i * chunk + kk] for offsets[i].
 static void load_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, LLVMValueRef k, LLVMValueRef *out) {
   tl_dtype dtype = operand->access.buffer->dtype;
-  bool along_k = operand->inner == 1;
+  bool along_k = operand->along_k;
   int32_t outer_step = along_k ? 1 : operand->vec, inner_step = along_k ? operand->vec : 1;
   int32_t bytes = operand->vec * tl_dtype_bits(dtype) / 8;
   tl_mem_access access = operand->access;
-  access.var[operand->inner] = k;
+  access.var[operand->inner] = sum_of(l, k, operand->moved_inner);
   for (int32_t i = 0; i < operand->count; i += outer_step) {
     tl_mem_access at = access;
     tl_mem_access *use = &access;
-    access.constant[operand->outer] = operand->offsets[i];
+    access.constant[operand->outer] = operand->first_outer + operand->offsets[i];
     if (operand->overhangs) {
       LLVMValueRef index =
           LLVMBuildNUWAdd(l->builder, access.var[operand->outer], tl_session_i32(l->session, operand->offsets[i]), "");
-      at.var[operand->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, operand->last));
-      at.constant[operand->outer] = 0;
+      LLVMValueRef most = sum_of(l, tl_session_i32(l->session, operand->last), operand->moved_outer);
+      at.var[operand->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, most);
+      at.constant[operand->outer] = operand->first_outer;
       at.fixed = true;
       use = &at;
     }
     for (int32_t kk = 0; kk < fma->chunk; kk += inner_step) {
-      use->constant[operand->inner] = kk;
+      use->constant[operand->inner] = operand->first_inner + kk;
       LLVMValueRef pointer = tl_lower_access_pointer(l, use, NULL), values[TL_MAX_GROUP], wide[TL_MAX_GROUP];
       LLVMValueRef raw = tl_lower_load_raw(l, use->buffer, pointer, bytes, NULL, TL_EVICT_NORMAL);
       tl_lower_unpack(l, raw, dtype, operand->vec, values);

@@ -56,24 +56,45 @@ static int32_t warp_offset_max(const tl_layout *layout, int32_t dim) {
   return result;
 }
 
+static LLVMValueRef sum_of(tl_lower *l, LLVMValueRef a, LLVMValueRef b) {
+  return a && b ? LLVMBuildNUWAdd(l->builder, a, b, "") : a ? a : b;
+}
+
+// Both ways to reach the operand begin where its part of the tile does.
+static void begin_at(tl_lower *l, tl_mma_fragment *fragment, const tl_lower_matrix *matrix) {
+  fragment->first_outer = matrix->fixed[fragment->outer];
+  fragment->first_inner = matrix->fixed[fragment->inner];
+  fragment->moved_outer = matrix->moving[fragment->outer];
+  fragment->moved_inner = matrix->moving[fragment->inner];
+  tl_mem_access *both[] = {&fragment->access, &fragment->elements};
+  for (int32_t i = 0; i < 2; i++)
+    for (int32_t d = 0; d < matrix->buffer->rank; d++) {
+      both[i]->var[d] = sum_of(l, both[i]->var[d], matrix->moving[d]);
+      both[i]->constant[d] = matrix->fixed[d];
+    }
+}
+
 static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragment, tl_value *tile, bool k_rows) {
   bool is_a = fragment == &mma->a;
-  tl_buffer *buffer = tl_lower_buffer(l, tile);
-  if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank < 2) {
+  tl_lower_matrix matrix;
+  if (!tl_lower_matrix_of(l, tile, &matrix)) {
     tl_lower_unsupported(l, mma->op, "mma.sync reads its operands from shared tiles here; operand %s is not one",
                          tile == tl_op_arg(mma->op, TL_GROUP_GEMM_a) ? "A" : "B");
     return;
   }
   const tl_layout *layout = tl_op_arg(mma->op, TL_GROUP_GEMM_acc)->type->layout;
-  int32_t rows = buffer->rank - 2, columns = buffer->rank - 1;
+  const tl_buffer *buffer = matrix.buffer;
+  int32_t rows = matrix.dims[0], columns = matrix.dims[1];
   int32_t acc_dim = is_a ? mma->row_dim : mma->column_dim;
   int32_t bits = tl_dtype_bits(buffer->dtype);
   fragment->dtype = buffer->dtype;
   fragment->k_rows = k_rows;
   fragment->outer = k_rows ? columns : rows;
   fragment->inner = k_rows ? rows : columns;
-  fragment->uses_ldmatrix = buffer->shared.pitch_bytes % 16 == 0 && (k_rows ? bits == 16 : bits <= 32);
-  int32_t size = (int32_t)buffer->dims[fragment->outer], unit = is_a ? mma->inst->m : 8;
+  fragment->uses_ldmatrix = buffer->shared.pitch_bytes % 16 == 0 && (k_rows ? bits == 16 : bits <= 32) &&
+                            matrix.column_divisor * bits % 128 == 0;
+  fragment->whole_words = buffer->shared.pitch_bytes % 4 == 0 && matrix.column_divisor % mma->pack == 0;
+  int32_t size = (int32_t)tile->type->dims[k_rows ? 1 : 0], unit = is_a ? mma->inst->m : 8;
   fragment->last = size - 1;
   fragment->overhangs = warp_offset_max(layout, acc_dim) + (is_a ? mma->tiles_m : mma->tiles_n) * unit > size;
   LLVMValueRef offset = warp_offset(l, layout, acc_dim), outer, inner;
@@ -87,22 +108,24 @@ static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragme
   LLVMValueRef along_k = entry_bits(l, l->lane, 0, 3, mma->b_tile ? mma->run : mma->pack);
   if (mma->first_k) along_k = LLVMBuildNUWAdd(l->entry, along_k, mma->first_k, "");
   fragment->elements.var[fragment->inner] = along_k;
+  begin_at(l, fragment, &matrix);
 }
 
 // Pointer for the box at (outer, k). Rows past the tile feed only padding of the accumulator, but the addresses must be
 // the tile's: they are clamped, along rows of ldmatrix.trans to whole groups of 8.
 static LLVMValueRef box_pointer(tl_lower *l, tl_mma_fragment *fragment, tl_mem_access *access, int32_t outer, int32_t k,
                                 int32_t last) {
-  access->constant[fragment->inner] = k;
+  access->constant[fragment->inner] = fragment->first_inner + k;
   if (!fragment->overhangs) {
-    access->constant[fragment->outer] = outer;
+    access->constant[fragment->outer] = fragment->first_outer + outer;
     return tl_lower_access_pointer(l, access, NULL);
   }
   tl_mem_access clamped = *access;
   LLVMValueRef index = LLVMBuildNUWAdd(l->builder, access->var[fragment->outer], tl_session_i32(l->session, outer), "");
+  LLVMValueRef most = sum_of(l, tl_session_i32(l->session, last), fragment->moved_outer);
   clamped.fixed = true;
-  clamped.constant[fragment->outer] = 0;
-  clamped.var[fragment->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, last));
+  clamped.constant[fragment->outer] = fragment->first_outer;
+  clamped.var[fragment->outer] = tl_lower_intrinsic2(l, "llvm.umin", index, most);
   return tl_lower_access_pointer(l, &clamped, NULL);
 }
 
@@ -142,7 +165,8 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
   const tl_buffer *buffer = fragment->elements.buffer;
   int32_t size = tl_dtype_bits(fragment->dtype) / 8, word = size * mma->pack;
   bool whole = k + 4 * mma->pack <= mma->k;
-  if (whole && (mma->pack == 1 || (!fragment->k_rows && buffer->shared.pitch_bytes % word == 0))) {
+  bool in_words = !fragment->k_rows && fragment->whole_words && buffer->shared.pitch_bytes % word == 0;
+  if (whole && (mma->pack == 1 || in_words)) {
     LLVMValueRef pointer = box_pointer(l, fragment, &fragment->elements, outer, k, fragment->last);
     LLVMTypeRef type = word == 8 ? l->session->f64 : l->session->i32;
     return LLVMBuildLoad2(l->builder, type, pointer, "");
@@ -154,7 +178,8 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
     LLVMValueRef inside = before_k(l, mma, k + i);
     if (inside) {
       LLVMValueRef index = LLVMBuildNUWAdd(l->builder, at.var[fragment->inner], tl_session_i32(l->session, k + i), "");
-      at.var[fragment->inner] = tl_lower_intrinsic2(l, "llvm.umin", index, tl_session_i32(l->session, mma->k - 1));
+      LLVMValueRef most = sum_of(l, tl_session_i32(l->session, mma->k - 1), fragment->moved_inner);
+      at.var[fragment->inner] = tl_lower_intrinsic2(l, "llvm.umin", index, most);
       at.fixed = true;
     }
     LLVMValueRef pointer = box_pointer(l, fragment, &at, outer, inside ? 0 : k + i, fragment->last);

@@ -13,10 +13,14 @@ typedef struct tl_mma_fragment {
   tl_dtype dtype;
   bool k_rows;  // the rows of the shared tile run along M or N
   bool uses_ldmatrix;
-  int32_t outer;   // buffer dim of M or N
-  int32_t inner;   // buffer dim of K
-  int32_t last;    // largest index along M or N
-  bool overhangs;  // warps reach past the tile
+  bool whole_words;  // a register's elements along a row are one aligned word
+  int32_t outer;     // buffer dim of M or N
+  int32_t inner;     // buffer dim of K
+  int32_t last;      // largest index along M or N
+  bool overhangs;    // warps reach past the tile
+  // Where the operand begins in its buffer along both dims; what is not known is in the accesses already.
+  int64_t first_outer, first_inner;
+  LLVMValueRef moved_outer, moved_inner;  // i32; NULL: 0
 } tl_mma_fragment;
 
 // One instruction's part of K.

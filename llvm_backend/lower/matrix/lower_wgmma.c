@@ -16,9 +16,10 @@
 // An operand in shared memory. `outer` is its index along M or N.
 typedef struct descriptor {
   const tl_buffer *buffer;
-  bool transposed;     // the rows of the tile run along M or N
-  LLVMValueRef start;  // i32: the address, over 16, of this warpgroup's part
-  uint32_t low, high;  // the constant bits of both halves
+  int64_t rows, columns;  // of the buffer
+  bool transposed;        // the rows of the tile run along M or N
+  LLVMValueRef start;     // i32: the address, over 16, of this warpgroup's part
+  uint32_t low, high;     // the constant bits of both halves
 } descriptor;
 
 typedef struct wgmma_gemm {
@@ -74,14 +75,10 @@ static tl_wgmma_form form_of(const tl_instruction *inst) {
 
 // ---- descriptors
 
-static int64_t rows_of(const tl_buffer *buffer) {
-  return buffer->dims[0];
-}
-
 // Bytes from the start of the tile to (outer, k), which starts a pattern of the swizzle along the rows.
 static int64_t part_offset(const descriptor *d, int64_t outer, int64_t k) {
   const tl_buffer *buffer = d->buffer;
-  int32_t shape[] = {(int32_t)buffer->dims[0], (int32_t)buffer->dims[1]};
+  int32_t shape[] = {(int32_t)d->rows, (int32_t)d->columns};
   int32_t coord[] = {(int32_t)(d->transposed ? k : outer), (int32_t)(d->transposed ? outer : k)};
   return tl_shared_layout_offset(&buffer->shared, shape, 2, tl_dtype_bits(buffer->dtype), coord);
 }
@@ -89,7 +86,7 @@ static int64_t part_offset(const descriptor *d, int64_t outer, int64_t k) {
 // Bits 62 and 63 of a descriptor: the span of the swizzle; 0 when the layout is none that wgmma reads.
 static uint32_t swizzle_mode(const tl_buffer *buffer) {
   const tl_shared_layout *shared = &buffer->shared;
-  int64_t row_bytes = buffer->dims[1] * tl_dtype_bits(buffer->dtype) / 8;
+  int64_t row_bytes = buffer->dims[buffer->rank - 1] * tl_dtype_bits(buffer->dtype) / 8;
   int32_t span = 16 * (shared->swizzle_mask + 1);
   bool fits = shared->pitch_bytes == span && (shared->panel_bytes == span || row_bytes == span);
   if (fits && span == 128 && shared->swizzle_shift == 0) return 1;
@@ -98,27 +95,48 @@ static uint32_t swizzle_mode(const tl_buffer *buffer) {
   return 0;
 }
 
+// Where the operand begins in its buffer, in bytes from the base; -1: it begins inside of a pattern.
+static int64_t first_byte(const descriptor *d, const tl_lower_matrix *matrix) {
+  const tl_buffer *buffer = d->buffer;
+  int64_t row = 0;
+  for (int32_t i = 0; i < buffer->rank; i++) {
+    if (matrix->moving[i]) return -1;
+    if (i < buffer->rank - 1) row = row * buffer->dims[i] + matrix->fixed[i];
+  }
+  int32_t shape[] = {(int32_t)d->rows, (int32_t)d->columns};
+  int32_t coord[] = {(int32_t)row, (int32_t)matrix->fixed[buffer->rank - 1]};
+  int64_t panel = (int64_t)buffer->shared.pitch_bytes * 8 / tl_dtype_bits(buffer->dtype);
+  if (row % TL_SHARED_PANEL_ROWS != 0 || coord[1] % panel != 0) return -1;
+  return tl_shared_layout_offset(&buffer->shared, shape, 2, tl_dtype_bits(buffer->dtype), coord);
+}
+
 // `group`: this warpgroup's place along M or N, of parts of `size`.
 static bool init_descriptor(tl_lower *l, const wgmma_gemm *gemm, descriptor *d, tl_value *tile, bool transposed,
                             LLVMValueRef group, int32_t size) {
   tl_session *s = l->session;
-  d->buffer = tl_lower_buffer(l, tile);
+  tl_lower_matrix matrix;
+  bool found = tl_lower_matrix_of(l, tile, &matrix);
+  d->buffer = matrix.buffer;
   d->transposed = transposed;
-  uint32_t mode =
-      d->buffer && d->buffer->scope == TL_SCOPE_SHARED && d->buffer->rank == 2 ? swizzle_mode(d->buffer) : 0;
-  if (!mode) {
+  d->rows = 1;
+  for (int32_t i = 0; found && i < d->buffer->rank - 1; i++) d->rows *= d->buffer->dims[i];
+  d->columns = found ? d->buffer->dims[d->buffer->rank - 1] : 0;
+  uint32_t mode = found ? swizzle_mode(d->buffer) : 0;
+  int64_t first = mode ? first_byte(d, &matrix) : -1;
+  if (first < 0) {
     tl_lower_internal(l, gemm->op, "an operand of wgmma lies in no layout that it reads");
     return false;
   }
   int64_t pitch = d->buffer->shared.pitch_bytes, stride = 8 * pitch;
   // Of a transposed operand the distance of panels; else it is not used.
-  int64_t leading = transposed ? rows_of(d->buffer) * pitch : 16;
+  int64_t leading = transposed ? d->rows * pitch : 16;
   d->low = (uint32_t)(leading >> 4) << 16;
   d->high = (uint32_t)(stride >> 4) | mode << 30;
   LLVMValueRef address = LLVMBuildPtrToInt(l->builder, d->buffer->base, s->i64, "");
   address = LLVMBuildTrunc(l->builder, address, s->i32, "");
   LLVMValueRef part = LLVMBuildNUWMul(l->entry, group, tl_session_i32(s, part_offset(d, size, 0)), "");
   address = LLVMBuildNUWAdd(l->builder, address, part, "");
+  if (first) address = LLVMBuildNUWAdd(l->builder, address, tl_session_i32(s, first), "");
   // In a cluster the block's rank stands above the 18 bits of an address.
   address = LLVMBuildAnd(l->builder, address, tl_session_i32(s, 0x3ffff), "");
   d->start = LLVMBuildLShr(l->builder, address, tl_session_i32(s, 4), "");

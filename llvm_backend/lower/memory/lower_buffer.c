@@ -95,6 +95,69 @@ void tl_lower_op_PEER_TILE(tl_lower *l, tl_op *op) {
       tl_lower_peer_pointer(l, buffer->base, tl_op_int(op, TL_ATTR_ACROSS, 0), tl_op_arg(op, TL_GROUP_PEER_TILE_place));
 }
 
+// Who reads a part asks for its place (tl_lower_matrix_of).
+void tl_lower_op_PART_TILE(tl_lower *l, tl_op *op) {
+  derive_buffer(l, op, tl_op_arg(op, TL_GROUP_PART_TILE_tile));
+}
+
+// Bytes for each element that a part begins later along dim `d`, whatever it is a multiple of; 0: the pattern of the
+// layout differs there.
+static int64_t bytes_along(const tl_buffer *buffer, int32_t d, int64_t divisor) {
+  const tl_shared_layout *shared = &buffer->shared;
+  int64_t rows = 1, chunks = (int64_t)(shared->swizzle_mask + 1), bits = tl_dtype_bits(buffer->dtype);
+  int32_t last = buffer->rank - 1;
+  for (int32_t i = d + 1; i < last; i++) rows *= buffer->dims[i];
+  if (d < last) {
+    int64_t period = shared->swizzle_mask ? chunks << shared->swizzle_shift : 1;
+    return divisor * rows % period == 0 ? rows * shared->pitch_bytes : 0;
+  }
+  enum { CHUNK_BYTES = 16 };
+  int64_t bytes = divisor * bits / 8, period = shared->swizzle_mask ? chunks * CHUNK_BYTES : 1;
+  if (shared->panel_bytes || bits < 8 || bytes % period != 0) return 0;
+  return bits / 8;
+}
+
+// Moves the base to where the part begins along dim `d`; false where only the place of each element tells.
+static bool move_base(tl_lower *l, tl_buffer *buffer, int32_t d, LLVMValueRef offset, int64_t divisor) {
+  int64_t bytes = bytes_along(buffer, d, divisor);
+  if (bytes == 0 && d == buffer->rank - 1 && buffer->shared.panel_bytes) {
+    // Whole panels: all rows of one lie before the next one.
+    int64_t panel = (int64_t)buffer->shared.panel_bytes * 8 / tl_dtype_bits(buffer->dtype), rows = 1;
+    if (divisor % panel != 0) return false;
+    for (int32_t i = 0; i < d; i++) rows *= buffer->dims[i];
+    offset = LLVMBuildLShr(l->builder, offset, tl_session_i32(l->session, __builtin_ctzll((uint64_t)panel)), "");
+    bytes = rows * buffer->shared.pitch_bytes;
+  }
+  if (bytes == 0) return false;
+  offset = LLVMBuildNUWMul(l->builder, offset, tl_session_i32(l->session, bytes), "");
+  buffer->base = LLVMBuildGEP2(l->builder, l->session->i8, buffer->base, &offset, 1, "");
+  return true;
+}
+
+bool tl_lower_matrix_of(tl_lower *l, tl_value *operand, tl_lower_matrix *out) {
+  tl_buffer *buffer = tl_lower_buffer(l, operand);
+  *out = (tl_lower_matrix){.buffer = buffer};
+  if (!buffer || buffer->scope != TL_SCOPE_SHARED || buffer->rank < 2) return false;
+  out->dims[0] = buffer->rank - 2;
+  out->dims[1] = buffer->rank - 1;
+  tl_op *part = operand->def;
+  if (!part || part->code != TL_OP_PART_TILE) return buffer->rank == 2;
+  const int64_t *dims = tl_op_attr(part, TL_ATTR_SRC_DIMS)->v.ints.items;
+  tl_buffer *moved = TL_NEW(&l->arena, tl_buffer);
+  *moved = *buffer;
+  out->buffer = moved;
+  for (int32_t i = 0; i < 2; i++) out->dims[i] = (int32_t)dims[i];
+  for (int32_t d = 0; d < buffer->rank; d++) {
+    tl_value *offset = tl_op_group_at(part, TL_GROUP_PART_TILE_offsets, (uint32_t)d);
+    int64_t divisor = tl_value_divisor(offset);
+    if (d == out->dims[1]) out->column_divisor = divisor;
+    if (tl_value_const_int(offset, &out->fixed[d])) continue;
+    LLVMValueRef value = tl_lower_index_as(l, l->builder, tl_lower_get(l, offset, 0), l->session->i32);
+    if (!move_base(l, moved, d, value, divisor)) out->moving[d] = value;
+  }
+  return true;
+}
+
 // Row-major strides of a view, as far as they are constants; others are made of LLVM values by the frontend's dims.
 static bool dense_strides(tl_buffer *view) {
   int64_t stride = 1;

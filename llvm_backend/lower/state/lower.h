@@ -79,6 +79,16 @@ typedef struct tl_mem_access {
   } swizzled[64];
 } tl_mem_access;
 
+// An operand of a matrix product in shared memory: the box of `buffer` whose rows lie along dims[0] and whose columns
+// lie along dims[1], the last dim. Along each dim it begins at fixed + moving.
+typedef struct tl_lower_matrix {
+  const tl_buffer *buffer;
+  int32_t dims[2];
+  int64_t fixed[TL_MAX_DIMS];
+  LLVMValueRef moving[TL_MAX_DIMS];  // i32; NULL is 0
+  int64_t column_divisor;            // of where the columns begin; 0: at 0
+} tl_lower_matrix;
+
 typedef struct tl_parallel {
   tl_op *op;
   tl_place place;
@@ -152,6 +162,8 @@ void tl_lower_set_buffer(tl_lower *l, const tl_value *value, tl_buffer *buffer);
 LLVMValueRef tl_lower_get(tl_lower *l, const tl_value *value, int32_t e);
 int32_t tl_lower_len(tl_lower *l, const tl_value *value);
 tl_buffer *tl_lower_buffer(tl_lower *l, const tl_value *value);
+// Where an operand of a product lies in shared memory; false when it does not, or has another rank.
+bool tl_lower_matrix_of(tl_lower *l, tl_value *operand, tl_lower_matrix *out);
 // LLVM type of a scalar or index value.
 LLVMTypeRef tl_lower_value_type(tl_lower *l, const tl_value *value);
 // Index as i32 (truncating) or i64 (extending).
