@@ -74,10 +74,14 @@ static bool is_byte(tl_dtype dtype) {
   return dtype == TL_DTYPE_I8 || dtype == TL_DTYPE_U8;
 }
 
+static bool is_nibble(tl_dtype dtype) {
+  return dtype == TL_DTYPE_I4 || dtype == TL_DTYPE_U4;
+}
+
 // What products of two tiles are added up in; the first is what to suggest. NONE: there is no such product.
 static tl_dtype accumulator_of(tl_dtype a, tl_dtype b, tl_dtype *out_other) {
   *out_other = TL_DTYPE_NONE;
-  if (is_byte(a) && is_byte(b)) return TL_DTYPE_I32;
+  if ((is_byte(a) || is_nibble(a)) && (is_byte(b) || is_nibble(b))) return TL_DTYPE_I32;
   if (is_f8(a) && is_f8(b)) return TL_DTYPE_F32;
   if (a != b) return TL_DTYPE_NONE;
   if (a == TL_DTYPE_F16) *out_other = TL_DTYPE_F16;
@@ -94,7 +98,7 @@ static bool validate_dtypes(tl_sema *sema, const tl_gemm_operand *acc, const tl_
         tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, loc, "`%s` is %s but `%s` is %s: gemm takes two of one dtype",
                        operand_text(sema, a), tl_dtype_name(dtype), operand_text(sema, b), tl_dtype_name(other));
     tl_diag_add_hint(sema->diags, diag,
-                     "convert one while copying it to its tile (only f8e4m3 with f8e5m2 and i8 with u8 may differ)");
+                     "convert one while copying it to its tile (only f8e4m3 with f8e5m2, and integers of 8 and 4 bits, may differ)");
     return false;
   }
   if (first == TL_DTYPE_NONE) {
@@ -121,6 +125,21 @@ static int accumulate_option(tl_sema *sema, const tl_stmt *stmt, const tl_gemm_o
   return -1;
 }
 
+// Why integers of 4 bits among the operands become 8 bits wide, or NULL: two of 4 bits are multiplied as they are.
+static const char *why_bytes(tl_sema *sema, const tl_gemm_operand *a, const tl_gemm_operand *b, int mma) {
+  enum { FIRST_SM = 80, LAST_SM = 89, STEP = 32 };  // later ones have mma of 4 bits, but no units for it
+  const tl_type *left = a->symbol->value->type, *right = b->symbol->value->type;
+  if (!is_nibble(left->dtype) || !is_nibble(right->dtype)) return "the other operand is of 8 bits";
+  if (!sema->target || sema->target->sm < FIRST_SM || sema->target->sm > LAST_SM)
+    return "the target has no units for products of 4 bits";
+  if (mma != TL_MMA_AUTO && mma != TL_MMA_MMA) return "only mma multiplies 4 bits";
+  if (left->scope != TL_SCOPE_SHARED || right->scope != TL_SCOPE_SHARED || a->is_slice || b->is_slice)
+    return "products of 4 bits read whole shared tiles";
+  if (a->transposed || !b->transposed || a->columns % STEP != 0)
+    return "products of 4 bits read rows of multiples of 32 along K, as of `A @ B.T`";
+  return NULL;
+}
+
 void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`gemm`")) return;
   const tl_assign *assign = &stmt->assign;
@@ -143,8 +162,9 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
   const tl_option *async = tl_instantiate_option(stmt, "async");
   bool is_async = false;
   if (accumulate < 0 || (async && !tl_instantiate_flag(sema, async->value, "async", &is_async))) return;
-  tl_value *left = tl_gemm_read_operand(sema, stmt, &a, true);
-  tl_value *right = tl_gemm_read_operand(sema, stmt, &b, false);
+  const char *widened = why_bytes(sema, &a, &b, mma);
+  tl_value *left = tl_gemm_read_operand(sema, stmt, &a, true, widened);
+  tl_value *right = tl_gemm_read_operand(sema, stmt, &b, false, widened);
   tl_gemm_sums sums;
   tl_gemm_begin_sums(sema, stmt, &acc, is_clear, &sums);
   sema->builder.loc = stmt->loc;

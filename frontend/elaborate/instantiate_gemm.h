@@ -18,8 +18,10 @@ typedef struct tl_gemm_operand {
 bool tl_gemm_parse_operand(tl_sema *sema, const tl_expr *expr, tl_gemm_operand *out);
 
 // The tile that a product reads: the one that the author names, its part, or a copy in shared memory, which a remark
-// tells of. `in_registers`: the product takes it from registers, too.
-tl_value *tl_gemm_read_operand(tl_sema *sema, const tl_stmt *stmt, tl_gemm_operand *operand, bool in_registers);
+// tells of. `in_registers`: the product takes it from registers, too. `widened`: why integers of 4 bits become 8 bits
+// wide, or NULL.
+tl_value *tl_gemm_read_operand(tl_sema *sema, const tl_stmt *stmt, tl_gemm_operand *operand, bool in_registers,
+                               const char *widened);
 
 // The fragment that a product adds to, and what brings it where its author has it. Where that is somewhere else than in
 // a fragment of its own, sums are copied out of it before the product (unless that `clears`) and back behind it.

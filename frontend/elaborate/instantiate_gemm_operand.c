@@ -145,7 +145,7 @@ static tl_value *build_part(tl_sema *sema, tl_gemm_operand *operand) {
 }
 
 // A tile of our own for what the region holds.
-static tl_symbol copy_symbol(tl_sema *sema, const tl_gemm_operand *operand, int scope) {
+static tl_symbol copy_symbol(tl_sema *sema, const tl_gemm_operand *operand, int scope, tl_dtype dtype) {
   const tl_sema_axis *axes = operand->region.axes;
   int64_t shape[2] = {axes[0].extent, axes[1].extent};
   bool is_shared = scope == TL_SCOPE_SHARED;
@@ -155,7 +155,6 @@ static tl_symbol copy_symbol(tl_sema *sema, const tl_gemm_operand *operand, int 
   symbol.role = TL_ROLE_TILE;
   symbol.kind = TL_SYMBOL_BUFFER;
   symbol.access = TL_ACCESS_INOUT;
-  tl_dtype dtype = operand->symbol->value->type->dtype;
   symbol.value = tl_instantiate_tile(sema, scope, name, dtype, shape, 2, operand->expr->loc);
   return symbol;
 }
@@ -167,14 +166,34 @@ static const char *why_copied(const tl_gemm_operand *operand, bool in_registers)
   return operand->is_slice ? "it is a slice of a fragment" : "it is in registers, where it cannot be transposed";
 }
 
-tl_value *tl_gemm_read_operand(tl_sema *sema, const tl_stmt *stmt, tl_gemm_operand *operand, bool in_registers) {
-  bool is_shared = operand->symbol->value->type->scope == TL_SCOPE_SHARED;
-  if (!operand->is_slice && (is_shared || (in_registers && !operand->transposed))) return operand->symbol->value;
-  if (is_shared && is_part(operand)) return build_part(sema, operand);
+// The dtype in which the product reads the operand.
+static tl_dtype read_dtype(tl_dtype dtype, const char *widened) {
+  if (widened && dtype == TL_DTYPE_I4) return TL_DTYPE_I8;
+  return widened && dtype == TL_DTYPE_U4 ? TL_DTYPE_U8 : dtype;
+}
+
+static void report_detour(tl_sema *sema, const tl_gemm_operand *operand, tl_dtype dtype, const char *why) {
+  tl_dtype own = operand->symbol->value->type->dtype;
+  const tl_sema_axis *axes = operand->region.axes;
+  uint64_t elements = (uint64_t)axes[0].extent * (uint64_t)axes[1].extent;
+  const char *as = dtype == own ? "" : tl_arena_printf(sema->arena, " as %s", tl_dtype_name(dtype));
   tl_diag_report(sema->diags, TL_DIAG_REMARK_OPERAND, operand->expr->loc,
-                 "`%s` goes through shared memory (%lld bytes): %s", text_of(sema, operand), bytes_of(operand),
-                 why_copied(operand, in_registers));
-  tl_symbol symbol = copy_symbol(sema, operand, TL_SCOPE_SHARED);
+                 "`%s` goes through shared memory%s (%lld bytes): %s", text_of(sema, operand), as,
+                 (long long)tl_dtype_bytes(dtype, elements), why);
+}
+
+tl_value *tl_gemm_read_operand(tl_sema *sema, const tl_stmt *stmt, tl_gemm_operand *operand, bool in_registers,
+                               const char *widened) {
+  const tl_type *type = operand->symbol->value->type;
+  bool is_shared = type->scope == TL_SCOPE_SHARED;
+  tl_dtype dtype = read_dtype(type->dtype, widened);
+  if (dtype == type->dtype) {
+    widened = NULL;
+    if (!operand->is_slice && (is_shared || (in_registers && !operand->transposed))) return operand->symbol->value;
+    if (is_shared && is_part(operand)) return build_part(sema, operand);
+  }
+  report_detour(sema, operand, dtype, widened ? widened : why_copied(operand, in_registers));
+  tl_symbol symbol = copy_symbol(sema, operand, TL_SCOPE_SHARED, dtype);
   tl_sema_region copy = tl_instantiate_whole(sema, &symbol, operand->expr->loc);
   tl_instantiate_move(sema, stmt, &operand->region, &copy);
   return symbol.value;
@@ -190,7 +209,7 @@ void tl_gemm_begin_sums(tl_sema *sema, const tl_stmt *stmt, tl_gemm_operand *acc
                  "the sums of `%s` are brought into registers for this product and back behind it (%lld bytes): %s",
                  text_of(sema, acc), bytes_of(acc),
                  in_shared ? "it is a shared tile" : "a product adds to whole fragments");
-  out->symbol = copy_symbol(sema, acc, TL_SCOPE_FRAGMENT);
+  out->symbol = copy_symbol(sema, acc, TL_SCOPE_FRAGMENT, acc->symbol->value->type->dtype);
   out->value = out->symbol.value;
   if (clears) return;
   tl_sema_region copy = tl_instantiate_whole(sema, &out->symbol, acc->expr->loc);

@@ -45,6 +45,8 @@ static void visit(tl_op *op, void *user) {
     case TL_DTYPE_F8E5M2:
     case TL_DTYPE_I8:
     case TL_DTYPE_U8:
+    case TL_DTYPE_I4:
+    case TL_DTYPE_U4:
       *unit = TL_BENCH_F8;
       break;
     default:  // f32 is computed without mma

@@ -194,8 +194,9 @@ static bool is_sums(const tl_type *type, int64_t warps_k) {
 // Pairs of different dtypes that the language lets multiply.
 static bool is_mixed_pair(tl_dtype a, tl_dtype b) {
   bool fp8 = (a == TL_DTYPE_F8E4M3 || a == TL_DTYPE_F8E5M2) && (b == TL_DTYPE_F8E4M3 || b == TL_DTYPE_F8E5M2);
+  bool int4 = (a == TL_DTYPE_I4 || a == TL_DTYPE_U4) && (b == TL_DTYPE_I4 || b == TL_DTYPE_U4);
   bool int8 = (a == TL_DTYPE_I8 || a == TL_DTYPE_U8) && (b == TL_DTYPE_I8 || b == TL_DTYPE_U8);
-  return fp8 || int8;
+  return fp8 || int8 || int4;
 }
 
 static void verify_gemm_acc(tl_verifier *verifier, const tl_op *op, const tl_type *acc) {

@@ -106,10 +106,11 @@ static tl_shared_layout choose_layout(tl_pass_context *context, tl_op *kernel, t
   tl_shared_layout plain = {.pitch_bytes = (int32_t)row_bytes};
   if (tl_is_tile_of_tma(context, kernel, alloc))
     return tl_tma_layout(buffer, buffer->type->rank < 2 || has_view(buffer));
-  if (buffer->type->rank < 2 || has_view(buffer) || tl_dtype_bits(buffer->type->dtype) < 8) return plain;
-  tl_shared_layout spread = tl_swizzle_for_rows(row_bytes, 1);
   gemm_use gemm = {.alloc = alloc};
   tl_walk(kernel, find_gemm, &gemm);
+  bool is_narrow = tl_dtype_bits(buffer->type->dtype) < 8 && !gemm.found;
+  if (buffer->type->rank < 2 || has_view(buffer) || is_narrow) return plain;
+  tl_shared_layout spread = tl_swizzle_for_rows(row_bytes, 1);
   if (gemm.by_wgmma) return tl_shared_layout_panels(row_bytes);
   return gemm.found ? spread : least_passes(kernel, alloc, &plain, &spread);
 }

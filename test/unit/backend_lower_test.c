@@ -186,6 +186,22 @@ START_TEST(rests_along_k_and_odd_rows_are_read_by_elements) {
 }
 END_TEST
 
+// Two steps of 64, 2 by 4 instructions a warp, of bytes as they are packed; where the target has no units for 4 bits
+// they are multiplied as 8 bits.
+START_TEST(four_bits_are_multiplied_where_the_target_has_units) {
+  fixture f;
+  const char *path = "test/semantics/gemm_four_bits.yaml";
+  compile_kernel(&f, path, tl_target_find(TL_STR("sm_80")));
+  ck_assert_int_eq(count(tl_strbuf_c(&f.ptx), "mma.sync.aligned.m16n8k64"), 16);
+  ck_assert_int_eq(count(tl_strbuf_c(&f.ptx), "ldmatrix.sync.aligned.m8n8.x4.shared"), 8);
+  fini(&f);
+  compile_kernel(&f, path, tl_target_find(TL_STR("sm_90a")));
+  ck_assert_int_eq(count(tl_strbuf_c(&f.ptx), "mma.sync.aligned.m16n8k64"), 0);
+  ck_assert_int_gt(count(tl_strbuf_c(&f.ptx), "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8"), 0);
+  fini(&f);
+}
+END_TEST
+
 static void expect_unsupported(const char *text, const char *part) {
   fixture f;
   parse(&f, text);
@@ -379,6 +395,7 @@ int main(void) {
   tcase_add_test(tests, vector_add_moves_16_bytes);
   tcase_add_test(tests, rest_of_8_along_k_is_m16n8k8);
   tcase_add_test(tests, rests_along_k_and_odd_rows_are_read_by_elements);
+  tcase_add_test(tests, four_bits_are_multiplied_where_the_target_has_units);
   tcase_add_test(tests, what_has_no_lowering_is_a_diagnostic);
   tcase_add_test(tests, ptx_version_can_be_raised_but_not_lowered);
   tcase_add_test(tests, llvm_ir_can_be_printed_before_and_after);

@@ -11,6 +11,8 @@
 #include "llvm_backend/lower/address/lower_access.h"
 #include "llvm_backend/lower/value/lower_pairs.h"
 
+enum { MAX_PACK = 8 };  // elements of a register: of 4 bits
+
 static LLVMValueRef entry_and(tl_lower *l, LLVMValueRef a, int64_t mask) {
   return LLVMBuildAnd(l->entry, a, tl_session_i32(l->session, mask), "");
 }
@@ -163,7 +165,7 @@ LLVMValueRef tl_lower_pack_operand(tl_lower *l, LLVMValueRef const *items, int32
 static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fragment *fragment, int32_t outer,
                                   int32_t k) {
   const tl_buffer *buffer = fragment->elements.buffer;
-  int32_t size = tl_dtype_bits(fragment->dtype) / 8, word = size * mma->pack;
+  int32_t word = tl_dtype_bits(fragment->dtype) * mma->pack / 8;
   bool whole = k + 4 * mma->pack <= mma->k;
   bool in_words = !fragment->k_rows && fragment->whole_words && buffer->shared.pitch_bytes % word == 0;
   if (whole && (mma->pack == 1 || in_words)) {
@@ -171,7 +173,7 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
     LLVMTypeRef type = word == 8 ? l->session->f64 : l->session->i32;
     return LLVMBuildLoad2(l->builder, type, pointer, "");
   }
-  LLVMValueRef items[4];
+  LLVMValueRef items[MAX_PACK];
   LLVMTypeRef type = tl_session_memory_type(l->session, fragment->dtype);
   for (int32_t i = 0; i < mma->pack; i++) {
     tl_mem_access at = fragment->elements;
@@ -191,7 +193,7 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
 
 // One register of A out of the tile's own registers.
 static LLVMValueRef tile_register(tl_lower *l, tl_mma_gemm *mma, int32_t row, int32_t k) {
-  LLVMValueRef items[4];
+  LLVMValueRef items[MAX_PACK];
   for (int32_t i = 0; i < mma->pack; i++) {
     int32_t coord[] = {row, k + i};
     int32_t reg = tl_lower_tile_register(mma->a_tile->type->layout, coord);
@@ -231,7 +233,7 @@ static void load_run(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_s
 
 // One register of the gemm's B, column `column`, from element `k` on.
 static LLVMValueRef run_register(tl_lower *l, tl_mma_gemm *mma, int32_t column, int32_t k) {
-  LLVMValueRef items[4];
+  LLVMValueRef items[MAX_PACK];
   for (int32_t i = 0; i < mma->pack; i++) {
     bool k_last = tl_op_has(mma->op, TL_ATTR_TRANS_B);
     int32_t coord[] = {k_last ? column : k + i, k_last ? k + i : column};
@@ -292,6 +294,10 @@ static const struct {
     [TL_MMA_INST_I8_U8] = {TL_DEVOP_MMA_M16N8K32_S8_U8, TL_DEVOP_MMA_M16N8K16_S8_U8},
     [TL_MMA_INST_U8_I8] = {TL_DEVOP_MMA_M16N8K32_U8_S8, TL_DEVOP_MMA_M16N8K16_U8_S8},
     [TL_MMA_INST_U8] = {TL_DEVOP_MMA_M16N8K32_U8, TL_DEVOP_MMA_M16N8K16_U8},
+    [TL_MMA_INST_I4] = {TL_DEVOP_MMA_M16N8K64_S4, TL_DEVOP_MMA_M16N8K32_S4},
+    [TL_MMA_INST_I4_U4] = {TL_DEVOP_MMA_M16N8K64_S4_U4, TL_DEVOP_MMA_M16N8K32_S4_U4},
+    [TL_MMA_INST_U4_I4] = {TL_DEVOP_MMA_M16N8K64_U4_S4, TL_DEVOP_MMA_M16N8K32_U4_S4},
+    [TL_MMA_INST_U4] = {TL_DEVOP_MMA_M16N8K64_U4, TL_DEVOP_MMA_M16N8K32_U4},
     [TL_MMA_INST_E4M3] = {TL_DEVOP_MMA_M16N8K32_E4M3, TL_DEVOP_COUNT},
     [TL_MMA_INST_E4M3_E5M2] = {TL_DEVOP_MMA_M16N8K32_E4M3_E5M2, TL_DEVOP_COUNT},
     [TL_MMA_INST_E5M2_E4M3] = {TL_DEVOP_MMA_M16N8K32_E5M2_E4M3, TL_DEVOP_COUNT},
