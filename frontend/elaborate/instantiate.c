@@ -90,10 +90,6 @@ bool tl_instantiate_validate_writable(tl_sema *sema, const tl_symbol *symbol, tl
   return false;
 }
 
-void tl_instantiate_not_yet(tl_sema *sema, tl_loc loc, const char *what) {
-  tl_diag_report(sema->diags, TL_DIAG_NOT_SUPPORTED_YET, loc, "%s is not supported yet", what);
-}
-
 static void report_auto(const tl_kernel_spec *kernel, tl_bindings bindings, tl_diags *diags) {
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_param *param = &kernel->params[i];
