@@ -190,8 +190,10 @@ tl_opcode tl_opcode_parse(tl_str name) {
 bool tl_op_prints_bare(tl_opcode code) {
   const tl_op_info *info = &op_table[code];
   if (info->num_groups == 1) return true;
+  enum { FEW = 3 };  // groups of ops whose optional last operand has its name
   for (int g = 0; g < info->num_groups; g++) {
-    if (info->groups[g].count != TL_COUNT_ONE) return false;
+    bool may_lack = g == info->num_groups - 1 && g >= FEW && info->groups[g].count == TL_COUNT_OPT;
+    if (info->groups[g].count != TL_COUNT_ONE && !may_lack) return false;
   }
   return true;
 }

@@ -97,8 +97,9 @@ static bool validate_dtypes(tl_sema *sema, const tl_gemm_operand *acc, const tl_
     tl_diag *diag =
         tl_diag_report(sema->diags, TL_DIAG_GEMM_DTYPE, loc, "`%s` is %s but `%s` is %s: gemm takes two of one dtype",
                        operand_text(sema, a), tl_dtype_name(dtype), operand_text(sema, b), tl_dtype_name(other));
-    tl_diag_add_hint(sema->diags, diag,
-                     "convert one while copying it to its tile (only f8e4m3 with f8e5m2, and integers of 8 and 4 bits, may differ)");
+    tl_diag_add_hint(
+        sema->diags, diag,
+        "convert one while copying it to its tile (only f8e4m3 with f8e5m2, and integers of 8 and 4 bits, may differ)");
     return false;
   }
   if (first == TL_DTYPE_NONE) {
@@ -149,28 +150,32 @@ void tl_instantiate_gemm(tl_sema *sema, const tl_stmt *stmt) {
     report_operand(sema, assign->loc, "gemm is written `acc += A @ B` or `acc = A @ B`");
     return;
   }
-  tl_gemm_operand acc, a, b;
+  tl_gemm_operand acc, b;
+  tl_gemm_left left;
   bool ok = tl_gemm_parse_operand(sema, assign->targets[0], &acc);
-  ok = tl_gemm_parse_operand(sema, assign->value->operands[0], &a) && ok;
+  ok = tl_gemm_parse_left(sema, assign->value->operands[0], &left) && ok;
   ok = tl_gemm_parse_operand(sema, assign->value->operands[1], &b) && ok;
   int policy = tl_instantiate_enum_option(sema, stmt, "policy", TL_IR_ENUM_POLICY, TL_POLICY_SQUARE);
   int mma = tl_instantiate_enum_option(sema, stmt, "mma", TL_IR_ENUM_MMA, TL_MMA_AUTO);
-  if (!ok || policy < 0 || mma < 0 || !validate_scopes(sema, &acc, &a, &b)) return;
-  ok = validate_shapes(sema, &acc, &a, &b, assign->loc);
-  ok = validate_dtypes(sema, &acc, &a, &b, assign->value->loc) && ok;
-  int accumulate = ok ? accumulate_option(sema, stmt, &a) : -1;
+  if (!ok || policy < 0 || mma < 0 || !validate_scopes(sema, &acc, &left.a, &b)) return;
+  bool is_sparse = left.meta.symbol != NULL;
+  if (is_sparse && !tl_gemm_validate_sparse(sema, &left, &b, mma, assign->value->loc)) return;
+  ok = validate_shapes(sema, &acc, &left.a, &b, assign->loc);
+  ok = validate_dtypes(sema, &acc, &left.a, &b, assign->value->loc) && ok;
+  int accumulate = ok ? accumulate_option(sema, stmt, &left.a) : -1;
   const tl_option *async = tl_instantiate_option(stmt, "async");
   bool is_async = false;
   if (accumulate < 0 || (async && !tl_instantiate_flag(sema, async->value, "async", &is_async))) return;
-  const char *widened = why_bytes(sema, &a, &b, mma);
-  tl_value *left = tl_gemm_read_operand(sema, stmt, &a, true, widened);
+  const char *widened = why_bytes(sema, &left.a, &b, mma);
+  tl_value *first = tl_gemm_read_operand(sema, stmt, &left.a, !is_sparse, widened);
   tl_value *right = tl_gemm_read_operand(sema, stmt, &b, false, widened);
+  tl_value *meta = is_sparse ? tl_gemm_read_operand(sema, stmt, &left.meta, false, NULL) : NULL;
   tl_gemm_sums sums;
   tl_gemm_begin_sums(sema, stmt, &acc, is_clear, &sums);
   sema->builder.loc = stmt->loc;
-  tl_group groups[3] = {TL_GROUP_OF(sums.value), TL_GROUP_OF(left), TL_GROUP_OF(right)};
+  tl_group groups[] = {TL_GROUP_OF(sums.value), TL_GROUP_OF(first), TL_GROUP_OF(right), {&meta, meta ? 1 : 0}};
   tl_op *op = tl_build(&sema->builder, TL_OP_GEMM, groups, NULL, 0);
-  if (a.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_A);
+  if (left.a.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_A);
   if (b.transposed) tl_op_set_unit(sema->module, op, TL_ATTR_TRANS_B);
   if (is_clear) tl_op_set_unit(sema->module, op, TL_ATTR_CLEAR);
   if (mma != TL_MMA_AUTO) tl_op_set_int(sema->module, op, TL_ATTR_MMA, mma);

@@ -15,6 +15,15 @@ typedef struct tl_gemm_operand {
   int64_t rows, columns;  // as they enter the product
 } tl_gemm_operand;
 
+// The left operand `sparse(A, meta)`; `meta` has no symbol where it is another.
+typedef struct tl_gemm_left {
+  tl_gemm_operand a;  // `columns` of a sparse one count the elements that are not there, too
+  tl_gemm_operand meta;
+} tl_gemm_left;
+bool tl_gemm_parse_left(tl_sema *sema, const tl_expr *expr, tl_gemm_left *out);
+// Whether there is a product of a sparse A with B, and the metadata fits A; reports.
+bool tl_gemm_validate_sparse(tl_sema *sema, const tl_gemm_left *left, const tl_gemm_operand *b, int mma, tl_loc loc);
+
 bool tl_gemm_parse_operand(tl_sema *sema, const tl_expr *expr, tl_gemm_operand *out);
 
 // The tile that a product reads: the one that the author names, its part, or a copy in shared memory, which a remark

@@ -159,6 +159,5 @@ int tl_instantiate_enum_option(tl_sema *sema, const tl_stmt *stmt, const char *n
 bool tl_instantiate_refuse_in_parallel(tl_sema *sema, const tl_stmt *stmt, const char *what);
 // Whether the buffer may be written; reports.
 bool tl_instantiate_validate_writable(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
-void tl_instantiate_not_yet(tl_sema *sema, tl_loc loc, const char *what);
 
 #endif

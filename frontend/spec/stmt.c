@@ -61,7 +61,13 @@ static bool read_gemm(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
   const tl_expr *product = assign->value;
   if (product->kind != TL_EXPR_BINARY || product->op != TL_EXPR_OP_MATMUL)
     return fail_form(reader, product->loc, schema, "`gemm` takes exactly one matrix product `A @ B`");
-  for (int side = 0; side < 2; side++)
+  const tl_expr *left = product->operands[0];
+  bool is_sparse = left->kind == TL_EXPR_CALL && tl_str_is(left->text, "sparse");
+  if (is_sparse &&
+      (left->num_operands != 2 || left->num_keywords || !is_region(left->operands[0]) || !is_region(left->operands[1])))
+    return fail_form(reader, left->loc, schema,
+                     "`sparse(A, meta)` takes the elements that are there, and the metadata");
+  for (int side = is_sparse ? 1 : 0; side < 2; side++)
     if (!is_region(product->operands[side]))
       return fail_form(reader, product->operands[side]->loc, schema,
                        "an operand of `gemm` is a tile (or its transpose `X.T`)");

@@ -107,7 +107,9 @@ static bool parse_bare_operands(tl_parser *parser, op_parts *parts) {
   while (parser->at < parser->end && (*parser->at == ' ' || *parser->at == '\t')) parser->at++;
   if (parts->num_groups == 0 || parser->at == parser->end || *parser->at != '%') return true;
   if (parts->num_groups == 1) return parse_use_list(parser, &parts->groups[0]);
+  const tl_op_info *info = tl_op_info_of(parts->code);
   for (int g = 0; g < parts->num_groups; g++) {
+    if (info->groups[g].count == TL_COUNT_OPT && (parser->at == parser->end || *parser->at != ',')) return true;
     if (g > 0 && !tl_parser_expect(parser, ',', "between operands")) return false;
     tl_value *value;
     if (!parse_value_use(parser, &value)) return false;

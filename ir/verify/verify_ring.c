@@ -67,7 +67,7 @@ static bool is_read(const tl_use *use) {
     case TL_OP_LOAD:
       return group == TL_GROUP_LOAD_buffer;
     case TL_OP_GEMM:
-      return group == TL_GROUP_GEMM_a || group == TL_GROUP_GEMM_b;
+      return group == TL_GROUP_GEMM_a || group == TL_GROUP_GEMM_b || group == TL_GROUP_GEMM_meta;
     default:
       return false;
   }

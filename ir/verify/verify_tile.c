@@ -262,6 +262,23 @@ static void verify_gemm_instruction(tl_verifier *verifier, const tl_op *op, cons
     tl_verify_fail(verifier, op, "wgmma wants whole warpgroups along m");
 }
 
+// What says which elements of a sparse `a` are there; `k` as b has it.
+static void verify_gemm_meta(tl_verifier *verifier, const tl_op *op, int64_t m, int64_t k) {
+  const tl_type *meta = tl_op_arg(op, TL_GROUP_GEMM_meta)->type, *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type;
+  const tl_instruction *inst = tl_op_instruction(op);
+  enum { ELEMENTS = 16 };  // of K for which a number tells
+  bool is_shared = meta->kind == TL_TYPE_BUFFER && meta->scope == TL_SCOPE_SHARED;
+  if (!is_shared || meta->dtype != TL_DTYPE_U16 || meta->rank != 2 || meta->dims[0] != m ||
+      meta->dims[1] * ELEMENTS != k)
+    tl_verify_fail(verifier, op, "'meta' is no shared tile of u16, M by K / 16");
+  if (a->kind != TL_TYPE_BUFFER || a->scope != TL_SCOPE_SHARED || tl_op_has(op, TL_ATTR_TRANS_A) ||
+      tl_op_has(op, TL_ATTR_B_RUN))
+    tl_verify_fail(verifier, op, "a sparse 'a' is shared and not transposed");
+  if (!inst) return;
+  if (inst->family != TL_FAMILY_MMA) tl_verify_fail(verifier, op, "sparse products run on mma");
+  if (k % (2 * inst->k) != 0) tl_verify_fail(verifier, op, "K of a sparse product is no multiple of %d", 2 * inst->k);
+}
+
 static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   const tl_type *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
   const tl_type *a = tl_op_arg(op, TL_GROUP_GEMM_a)->type, *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type;
@@ -276,6 +293,8 @@ static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
   const int64_t *sums = acc->dims + (shares_k ? 1 : 0);
   bool trans_a = tl_op_has(op, TL_ATTR_TRANS_A), trans_b = tl_op_has(op, TL_ATTR_TRANS_B);
   int64_t m = a->dims[trans_a ? 1 : 0], k = a->dims[trans_a ? 0 : 1];
+  bool is_sparse = tl_op_arg(op, TL_GROUP_GEMM_meta) != NULL;
+  if (is_sparse) k *= 2;
   int64_t k_of_b = b->dims[trans_b ? 1 : 0], n = b->dims[trans_b ? 0 : 1];
   if (m != sums[0] || n != sums[1] || k != k_of_b) {
     tl_verify_fail(verifier, op, "a is %lld by %lld, b %lld by %lld, the accumulator %lld by %lld", (long long)m,
@@ -288,6 +307,7 @@ static void verify_gemm(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "'a' is neither shared nor a fragment");
   }
   verify_gemm_b(verifier, op, a, b, k);
+  if (is_sparse) verify_gemm_meta(verifier, op, m, k);
   if (!verify_gemm_warps(verifier, op, warps)) return;
   verify_gemm_instruction(verifier, op, warps);
   int64_t run = tl_op_int(op, TL_ATTR_B_RUN, 0);

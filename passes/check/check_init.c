@@ -123,6 +123,7 @@ static void visit_op(init_state *state, tl_op *op) {
     case TL_OP_GEMM:
       read_buffer(state, op, tl_op_arg(op, TL_GROUP_GEMM_a));
       read_buffer(state, op, tl_op_arg(op, TL_GROUP_GEMM_b));
+      if (tl_op_arg(op, TL_GROUP_GEMM_meta)) read_buffer(state, op, tl_op_arg(op, TL_GROUP_GEMM_meta));
       if (!tl_op_has(op, TL_ATTR_CLEAR)) read_buffer(state, op, tl_op_arg(op, TL_GROUP_GEMM_acc));
       write_buffer(state, tl_op_arg(op, TL_GROUP_GEMM_acc));
       return;

@@ -40,6 +40,7 @@ static bool gemm_allows(const tl_schedule_problem *problem, const tl_plan *plan,
   if (g < 0 || plan->gemms[g].inst.family != TL_FAMILY_MMA || plan->gemms[g].warps_m != 1) return false;
   const tl_value *operand = tl_op_arg(gemm, TL_GROUP_GEMM_a);
   const tl_type *a = operand->type;
+  if (tl_op_arg(gemm, TL_GROUP_GEMM_meta)) return false;
   if (operand->def && operand->def->code == TL_OP_PART_TILE) return false;  // runs are read in whole vectors
   int bits = tl_dtype_bits(problem->shapes[g].mma.a);
   bool narrow_float = bits == 8 && tl_dtype_is_float(problem->shapes[g].mma.a);

@@ -64,6 +64,7 @@ const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const 
                  *b = tl_op_arg(gemm, TL_GROUP_GEMM_b);
   *out = (tl_instruction){0};
   if (!(target->features & TL_FEATURE_WGMMA)) return "the target lacks it";
+  if (tl_op_arg(gemm, TL_GROUP_GEMM_meta)) return "sparse products run on mma";
   const tl_op *role = tl_op_enclosing(gemm, TL_OP_ROLE);
   if (role && tl_op_int(role, TL_ATTR_FIRST_WARP, 0) % TL_WGMMA_WARPS != 0) return "the role begins inside a warpgroup";
   tl_instruction inst = tl_instruction_find(TL_FAMILY_WGMMA, a->type->dtype, b->type->dtype, acc->type->dtype);

@@ -288,6 +288,7 @@ void tl_run_each_access(tl_barrier_verifier *self, const tl_op *op, tl_run_acces
     case TL_OP_GEMM:
       fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_a));
       fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_b));
+      if (tl_op_arg(op, TL_GROUP_GEMM_meta)) fn(user, op, TL_RUN_READ, tl_op_arg(op, TL_GROUP_GEMM_meta));
       fn(user, op, TL_RUN_WRITE, tl_op_arg(op, TL_GROUP_GEMM_acc));
       break;
     case TL_OP_PRINT:

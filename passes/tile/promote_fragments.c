@@ -168,7 +168,8 @@ static void promote_gemm(promotion *self, tl_op *op, tl_value **state) {
   tl_value *old = tl_op_has(op, TL_ATTR_CLEAR) ? splat_zero(&builder, type)
                   : which >= 0                 ? current(self, state, (size_t)which, op)
                                                : tl_fragment_load_whole(&builder, acc);
-  tl_group groups[] = {TL_GROUP_OF(old), TL_GROUP_OF(a), TL_GROUP_OF(b)};
+  tl_value *meta = tl_op_arg(op, TL_GROUP_GEMM_meta);
+  tl_group groups[] = {TL_GROUP_OF(old), TL_GROUP_OF(a), TL_GROUP_OF(b), {&meta, meta ? 1 : 0}};
   tl_op *gemm = tl_build(&builder, TL_OP_GEMM, groups, &type, 1);
   tl_op_copy_attrs(self->module, gemm, op);
   tl_op_remove_attr(gemm, TL_ATTR_CLEAR);

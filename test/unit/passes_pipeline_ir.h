@@ -107,7 +107,7 @@ static inline tl_op *test_copy_out(test_kernel *k, tl_value *src, tl_value *dst,
 }
 
 static inline tl_op *test_gemm(test_kernel *k, tl_value *acc, tl_value *a, tl_value *b) {
-  tl_group groups[] = {TL_GROUP_OF(acc), TL_GROUP_OF(a), TL_GROUP_OF(b)};
+  tl_group groups[] = {TL_GROUP_OF(acc), TL_GROUP_OF(a), TL_GROUP_OF(b), TL_GROUP_EMPTY};
   return tl_build(&k->b, TL_OP_GEMM, groups, NULL, 0);
 }
 

@@ -12,6 +12,7 @@
 #include "llvm_backend/lower/value/lower_pairs.h"
 
 enum { MAX_PACK = 8 };  // elements of a register: of 4 bits
+enum { MAX_B = 4 };     // registers of B that an instruction takes: beside a sparse A
 
 static LLVMValueRef entry_and(tl_lower *l, LLVMValueRef a, int64_t mask) {
   return LLVMBuildAnd(l->entry, a, tl_session_i32(l->session, mask), "");
@@ -91,6 +92,7 @@ static void init_fragment(tl_lower *l, tl_mma_gemm *mma, tl_mma_fragment *fragme
   int32_t bits = tl_dtype_bits(buffer->dtype);
   fragment->dtype = buffer->dtype;
   fragment->k_rows = k_rows;
+  fragment->k = mma->k * (mma->is_sparse && !is_a ? 2 : 1);
   fragment->outer = k_rows ? columns : rows;
   fragment->inner = k_rows ? rows : columns;
   fragment->uses_ldmatrix = buffer->shared.pitch_bytes % 16 == 0 && (k_rows ? bits == 16 : bits <= 32) &&
@@ -143,11 +145,11 @@ static void load_matrices(tl_lower *l, tl_mma_fragment *fragment, int32_t outer,
   for (int32_t i = 0; i < count && count > 1; i++) out[i] = LLVMBuildExtractValue(l->builder, result, (unsigned)i, "");
 }
 
-// Whether this lane's element at k + i of the step lies before K; NULL: every lane's does.
-static LLVMValueRef before_k(tl_lower *l, const tl_mma_gemm *mma, int32_t k) {
-  if (k + 3 * mma->pack < mma->k) return NULL;
+// Whether this lane's element at k + i of the step lies before the end of K; NULL: every lane's does.
+static LLVMValueRef before_k(tl_lower *l, const tl_mma_gemm *mma, int32_t end, int32_t k) {
+  if (k + 3 * mma->pack < end) return NULL;
   LLVMValueRef lane = entry_bits(l, l->lane, 0, 3, mma->pack);
-  return LLVMBuildICmp(l->entry, LLVMIntSLT, lane, tl_session_i32(l->session, mma->k - k), "");
+  return LLVMBuildICmp(l->entry, LLVMIntSLT, lane, tl_session_i32(l->session, end - k), "");
 }
 
 LLVMValueRef tl_lower_pack_operand(tl_lower *l, LLVMValueRef const *items, int32_t pack) {
@@ -166,7 +168,7 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
                                   int32_t k) {
   const tl_buffer *buffer = fragment->elements.buffer;
   int32_t word = tl_dtype_bits(fragment->dtype) * mma->pack / 8;
-  bool whole = k + 4 * mma->pack <= mma->k;
+  bool whole = k + 4 * mma->pack <= fragment->k;
   bool in_words = !fragment->k_rows && fragment->whole_words && buffer->shared.pitch_bytes % word == 0;
   if (whole && (mma->pack == 1 || in_words)) {
     LLVMValueRef pointer = box_pointer(l, fragment, &fragment->elements, outer, k, fragment->last);
@@ -177,10 +179,10 @@ static LLVMValueRef load_register(tl_lower *l, const tl_mma_gemm *mma, tl_mma_fr
   LLVMTypeRef type = tl_session_memory_type(l->session, fragment->dtype);
   for (int32_t i = 0; i < mma->pack; i++) {
     tl_mem_access at = fragment->elements;
-    LLVMValueRef inside = before_k(l, mma, k + i);
+    LLVMValueRef inside = before_k(l, mma, fragment->k, k + i);
     if (inside) {
       LLVMValueRef index = LLVMBuildNUWAdd(l->builder, at.var[fragment->inner], tl_session_i32(l->session, k + i), "");
-      LLVMValueRef most = sum_of(l, tl_session_i32(l->session, mma->k - 1), fragment->moved_inner);
+      LLVMValueRef most = sum_of(l, tl_session_i32(l->session, fragment->k - 1), fragment->moved_inner);
       at.var[fragment->inner] = tl_lower_intrinsic2(l, "llvm.umin", index, most);
       at.fixed = true;
     }
@@ -204,7 +206,7 @@ static LLVMValueRef tile_register(tl_lower *l, tl_mma_gemm *mma, int32_t row, in
       continue;
     }
     items[i] = tl_lower_get(l, mma->a_tile, reg);
-    LLVMValueRef inside = before_k(l, mma, k + i);
+    LLVMValueRef inside = before_k(l, mma, mma->k, k + i);
     if (inside) items[i] = LLVMBuildSelect(l->builder, inside, items[i], LLVMConstNull(type), "");
   }
   return tl_lower_pack_operand(l, items, mma->pack);
@@ -260,23 +262,23 @@ static void load_a(tl_lower *l, tl_mma_gemm *mma, int32_t tile, const tl_mma_ste
   }
 }
 
-// B's registers of all column tiles for a step.
-static void load_b(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMValueRef (*out)[2]) {
+// B's registers of all column tiles for a step, from register `first` on.
+static void load_b(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, int32_t first, LLVMValueRef (*out)[MAX_B]) {
   for (int32_t n = 0; n < mma->tiles_n; n++) {
     LLVMValueRef parts[4];
     if (mma->b_tile) {
-      load_run(l, mma, n, step, out[n]);
+      load_run(l, mma, n, step, out[n] + first);
       continue;
     }
     if (!mma->b.uses_ldmatrix || !step->whole) {
       for (int32_t r = 0; r < step->words; r++)
-        out[n][r] = load_register(l, mma, &mma->b, n * 8, step->k + r * 4 * mma->pack);
+        out[n][first + r] = load_register(l, mma, &mma->b, n * 8, step->k + r * 4 * mma->pack);
       continue;
     }
     bool both = step->words == 2 && n + 1 < mma->tiles_n;
     load_matrices(l, &mma->b, n * 8, step->k, both ? 4 : step->words, parts);
-    for (int32_t r = 0; r < step->words; r++) out[n][r] = parts[r];
-    if (both) out[n + 1][0] = parts[2], out[n + 1][1] = parts[3], n++;
+    for (int32_t r = 0; r < step->words; r++) out[n][first + r] = parts[r];
+    if (both) out[n + 1][first] = parts[2], out[n + 1][first + 1] = parts[3], n++;
   }
 }
 
@@ -310,17 +312,23 @@ static LLVMValueRef operand(tl_lower *l, const tl_mma_gemm *mma, LLVMValueRef bi
   return mma->inst->a == TL_DTYPE_F16 ? LLVMBuildBitCast(l->builder, bits, l->session->v2f16, "") : bits;
 }
 
+// `meta`: of a sparse A, else NULL.
 static void multiply(tl_lower *l, tl_mma_gemm *mma, const tl_mma_step *step, LLVMValueRef const *a,
-                     LLVMValueRef const *b, const int32_t *registers) {
-  LLVMValueRef args[12];
+                     LLVMValueRef const *b, LLVMValueRef meta, const int32_t *registers) {
+  LLVMValueRef args[16];
   unsigned n = 0;
   int32_t results = mma->inst->m / 4;
   bool pairs = mma->inst->acc == TL_DTYPE_F16;
   for (int i = 0; i < step->words * (mma->inst->m / 8); i++) args[n++] = operand(l, mma, a[i]);
-  for (int i = 0; i < step->words; i++) args[n++] = operand(l, mma, b[i]);
+  for (int i = 0; i < step->words * (meta ? 2 : 1); i++) args[n++] = operand(l, mma, b[i]);
   for (int i = 0; i < results; i += pairs ? 2 : 1)
     args[n++] = pairs ? tl_lower_pair(l, mma->acc[registers[i]], mma->acc[registers[i + 1]]) : mma->acc[registers[i]];
   tl_device_op_id id = step->half ? device_ops[mma->inst->id].half : device_ops[mma->inst->id].full;
+  if (meta) {
+    id = tl_lower_sparse_op(mma->inst);
+    args[n++] = meta;
+    args[n++] = tl_session_i32(l->session, 0);
+  }
   LLVMValueRef result = tl_session_call_device(l->session, l->builder, id, args, n);
   for (int i = 0; i < results; i++) {
     LLVMValueRef item = LLVMBuildExtractValue(l->builder, result, (unsigned)(pairs ? i / 2 : i), "");
@@ -374,14 +382,21 @@ static tl_mma_step step_at(const tl_mma_gemm *mma, int32_t k) {
 static void run_steps(tl_lower *l, tl_mma_gemm *mma, int32_t from, int32_t to, int32_t k_from, int32_t k_to) {
   int32_t each = mma->inst->m / 4;
   LLVMValueRef(*a)[4] = tl_arena_alloc(&l->arena, sizeof(*a) * (size_t)mma->tiles_m, _Alignof(LLVMValueRef));
-  LLVMValueRef(*b)[2] = tl_arena_alloc(&l->arena, sizeof(*b) * (size_t)mma->tiles_n, _Alignof(LLVMValueRef));
+  LLVMValueRef(*b)[MAX_B] = tl_arena_alloc(&l->arena, sizeof(*b) * (size_t)mma->tiles_n, _Alignof(LLVMValueRef));
+  LLVMValueRef *meta = TL_NEW_ARRAY(&l->arena, LLVMValueRef, mma->tiles_m);
   for (int32_t k = k_from; k < k_to; k += mma->inst->k) {
     tl_mma_step step = step_at(mma, k);
     for (int32_t tm = from; tm < to; tm++) load_a(l, mma, tm, &step, a[tm]);
-    load_b(l, mma, &step, b);
+    for (int32_t tm = from; mma->is_sparse && tm < to; tm++) meta[tm] = tl_lower_load_meta(l, mma, tm, &step);
+    // Beside a sparse A the step is twice as long in B.
+    for (int32_t half = 0; half < (mma->is_sparse ? 2 : 1); half++) {
+      tl_mma_step in_b = step;
+      if (mma->is_sparse) in_b.k = 2 * k + half * mma->inst->k;
+      load_b(l, mma, &in_b, half * step.words, b);
+    }
     for (int32_t tm = from; tm < to; tm++)
       for (int32_t tn = 0; tn < mma->tiles_n; tn++)
-        multiply(l, mma, &step, a[tm], b[tn], &mma->registers[(tm * mma->tiles_n + tn) * each]);
+        multiply(l, mma, &step, a[tm], b[tn], meta[tm], &mma->registers[(tm * mma->tiles_n + tn) * each]);
   }
 }
 
@@ -419,6 +434,9 @@ static void init_operands(tl_lower *l, tl_mma_gemm *mma, tl_value *a, tl_value *
   else
     init_fragment(l, mma, &mma->a, a, trans_a);
   init_fragment(l, mma, &mma->b, b, !trans_b);
+  tl_value *meta = tl_op_arg(mma->op, TL_GROUP_GEMM_meta);
+  const tl_layout *layout = tl_op_arg(mma->op, TL_GROUP_GEMM_acc)->type->layout;
+  if (meta) tl_lower_init_meta(l, mma, meta, warp_offset(l, layout, mma->row_dim));
 }
 
 static void mma_gemm(tl_lower *l, tl_op *op) {
@@ -438,6 +456,7 @@ static void mma_gemm(tl_lower *l, tl_op *op) {
     return;
   }
   mma->pack = tl_instruction_pack(tl_op_instruction(op));
+  mma->is_sparse = tl_op_arg(op, TL_GROUP_GEMM_meta) != NULL;
   mma->k = (int32_t)a->type->dims[a->type->rank - (tl_op_has(op, TL_ATTR_TRANS_A) ? 2 : 1)];
   if (layout && rank == 3) {  // the first dim counts the warps along K
     mma->k /= (int32_t)acc->type->dims[0];
