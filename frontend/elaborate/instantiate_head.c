@@ -296,9 +296,10 @@ static tl_symbol *view_base(tl_sema *sema, const tl_view *view) {
                                  TL_STR_ARG(view->base), problem);
   tl_diag_add_note(sema->diags, diag, base->loc, "declared here");
   if (base->kind == TL_SYMBOL_BUFFER && base->value->type->scope == TL_SCOPE_FRAGMENT)
-    tl_diag_add_hint(sema->diags, diag,
-                     "which register has which element is the compiler's choice: pack elements in a `parallel`, or copy "
-                     "to a shared tile and view that");
+    tl_diag_add_hint(
+        sema->diags, diag,
+        "which register has which element is the compiler's choice: pack elements in a `parallel`, or copy "
+        "to a shared tile and view that");
   return NULL;
 }
 
