@@ -25,12 +25,13 @@ def randn(*shape, dtype=BF16):
 
 
 class Row:
-    """spec and bindings; dynamic params; make() gives the inputs of a rotation; outputs(inputs) the tensors behind them;
-    peer(*inputs) computes the first output (or a tuple of all of them); bytes to move."""
+    """spec and bindings; dynamic params and scalars; make() gives the inputs of a rotation; outputs(inputs) the tensors behind
+    them; peer(*inputs) computes the first output (or a tuple of all of them), expected(*inputs) does where the peer's own
+    output is another (random numbers); bytes to move."""
 
-    def __init__(self, spec, bindings, make, outputs, peer, work, tolerance=1e-2, dynamic=None, order=None):
+    def __init__(self, spec, bindings, make, outputs, peer, work, tolerance=1e-2, dynamic=None, order=None, expected=None):
         self.spec, self.bindings, self.make, self.outputs, self.peer = spec, bindings, make, outputs, peer
-        self.work, self.tolerance, self.dynamic = work, tolerance, dynamic or {}
+        self.work, self.tolerance, self.dynamic, self.expected = work, tolerance, dynamic or {}, expected or peer
         self.order = order or (lambda inputs, outs: [*inputs, *outs])
 
 
@@ -110,6 +111,52 @@ def depthwise_conv(b=32, size=56, c=256):
                lambda i: [torch.empty_like(i[0])], peer, 2 * b * size * size * c * 2)
 
 
+def philox(seed, counters):
+    """The four words of each block of Philox4x32-10, as int64."""
+    key, mask = [seed & 0xFFFFFFFF, seed >> 32], 0xFFFFFFFF
+    zero = torch.zeros_like(counters)
+    words = [counters & mask, counters >> 32, zero, zero]
+
+    def product(a, by):  # lower and upper half of a product of 32 bits, which an int64 does not hold
+        low, high = a * (by & 0xFFFF), a * (by >> 16)
+        middle = high + (low >> 16)
+        return (middle & 0xFFFF) << 16 | low & 0xFFFF, middle >> 16
+
+    for _ in range(10):
+        (low0, high0), (low1, high1) = product(words[0], 0xD2511F53), product(words[2], 0xCD9E8D57)
+        words = [high1 ^ words[1] ^ key[0], low1, high0 ^ words[3] ^ key[1], low0]
+        key = [(key[0] + 0x9E3779B9) & mask, (key[1] + 0xBB67AE85) & mask]
+    return torch.stack(words, -1)
+
+
+def dropout(n=1 << 26, keep=0.9, seed=1234567890123):
+    def expected(x):
+        bits = philox(seed, torch.arange(n // 4, device="cuda")).flatten()
+        return torch.where(bits < int(keep * 2**32), x.float() / keep, 0).to(x.dtype)
+
+    return Row("dropout", {}, lambda: [randn(n)], lambda i: [torch.empty_like(i[0])], lambda x: F.dropout(x, 1 - keep), 4 * n,
+               dynamic={"N": n, "seed": seed}, expected=expected)
+
+
+def rope(b=4, s=4096, h=32, d=128):
+    def peer(x, cosine, sine):
+        a, c = x.float().chunk(2, -1)
+        cosine, sine = cosine[None, :, None], sine[None, :, None]
+        return torch.cat((a * cosine - c * sine, c * cosine + a * sine), -1).to(x.dtype)
+
+    return Row("rope", {"B": b, "S": s, "H": h, "D": d}, lambda: [randn(b, s, h, d), randn(s, d // 2, dtype=F32), randn(s, d // 2, dtype=F32)],
+               lambda i: [torch.empty_like(i[0])], peer, 4 * b * s * h * d + 4 * s * d)
+
+
+def gated_silu(m=8192, n=14336):
+    def peer(x):
+        gate, up = x.float().chunk(2, -1)
+        return (F.silu(gate) * up).to(x.dtype)
+
+    return Row("gated_silu", {"M": m, "N": n}, lambda: [randn(m, 2 * n)], lambda i: [torch.empty(m, n, device="cuda", dtype=BF16)], peer,
+               6 * m * n)
+
+
 ROWS = {
     "transpose": lambda: transpose(8192, F16, "f16"),
     "transpose_f32": lambda: transpose(8192, F32, "f32"),
@@ -122,6 +169,12 @@ ROWS = {
     "dropout_layer_norm_1024": lambda: dropout_layer_norm(16384, 1024),
     "adamw": adamw,
     "depthwise_conv": depthwise_conv,
+    "dropout": dropout,
+    "dropout_1MB": lambda: dropout(1 << 18),
+    "rope": rope,
+    "rope_1MB": lambda: rope(1, 64),
+    "gated_silu": gated_silu,
+    "gated_silu_1MB": lambda: gated_silu(12),
 }
 
 
@@ -130,7 +183,7 @@ def run(name, compiles, directories):
     row = ROWS[name]()
     sets = [row.make() for _ in range(2)]
     outs = [row.outputs(inputs) for inputs in sets]
-    want = row.peer(*sets[0])
+    want = row.expected(*sets[0])
     want = want if isinstance(want, tuple) else (want,)
     half = torch.empty(int(row.work // 2), device="cuda", dtype=torch.uint8), torch.empty(int(row.work // 2), device="cuda", dtype=torch.uint8)
     words = [x[: x.numel() // 4 * 4].view(torch.int32) for x in half]

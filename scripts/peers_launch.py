@@ -16,6 +16,7 @@ MAP_BYTES, MAP_ALIGN, STRIDE_UNIT = 128, 64, 16
 MAP_TYPES = ["u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz"]
 MAP_SWIZZLES = [0, 32, 64, 128]
 MAP_L2 = [0, 64, 128, 256]
+SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64, "u64": ctypes.c_uint64}
 MAP_FILLS = ["zero", "nan"]
 
 
@@ -91,7 +92,7 @@ class Program:
         return self.maps[key]
 
     def launch(self, pointers, stream=0, dynamic=None):
-        """pointers: addresses in the spec's order of tensors; dynamic: name → value, of dynamic params and f32 scalars."""
+        """pointers: addresses in the spec's order of tensors; dynamic: name → value, of dynamic params and scalars."""
         names = {**self.facts, **(dynamic or {})}
         addresses, values = {}, []
         for param in self.entry["params"]:
@@ -103,10 +104,10 @@ class Program:
                 values.append((ctypes.c_int64 if wide else ctypes.c_int32)(names[param["name"]]))
             elif param["kind"] == "tensor_map":
                 values.append(self.encode(param, addresses[param["tensor"]], names))
-            elif param["kind"] == "scalar" and param["dtype"] == "f32":
-                values.append(ctypes.c_float(names[param["name"]]))
+            elif param["kind"] == "scalar" and param["dtype"] in SCALARS:
+                values.append(SCALARS[param["dtype"]](names[param["name"]]))
             else:
-                raise RuntimeError("only tensors, dynamic params, f32 scalars and tensor maps are passed")
+                raise RuntimeError("only tensors, dynamic params, scalars of 32 and 64 bits and tensor maps are passed")
         grid = [evaluate(extent, names) for extent in self.entry["grid"]]
         params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
         self.driver.call("cuLaunchKernel", self.function, *grid, self.threads, 1, 1, self.shared, ctypes.c_void_p(stream), params, None)

@@ -185,6 +185,10 @@ tl_sema_value tl_sema_min_max(tl_sema *sema, bool is_max, tl_sema_value a, tl_se
 
 // sema_call.c
 tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr);
+// philox(seed, counter, word, stream) of evaluated arguments.
+tl_sema_value tl_sema_philox(tl_sema *sema, const tl_sema_value *args, const tl_expr *expr);
+// False after a report: a constant that names none of the four words of a block.
+bool tl_sema_validate_word(tl_sema *sema, const tl_sema_value *word, tl_loc loc);
 // Whether the call reduces a tile: any of the reductions, of max and min those with one operand or a keyword.
 bool tl_sema_is_reduction(const tl_expr *expr);
 // The tl_reduction behind a function that scans: SUM for cumsum, PROD, MAX, MIN. -1 for other functions.

@@ -383,6 +383,7 @@ static tl_sema_value emit_call(tl_sema *sema, tl_function function, const tl_exp
   switch (info->kind) {
     case TL_FUNCTION_KIND_INTEGER:
       if (function == TL_FUNCTION_CEILDIV) return ceildiv(sema, args[0], args[1], expr->loc);
+      if (function == TL_FUNCTION_PHILOX) return tl_sema_philox(sema, args, expr);
       return function == TL_FUNCTION_DP4A ? dp4a_of(sema, args, expr) : bits_of(sema, function, args[0], expr->loc);
     case TL_FUNCTION_KIND_PROMOTED:
       return promoted(sema, function, args, expr->num_operands, expr->loc);
@@ -462,7 +463,8 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
   bool is_rounding = info->kind == TL_FUNCTION_KIND_ROUNDING || info->kind == TL_FUNCTION_KIND_TYPE;
   if (is_rounding) sema->index_position = false;
   // Bits are those of a dtype.
-  if (function == TL_FUNCTION_BITCAST || function == TL_FUNCTION_DP4A) sema->exact = TL_EXACT_NOTHING;
+  if (function == TL_FUNCTION_BITCAST || function == TL_FUNCTION_DP4A || function == TL_FUNCTION_PHILOX)
+    sema->exact = TL_EXACT_NOTHING;
   for (uint32_t i = 0; i < expr->num_operands; ++i) {
     args[i] = tl_sema_expr(sema, expr->operands[i]);
     all_const = all_const && args[i].kind == TL_SEMA_CONST;
@@ -472,6 +474,8 @@ tl_sema_value tl_sema_call(tl_sema *sema, const tl_expr *expr) {
   sema->index_position = outer_position;
   sema->exact = outer_exact;
   if (poisoned) return tl_sema_poison();
+  if (function == TL_FUNCTION_PHILOX && !tl_sema_validate_word(sema, &args[2], expr->operands[2]->loc))
+    return tl_sema_poison();
   // What a cast gives has its dtype.
   bool is_cast = function == TL_FUNCTION_CAST || function == TL_FUNCTION_BITCAST || tl_function_rounding(function) >= 0;
   if (all_const && !is_cast) {

@@ -46,7 +46,7 @@ typedef enum tl_function {
 } tl_function;
 
 typedef enum tl_function_kind {
-  TL_FUNCTION_KIND_INTEGER,         // ceildiv, popcount, clz, dp4a
+  TL_FUNCTION_KIND_INTEGER,         // ceildiv, popcount, clz, dp4a, philox
   TL_FUNCTION_KIND_PROMOTED,        // min, max, select, clamp, sign, pow, fma: of any numbers
   TL_FUNCTION_KIND_MATH,            // one IR `math` op of a float
   TL_FUNCTION_KIND_TEST,            // likewise, a bool

@@ -209,6 +209,17 @@ TL_FOLD(dp4a) {
   return TL_FOLD_OK;
 }
 
+TL_FOLD(philox) {
+  (void)info;
+  for (uint32_t i = 0; i < num_args; ++i) {
+    if (args[i].kind == TL_CONST_FLOAT) return TL_FOLD_TYPE;
+  }
+  if (args[2].i < 0 || args[2].i > 3) return TL_FOLD_TYPE;
+  uint64_t stream = num_args > 3 ? (uint64_t)args[3].i : 0;
+  *out = tl_const_int(tl_scalar_philox((uint64_t)args[0].i, (uint64_t)args[1].i, (uint32_t)args[2].i, stream));
+  return TL_FOLD_OK;
+}
+
 // ---- dtypes
 
 TL_FOLD(cast) {

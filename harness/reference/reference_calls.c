@@ -423,15 +423,13 @@ static uint32_t value_arity(tl_str name) {
   static const struct {
     const char *name;
     uint32_t arity;
-  } table[] = {{"min", 0},           {"max", 0},      {"abs", 1},
-               {"sign", 1},          {"relu", 1},     {"clamp", 3},
-               {"ceildiv", 2},       {"select", 3},   {"if_then_else", 3},
-               {"fma", 3},           {"dp4a", 3},     {"popcount", 1},
-               {"clz", 1},           {"exp10", 1},    {"rsqrt", 1},
-               {"rcp", 1},           {"sigmoid", 1},  {"silu", 1},
-               {"gelu", 1},          {"softplus", 1}, {"isnan", 1},
-               {"isinf", 1},         {"ldexp", 2},    {"nextafter", 2},
-               {"isfinite", 1},      {"signbit", 1},  {"frexp_mantissa", 1},
+  } table[] = {{"min", 0},           {"max", 0},      {"abs", 1},     {"sign", 1},
+               {"relu", 1},          {"clamp", 3},    {"ceildiv", 2}, {"select", 3},
+               {"if_then_else", 3},  {"fma", 3},      {"dp4a", 3},    {"popcount", 1},
+               {"clz", 1},           {"philox", 4},   {"exp10", 1},   {"rsqrt", 1},
+               {"rcp", 1},           {"sigmoid", 1},  {"silu", 1},    {"gelu", 1},
+               {"softplus", 1},      {"isnan", 1},    {"isinf", 1},   {"ldexp", 2},
+               {"nextafter", 2},     {"isfinite", 1}, {"signbit", 1}, {"frexp_mantissa", 1},
                {"frexp_exponent", 1}};
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     if (tl_str_is(name, table[i].name)) return table[i].arity;
@@ -551,6 +549,8 @@ bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out)
       tl_diag_add_hint(code->reference->diags, diag, "%s", known);
     return false;
   }
+  bool is_philox = tl_str_is(name, "philox");  // its last argument may be left out
+  if (is_philox && expr->num_operands == 3) arity = 3;
   if (arity > 0 && expr->num_operands != arity) return wrong_count(code, expr, arity);
   if (arity == 0 && (expr->num_operands < 2 || expr->num_operands > 16)) return wrong_count(code, expr, 2);
   tl_ref_value args[16];
@@ -566,6 +566,10 @@ bool tl_ref_emit_call(tl_ref_code *code, const tl_expr *expr, tl_ref_value *out)
   if (tl_str_is(name, "select") || tl_str_is(name, "if_then_else")) {
     *out = tl_ref_select(code, args[0], args[1], args[2]);
     if (out->kind == TL_REF_INT) out->dtype = tl_ref_common_dtype(&args[1], &args[2]);
+    return true;
+  }
+  if (is_philox) {
+    *out = tl_ref_philox(code, args, expr->num_operands);
     return true;
   }
   if (tl_str_is(name, "dp4a")) {

@@ -14,6 +14,9 @@ tl_ref_value tl_ref_min_max(tl_ref_code *code, bool is_max, tl_ref_value a, tl_r
 // Conversion to a dtype as the kernel's `cast` does it: floats round, or truncate and saturate to an integer.
 tl_ref_value tl_ref_cast(tl_ref_code *code, tl_ref_value x, tl_dtype dtype);
 
+// ---- reference_philox.c
+// philox(seed, counter, word, stream); three arguments or four.
+tl_ref_value tl_ref_philox(tl_ref_code *code, const tl_ref_value *args, uint32_t count);
 // ---- reference_casts.c: casts with a rounding of their own
 // The mode of cast_up and its kin; -1 for other names.
 int tl_ref_cast_mode(tl_str name);

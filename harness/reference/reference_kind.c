@@ -27,7 +27,7 @@ static bool is_integer_dtype(const tl_ref_code *code, const tl_expr *expr) {
 }
 
 static bool is_integer_call(const tl_ref_code *code, const tl_expr *expr) {
-  static const char *const always[] = {"ceildiv", "popcount", "clz",      "dp4a",    "in_bounds",
+  static const char *const always[] = {"ceildiv", "popcount", "clz",      "dp4a",    "philox",        "in_bounds",
                                        "isnan",   "isinf",    "isfinite", "signbit", "frexp_exponent"};
   static const char *const as_operands[] = {"abs",   "sign", "relu",  "min",   "max",       "clamp", "load",
                                             "floor", "ceil", "round", "trunc", "nearbyint", "rint",  "round_away"};

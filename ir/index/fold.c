@@ -323,6 +323,15 @@ static tl_value *fold_dp4a(tl_builder *builder, tl_op *op) {
   return build_int(builder, op->results[0].type, sum);
 }
 
+static tl_value *fold_philox(tl_builder *builder, tl_op *op) {
+  constant args[4];
+  for (int i = 0; i < 4; i++) {
+    if (!const_of(op->operands[i].value, &args[i])) return NULL;
+  }
+  uint32_t word = tl_scalar_philox((uint64_t)args[0].i, (uint64_t)args[1].i, (uint32_t)args[2].i, (uint64_t)args[3].i);
+  return build_int(builder, op->results[0].type, word);
+}
+
 tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
   switch (op->code) {
     case TL_OP_ADD:
@@ -364,6 +373,8 @@ tl_value *tl_fold_op(tl_builder *builder, tl_op *op) {
       return fold_bits(builder, op);
     case TL_OP_DP4A:
       return fold_dp4a(builder, op);
+    case TL_OP_PHILOX:
+      return fold_philox(builder, op);
     default:
       return NULL;
   }

@@ -414,6 +414,21 @@ int tl_scalar_bits_op(tl_opcode code, int width, uint64_t bits) {
   return bits == 0 ? width : __builtin_clzll(bits) - (64 - width);
 }
 
+uint32_t tl_scalar_philox(uint64_t seed, uint64_t counter, uint32_t word, uint64_t stream) {
+  uint32_t keys[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+  uint32_t words[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
+  for (int round = 0; round < 10; round++) {
+    uint64_t even = (uint64_t)words[0] * 0xD2511F53u, odd = (uint64_t)words[2] * 0xCD9E8D57u;
+    words[0] = (uint32_t)(odd >> 32) ^ words[1] ^ keys[0];
+    words[1] = (uint32_t)odd;
+    words[2] = (uint32_t)(even >> 32) ^ words[3] ^ keys[1];
+    words[3] = (uint32_t)even;
+    keys[0] += 0x9E3779B9u;
+    keys[1] += 0xBB67AE85u;
+  }
+  return words[word % 4];
+}
+
 int64_t tl_scalar_to_int(tl_dtype dtype, double value) {
   if (isnan(value)) return 0;
   value = trunc(value);

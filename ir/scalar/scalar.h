@@ -60,6 +60,9 @@ bool tl_scalar_int_op(tl_dtype dtype, tl_opcode code, int64_t a, int64_t b, int6
 bool tl_scalar_compare_ints(tl_dtype dtype, tl_ir_enum_CMP predicate, int64_t a, int64_t b);
 // POPCOUNT and CLZ of the lowest `width` bits, 32 or 64.
 int tl_scalar_bits_op(tl_opcode code, int width, uint64_t bits);
+// The word `word` % 4 of a block of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011): the key is `seed`, the counter `counter` in its lower and `stream` in its upper half.
+uint32_t tl_scalar_philox(uint64_t seed, uint64_t counter, uint32_t word, uint64_t stream);
 // A float to an integer: truncates and saturates, NaN gives 0.
 int64_t tl_scalar_to_int(tl_dtype dtype, double value);
 

@@ -137,6 +137,18 @@ static void verify_dp4a(tl_verifier *verifier, const tl_op *op) {
   verify_uniform(verifier, op, 2, CLASS_INT);
 }
 
+static void verify_philox(tl_verifier *verifier, const tl_op *op) {
+  enum { WORD = 2 };
+  for (uint32_t i = 0; i < 4; i++) {
+    const tl_type *type = op->operands[i].value->type;
+    tl_dtype dtype = i == WORD ? TL_DTYPE_U32 : TL_DTYPE_U64;
+    if (tl_type_is_scalar_of(type, dtype)) continue;
+    tl_verify_fail(verifier, op, "operand %u is %s, not %s", i, tl_verify_type_text(verifier, type),
+                   tl_dtype_name(dtype));
+  }
+  if (!tl_type_is_scalar_of(op->results[0].type, TL_DTYPE_U32)) tl_verify_fail(verifier, op, "the result is not u32");
+}
+
 static void verify_result_is_index(tl_verifier *verifier, const tl_op *op) {
   for (uint32_t i = 0; i < op->num_results; i++) {
     if (op->results[i].type->kind != TL_TYPE_INDEX) {
@@ -261,6 +273,9 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_DP4A:
       verify_dp4a(verifier, op);
+      break;
+    case TL_OP_PHILOX:
+      verify_philox(verifier, op);
       break;
     case TL_OP_PRINT:
       verify_print(verifier, op);

@@ -114,6 +114,7 @@ static tl_dtype result_of(const plan *p, tl_function function) {
     case TL_FUNCTION_KIND_COMPOSED:
       return function == TL_FUNCTION_RELU ? p->arithmetic : real;
     case TL_FUNCTION_KIND_INTEGER:
+      if (function == TL_FUNCTION_PHILOX) return TL_DTYPE_U32;
       return function == TL_FUNCTION_POPCOUNT || function == TL_FUNCTION_CLZ ? TL_DTYPE_I32 : p->arithmetic;
     default:
       return function == TL_FUNCTION_POW ? real : p->arithmetic;

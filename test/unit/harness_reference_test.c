@@ -177,6 +177,10 @@ START_TEST(expressions) {
       "V", 1 + 2 + 0.5 + 0.25 + 1 + 1, 2.718281828459045 + 2.75 + 2 + 1 + 1, 7.38905609893065 + 2.75 + 4 + 1 + 4);
   EXPECT("    - V[m] = floor(A[m, 0] / 2) + ceil(0.5) + round(2.5) + trunc(-1.5)\n", "V", -1, 4, 9);
   EXPECT("    - I[m] = isnan(0 / x * (m / 0)) + isinf(1 / 0)\n", "I", 2, 2, 2);
+  // The first known answer of Random123, and the third.
+  EXPECT("    - I[m] = philox(0, 0, m) >> 8\n", "I", 0x6627E8, 0xE169C5, 0xBC57AC);
+  EXPECT("    - I[m] = philox(0x299F31D0A4093822, 0x243F6A88 - (0x7A5CF72D << 32), m + 1, 0x0370734413198A2E) >> 8\n",
+         "I", 0x94FDCC, 0x5001E4, 0x24126E);
   EXPECT("    - I[m] = popcount(255 + m) + clz(1) + dp4a(257, 514, m)\n", "I", 8 + 31 + 4, 1 + 31 + 5, 2 + 31 + 6);
   EXPECT("    - V[m] = max(0 / 0, 1.0) + fma(2, 3, m) + select(m > 0, 1, 0)\n", "V", 7, 9, 10);
 }

@@ -23,17 +23,37 @@ static unsigned known_zeros(LLVMValueRef value, int steps) {
                                                       : 0;
 }
 
+// `value` without the constants that are added in it, and their sum, which goes to `*sum`. Sums within wrap as they
+// may.
+static LLVMValueRef without_constants(tl_lower *l, LLVMValueRef value, int64_t *sum, int steps) {
+  if (--steps < 0 || !LLVMIsAInstruction(value) || LLVMGetInstructionOpcode(value) != LLVMAdd) return value;
+  LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
+  if (LLVMIsAConstantInt(b)) {
+    *sum += LLVMConstIntGetSExtValue(b);
+    return without_constants(l, a, sum, steps);
+  }
+  LLVMValueRef x = without_constants(l, a, sum, steps), y = without_constants(l, b, sum, steps);
+  return x == a && y == b ? value : LLVMBuildAdd(l->builder, x, y, "");
+}
+
 // (x + c) divided by 2^n, or its remainder, where 2^n divides x: apart for x and c, so that the elements of a group
-// differ by constants. NULL when a and b are not of that kind.
-static LLVMValueRef divide_apart(tl_lower *l, tl_opcode code, LLVMValueRef a, LLVMValueRef b) {
+// differ by constants, or not at all. NULL when a and b are not of that kind. c may stand within x, of an `a` that is
+// not negative: then x does not leave the type, either.
+static LLVMValueRef divide_apart(tl_lower *l, tl_opcode code, LLVMValueRef a, LLVMValueRef b, bool is_nonnegative) {
+  enum { DEPTH = 6 };
   if (!LLVMIsAConstantInt(b) || !LLVMIsAInstruction(a) || LLVMGetInstructionOpcode(a) != LLVMAdd) return NULL;
-  LLVMValueRef x = LLVMGetOperand(a, 0), c = LLVMGetOperand(a, 1);
-  int64_t by = LLVMConstIntGetSExtValue(b);
-  if (!LLVMIsAConstantInt(c) || by <= 0 || (by & (by - 1)) != 0) return NULL;
+  int64_t by = LLVMConstIntGetSExtValue(b), constant = 0;
+  if (by <= 0 || (by & (by - 1)) != 0) return NULL;
   unsigned n = (unsigned)__builtin_ctzll((unsigned long long)by);
-  if (known_zeros(x, 6) < n) return NULL;
+  LLVMValueRef x = LLVMGetOperand(a, 0), last = LLVMGetOperand(a, 1);
+  if (LLVMIsAConstantInt(last)) {
+    constant = LLVMConstIntGetSExtValue(last);
+  } else {
+    x = without_constants(l, a, &constant, DEPTH);
+    if (x == a || !is_nonnegative || constant < 0) return NULL;
+  }
+  if (known_zeros(x, DEPTH) < n) return NULL;
   LLVMTypeRef type = LLVMTypeOf(a);
-  int64_t constant = LLVMConstIntGetSExtValue(c);
   if (code == TL_OP_MOD) return LLVMConstInt(type, (unsigned long long)(constant & (by - 1)), 1);
   LLVMValueRef quotient = LLVMBuildAShr(l->builder, x, LLVMConstInt(type, n, 0), "");
   return no_wrap(LLVMBuildAdd(l->builder, quotient, LLVMConstInt(type, (unsigned long long)(constant >> n), 1), ""));
@@ -42,7 +62,7 @@ static LLVMValueRef divide_apart(tl_lower *l, tl_opcode code, LLVMValueRef a, LL
 static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool nonnegative) {
   LLVMBuilderRef builder = l->builder;
   if (op->code == TL_OP_FLOORDIV || op->code == TL_OP_MOD) {
-    LLVMValueRef result = divide_apart(l, op->code, a, b);
+    LLVMValueRef result = divide_apart(l, op->code, a, b, nonnegative);
     if (result) return result;
   }
   switch (op->code) {
