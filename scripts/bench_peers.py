@@ -26,6 +26,7 @@ import peers_launch
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("TL_BIN", os.path.join(ROOT, "build/release/bin"))
 ROUNDS = 9
+SUSTAINED = True  # False: bursts only
 TARGET = "sm_90a"
 
 
@@ -96,7 +97,7 @@ def race(contestants):
             torch.cuda.synchronize()
             time.sleep(0.025)
             burst[name].append(timed(graphs[name]) / repeats[name])
-    for _ in range(max(3, ROUNDS // 3)):
+    for _ in range(max(3, ROUNDS // 3) if SUSTAINED else 0):
         random.shuffle(order)
         for name in order:
             spent = 0.0
@@ -110,7 +111,7 @@ def race(contestants):
     out = {}
     for name in contestants:
         low, median, high = statistics.quantiles(burst[name], n=4)
-        out[name] = (median, statistics.median(sustained[name]), (high - low) / median)
+        out[name] = (median, statistics.median(sustained[name]) if SUSTAINED else median, (high - low) / median)
     return out
 
 

@@ -5,8 +5,10 @@
 How it times: scripts/bench_peers.py. The work of a row is the bytes that the algorithm must move; the copy reads and writes
 half of them each. Every kernel is checked against torch before it is timed.
 
-Usage: scripts/bench_rows.py [--rounds=N] [--target=T] [--no-compile] [--ptx=DIR]... [row ...]
+Usage: scripts/bench_rows.py [--rounds=N] [--target=T] [--burst] [--no-compile] [--compile-only] [--ptx=DIR]... [row ...]
+  --burst        bursts only, which stand for both figures
   --no-compile   without torch.compile
+  --compile-only runs torch.compile of the rows, so that its cache knows them, and times nothing
   --ptx=DIR      also DIR/ROW.ptx, where it is there, as a contestant with the name of DIR
 """
 import os
@@ -157,6 +159,124 @@ def gated_silu(m=8192, n=14336):
                6 * m * n)
 
 
+def layer_norm(m, n, **bindings):
+    def peer(x, w, bias):
+        wide = x.float()
+        mean = wide.mean(-1, keepdim=True)
+        rstd = torch.rsqrt(((wide - mean) ** 2).mean(-1, keepdim=True) + 1e-5)
+        return ((wide - mean) * rstd * w.float() + bias.float()).to(x.dtype), mean[:, 0], rstd[:, 0]
+
+    return Row("layer_norm", {"M": m, "N": n, **bindings}, lambda: [randn(m, n) + 1, randn(n), randn(n)],
+               lambda i: [torch.empty_like(i[0]), torch.empty(m, device="cuda"), torch.empty(m, device="cuda")], peer, 4 * m * n)
+
+
+def layer_norm_backward(m=16384, n=4096, parts=264):
+    def peer(x, w, mean, rstd, dy):
+        hat = (x.float() - mean[:, None]) * rstd[:, None]
+        dy = dy.float()
+        g = dy * w.float()
+        dx = (g - g.mean(-1, keepdim=True) - hat * (g * hat).mean(-1, keepdim=True)) * rstd[:, None]
+        return dx.to(x.dtype), (dy * hat).sum(0).to(x.dtype), dy.sum(0).to(x.dtype)
+
+    return Row("layer_norm_backward", {"kernel": "layer_norm_backward", "M": m, "N": n, "parts": parts},
+               lambda: [randn(m, n), randn(n), randn(m, dtype=F32) * 0.01, torch.rand(m, device="cuda") + 0.5, randn(m, n)],
+               lambda i: [torch.empty_like(i[0]), torch.empty_like(i[1]), torch.empty_like(i[1])], peer, 6 * m * n)
+
+
+def quantize(spec, m=16384, n=4096, rows=1, width=None):
+    """8-bit floats with a scale for each tile of rows x width."""
+    width = width or n
+
+    def peer(x):
+        tiles = x.float().view(m // rows, rows, n // width, width)
+        scale = tiles.abs().amax((1, 3)).clamp(min=1e-12) / 448
+        return (tiles / scale[:, None, :, None]).view(m, n).to(torch.float8_e4m3fn), scale
+
+    shape = (m,) if spec == "quantize_token" else (m // rows, n // width)
+    return Row(spec, {"M": m, "N": n}, lambda: [randn(m, n)],
+               lambda i: [torch.empty(m, n, device="cuda", dtype=torch.float8_e4m3fn), torch.empty(shape, device="cuda")],
+               lambda x: tuple(t.view(s) for t, s in zip(peer(x), ((m, n), shape))), 3 * m * n)
+
+
+def permute(b=4, s=4096, h=32, d=128):
+    return Row("permute", {"B": b, "S": s, "H": h, "D": d}, lambda: [randn(b, s, h, d)],
+               lambda i: [torch.empty(b, h, s, d, device="cuda", dtype=BF16)], lambda x: x.permute(0, 2, 1, 3).contiguous(),
+               4 * b * s * h * d)
+
+
+def reduce_axis(axis, a=64, b=1024, c=2048):
+    outer, inner = (1, b * c) if axis == 0 else (a, c) if axis == 1 else (a * b, 1)
+    return Row("reduce_axis", {"A": a, "B": b, "C": c, "axis": axis}, lambda: [randn(a, b, c)],
+               lambda i: [torch.empty(outer, inner, device="cuda")], lambda x: x.float().sum(axis).view(outer, inner), 2 * a * b * c,
+               tolerance=1e-4)
+
+
+def argmax(m=4096, n=32000):
+    # Neither value of a row is near another: no two peers differ in which of two equals they take.
+    def make():
+        return [torch.rand(m, n, device="cuda").argsort(-1).float().add_(-n // 2).to(F32)]
+
+    return Row("argmax", {"M": m, "N": n, "dtype": "f32"}, make,
+               lambda i: [torch.empty(m, device="cuda"), torch.empty(m, device="cuda", dtype=torch.int64)],
+               lambda x: tuple(x.max(-1)), 4 * m * n, tolerance=1e-7)
+
+
+def cumsum(n=1 << 27):
+    return Row("cumsum", {"kernel": "cumsum", "N": n}, lambda: [randn(n, dtype=F32)], lambda i: [torch.empty_like(i[0])], lambda x: x.cumsum(0), 8 * n,
+               expected=lambda x: x.double().cumsum(0).float())
+
+
+def histogram(n=1 << 26, bins=256):
+    return Row("histogram", {"bins": bins}, lambda: [torch.randint(0, bins, (n,), device="cuda", dtype=torch.int32)],
+               lambda i: [torch.zeros(bins, device="cuda", dtype=torch.int32)], lambda x: torch.histc(x, bins, 0, bins), 4 * n,
+               dynamic={"N": n}, tolerance=1e-7)
+
+
+def embedding_backward(tokens=32768, width=4096, rows=32000):
+    def peer(ids, dy):
+        return torch.zeros(rows, width, device="cuda").index_add_(0, ids, dy.float())
+
+    return Row("embedding_backward", {"D": width, "V": rows},
+               lambda: [torch.randint(0, rows, (tokens,), device="cuda"), randn(tokens, width)],
+               lambda i: [torch.zeros(rows, width, device="cuda")], peer, tokens * width * 10, dynamic={"T": tokens})
+
+
+def stencil(m=8192, n=8192):
+    def peer(x):
+        p = F.pad(x, (1, 1, 1, 1))
+        return x + 0.2 * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * x)
+
+    return Row("stencil", {"M": m, "N": n}, lambda: [randn(m, n, dtype=F32)], lambda i: [torch.empty_like(i[0])], peer, 8 * m * n)
+
+
+def spmv(m=1 << 20, per_row=32):
+    def make():
+        nnz = m * per_row  # in rows that begin anywhere
+        start = torch.randint(0, nnz + 1, (m + 1,), device="cuda", dtype=torch.int32).sort()[0]
+        start[0], start[-1] = 0, nnz
+        return [start, torch.randint(0, m, (nnz,), device="cuda", dtype=torch.int32), randn(nnz, dtype=F32), randn(m, dtype=F32)]
+
+    def peer(start, column, value, x):
+        return torch.sparse_csr_tensor(start, column, value, (m, m)) @ x
+
+    return Row("spmv", {}, make, lambda i: [torch.empty(m, device="cuda")], peer, m * per_row * 8 + 12 * m,
+               dynamic={"M": m, "N": m, "nnz": m * per_row})
+
+
+def top_k(m=65536, n=1024, k=8):
+    def make():
+        return [torch.rand(m, n, device="cuda").argsort(-1).float()]
+
+    return Row("top_k", {"M": m, "N": n, "K": k, "dtype": "f32"}, make,
+               lambda i: [torch.empty(m, k, device="cuda"), torch.empty(m, k, device="cuda", dtype=torch.int32)],
+               lambda x: tuple(x.topk(k)), 4 * m * n, tolerance=1e-7)
+
+
+def sort_rows(m=32768, n=1024):
+    return Row("sort_rows", {"M": m, "N": n}, lambda: [randn(m, n, dtype=F32)], lambda i: [torch.empty_like(i[0])],
+               lambda x: x.sort(-1)[0], 8 * m * n, tolerance=1e-7)
+
+
 ROWS = {
     "transpose": lambda: transpose(8192, F16, "f16"),
     "transpose_f32": lambda: transpose(8192, F32, "f32"),
@@ -175,7 +295,46 @@ ROWS = {
     "rope_1MB": lambda: rope(1, 64),
     "gated_silu": gated_silu,
     "gated_silu_1MB": lambda: gated_silu(12),
+    "layer_norm": lambda: layer_norm(16384, 4096),
+    "layer_norm_1024": lambda: layer_norm(65536, 1024),
+    "layer_norm_1MB": lambda: layer_norm(128, 4096),
+    "layer_norm_backward": layer_norm_backward,
+    "layer_norm_backward_1MB": lambda: layer_norm_backward(80, parts=80),
+    "quantize_token": lambda: quantize("quantize_token"),
+    "quantize_token_1MB": lambda: quantize("quantize_token", 128),
+    "quantize_group": lambda: quantize("quantize_group", width=128),
+    "quantize_group_1MB": lambda: quantize("quantize_group", 128, width=128),
+    "quantize_block": lambda: quantize("quantize_block", rows=128, width=128),
+    "quantize_block_1MB": lambda: quantize("quantize_block", 128, rows=128, width=128),
+    "permute": permute,
+    "permute_1MB": lambda: permute(1, 64),
+    "reduce_0": lambda: reduce_axis(0),
+    "reduce_1": lambda: reduce_axis(1),
+    "reduce_2": lambda: reduce_axis(2),
+    "reduce_1MB": lambda: reduce_axis(1, 4, 128, 1024),
+    "argmax": argmax,
+    "argmax_1MB": lambda: argmax(16, 16384),
+    "cumsum": cumsum,
+    "cumsum_1MB": lambda: cumsum(1 << 17),
+    "histogram": histogram,
+    "histogram_1MB": lambda: histogram(1 << 18),
+    "embedding_backward": embedding_backward,
+    "embedding_backward_1MB": lambda: embedding_backward(64, 2048, 1000),
+    "stencil": stencil,
+    "stencil_1MB": lambda: stencil(512, 256),
+    "spmv": spmv,
+    "spmv_1MB": lambda: spmv(4096),
+    "top_k": top_k,
+    "top_k_1MB": lambda: top_k(512),
+    "sort_rows": sort_rows,
+    "sort_rows_1MB": lambda: sort_rows(128),
 }
+
+
+def compile_only(name):
+    torch.manual_seed(1)
+    row = ROWS[name]()
+    torch.compile(row.peer)(*row.make())
 
 
 def run(name, compiles, directories):
@@ -206,14 +365,18 @@ def run(name, compiles, directories):
         contestants[label] = [lambda k=kernel, i=i, o=o: k.launch(row.order(i, o), row.dynamic) for i, o in zip(sets, outs)]
     if compiles:
         compiled = torch.compile(row.peer)
-        compiled(*sets[0])
-        contestants["torch.compile"] = [lambda i=i: compiled(*i) for i in sets]
+        try:
+            compiled(*sets[0])
+            contestants["torch.compile"] = [lambda i=i: compiled(*i) for i in sets]
+        except Exception as error:  # what it cannot compile is timed as it is
+            print(f"  {name} torch.compile: {str(error).splitlines()[0]}", flush=True)
+            contestants["torch"] = [lambda i=i: row.peer(*i) for i in sets]
     bench_peers.report(f"{name} {bench_peers.TARGET} {row.bindings}", "MB/s", row.work, bench_peers.race(contestants), "copy")
 
 
 if __name__ == "__main__":
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; figures are burst / sustained")
-    compiles, directories, names = True, [], []
+    compiles, only, directories, names = True, False, [], []
     for argument in sys.argv[1:]:
         key, _, value = argument.partition("=")
         if key == "--rounds":
@@ -224,7 +387,17 @@ if __name__ == "__main__":
             directories.append(value)
         elif argument == "--no-compile":
             compiles = False
+        elif argument == "--compile-only":
+            only = True
+        elif argument == "--burst":
+            bench_peers.SUSTAINED = False
         else:
             names.append(argument)
     for chosen in names or ROWS:
-        run(chosen, compiles, directories)
+        try:
+            if only:
+                compile_only(chosen)
+            else:
+                run(chosen, compiles, directories)
+        except Exception as error:  # the other rows go on
+            print(f"  {chosen}: {error}", flush=True)

@@ -45,23 +45,15 @@ def evaluate(expression, names):
     return int(eval(str(expression), {"__builtins__": {}}, {**functions, **names}))
 
 
-class Program:
-    """One kernel of a spec, compiled by `compiler` (or of a .ptx file, as it is) and loaded."""
+class Entry:
+    """A kernel of a loaded module."""
 
-    def __init__(self, compiler, spec, target, num_sms, **bindings):
-        command = [compiler, spec, "--emit=ptx", "--target=" + target]
-        for name, value in bindings.items():
-            command += ["-D", f"{name}={value}"]
-        if spec.endswith(".ptx"):
-            command = ["cat", spec]
-        self.driver = Driver()
-        self.ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        self.entry = manifest_of(self.ptx)["kernels"][0]
-        module, function, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
-        self.driver.call("cuModuleLoadDataEx", ctypes.byref(module), self.ptx.encode(), 0, None, None)
-        self.driver.call("cuModuleGetFunction", ctypes.byref(function), module, self.entry["name"].encode())
-        self.function, self.shared = function, int(self.entry["dynamic_shared_bytes"])
-        self.threads = int(self.entry["block_threads"])
+    def __init__(self, driver, module, entry, num_sms):
+        function, blocks = ctypes.c_void_p(), ctypes.c_int()
+        self.driver, self.entry = driver, entry
+        self.driver.call("cuModuleGetFunction", ctypes.byref(function), module, entry["name"].encode())
+        self.function, self.shared = function, int(entry["dynamic_shared_bytes"])
+        self.threads = int(entry["block_threads"])
         self.driver.call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, self.shared)
         self.driver.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), function, self.threads,
                          ctypes.c_size_t(self.shared))
@@ -91,13 +83,11 @@ class Program:
             self.maps[key] = made
         return self.maps[key]
 
-    def launch(self, pointers, stream=0, dynamic=None):
-        """pointers: addresses in the spec's order of tensors; dynamic: name → value, of dynamic params and scalars."""
-        names = {**self.facts, **(dynamic or {})}
-        addresses, values = {}, []
+    def launch(self, addresses, stream, given):
+        """addresses: tensor → address; given: name → value, of dynamic params and scalars."""
+        names, values = {**self.facts, **given}, []
         for param in self.entry["params"]:
             if param["kind"] == "tensor":
-                addresses[param["name"]] = pointers[len(addresses)]
                 values.append(ctypes.c_uint64(addresses[param["name"]]))
             elif param["kind"] == "dynamic":
                 wide = param.get("dtype") == "i64"
@@ -111,3 +101,60 @@ class Program:
         grid = [evaluate(extent, names) for extent in self.entry["grid"]]
         params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
         self.driver.call("cuLaunchKernel", self.function, *grid, self.threads, 1, 1, self.shared, ctypes.c_void_p(stream), params, None)
+
+
+class Program:
+    """One kernel of a spec, or a chain of them, compiled by `compiler` (or of a .ptx file, as it is) and loaded."""
+
+    def __init__(self, compiler, spec, target, num_sms, kernel=None, **bindings):
+        command = [compiler, spec, "--emit=ptx", "--target=" + target]
+        if kernel:
+            command.append("--kernel=" + kernel)
+        for name, value in bindings.items():
+            command += ["-D", f"{name}={value}"]
+        if spec.endswith(".ptx"):
+            command = ["cat", spec]
+        self.driver = Driver()
+        self.ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        manifest, module = manifest_of(self.ptx), ctypes.c_void_p()
+        self.driver.call("cuModuleLoadDataEx", ctypes.byref(module), self.ptx.encode(), 0, None, None)
+        self.entries = {entry["name"]: Entry(self.driver, module, entry, num_sms) for entry in manifest["kernels"]}
+        self.entry = manifest["kernels"][0]
+        self.chain = manifest["chains"][0] if manifest.get("chains") else None
+        self.buffers = {}
+
+    @property
+    def maps(self):
+        return self.entries[self.entry["name"]].maps
+
+    def buffer(self, name, names):
+        """The address of a buffer of the chain; sizes must not grow."""
+        if name not in self.buffers:
+            size = next(buffer["bytes"] for buffer in self.chain["buffers"] if buffer["name"] == name)
+            address = ctypes.c_uint64()
+            self.driver.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(1, evaluate(size, names))))
+            self.buffers[name] = address.value
+        return self.buffers[name]
+
+    def launch_step(self, step, addresses, stream, names):
+        tensors, values = {}, {}
+        for given in step["given"]:
+            if "argument" in given:
+                tensors[given["name"]] = addresses[given["argument"]]
+            elif "buffer" in given:
+                tensors[given["name"]] = self.buffer(given["buffer"], names)
+            elif "scalar" in given:
+                values[given["name"]] = names[given["scalar"]]
+            else:
+                values[given["name"]] = evaluate(given["int"], names)
+        self.entries[step["kernel"]].launch(tensors, stream, values)
+
+    def launch(self, pointers, stream=0, dynamic=None):
+        """pointers: addresses in the spec's order of tensors; dynamic: name → value, of dynamic params and scalars."""
+        params, names = (self.chain or self.entry)["params"], dynamic or {}
+        addresses = dict(zip([param["name"] for param in params if param["kind"] == "tensor"], pointers))
+        if not self.chain:
+            self.entries[self.entry["name"]].launch(addresses, stream, names)
+            return
+        for step in self.chain["steps"]:
+            self.launch_step(step, addresses, stream, names)

@@ -52,7 +52,8 @@ one depthwise_conv -D C=128 -D H=56 -D B=8
 one dropout_layer_norm
 one cross_entropy
 one embedding
-for spec in dropout rope gated_silu; do one $spec; done
+for spec in dropout rope gated_silu layer_norm layer_norm_backward quantize_token quantize_group quantize_block permute argmax reduce_axis \
+  histogram embedding_backward stencil spmv top_k sort_rows cumsum; do one $spec; done
 one group_norm_silu -D C=1280 -D HW=1024
 echo "$runs configurations, $silent spill without a word, $idle warned of for nothing"
 [ $silent = 0 ]

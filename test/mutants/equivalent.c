@@ -40,6 +40,15 @@ static const char both_sides[] =
     "the block that wrote fences before its release, and the one that acquires before its copy";
 static const char no_copy[] = "no copy by the engine follows in this block";
 
+// Partial sums of one result: they are added up whatever their order in the row is.
+static const char any_order[] = "each row of partial sums is read whole, only their order differs";
+
+// A block looks at places before its own only, which are there, and waits for one of them that has told nothing yet.
+static const char before_it[] = "the place is that of a block before this one";
+// Behind the wait in the loop the block reads by atomics, and writes scratch that nobody reads but behind further
+// barriers.
+static const char waited[] = "what follows the wait are atomics, and barriers of their own";
+
 static const argument arguments[] = {
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "behind parallel {extents = [32, 64]", fenced_again},
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "behind parallel {extents = [64]", no_copy},
@@ -48,6 +57,10 @@ static const argument arguments[] = {
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy {space = global} behind barrier", both_sides},
     {"cross_entropy.yaml", TL_MUTANT_DROP_BARRIER, "before parallel {extents = [1, 512]", apart},
     {"cross_entropy.yaml", TL_MUTANT_DROP_LOWER_CHECK, "%55 = load buffer(%X)", stored_alike},
+    {"cumsum.yaml", TL_MUTANT_DROP_BARRIER, "barrier before yield %true", waited},
+    {"cumsum.yaml", TL_MUTANT_DROP_LOWER_CHECK, "wait_until buffer(%told)", before_it},
+    {"cumsum.yaml", TL_MUTANT_DROP_UPPER_CHECK, "wait_until buffer(%told)", before_it},
+    {"cumsum.yaml", TL_MUTANT_DROP_UPPER_CHECK, "atomic value(%c0_3) buffer(%told)", before_it},
     {"embedding.yaml", TL_MUTANT_DROP_LOWER_CHECK, "load buffer(%E)", asserted},
     {"embedding.yaml", TL_MUTANT_DROP_UPPER_CHECK, "load buffer(%E)", asserted},
     {"matmul.yaml", TL_MUTANT_DROP_GUARD, "copy src(%B)", columns},
@@ -58,6 +71,13 @@ static const argument arguments[] = {
     {"matmul_w4a16.yaml", TL_MUTANT_DROP_BARRIER, "for lower(", older},
     {"matmul_w4a16.yaml", TL_MUTANT_DROP_COMMIT, "async_commit %4", older},
     {"flash_attention.yaml", TL_MUTANT_DROP_BARRIER, "before tile_store", staged},
+    {"layer_norm_backward.yaml", TL_MUTANT_FLIP_SWIZZLE,
+     "{src_dims = [0, 1], src_check = [0, 0], via = vector, vec = 4}", any_order},
+    {"layer_norm_backward.yaml", TL_MUTANT_FLIP_SWIZZLE, "tile_store tile(", any_order},
+    {"permute.yaml", TL_MUTANT_DROP_UPPER_CHECK, "src_check of dim 1", stored_alike},
+    {"reduce_axis.yaml", TL_MUTANT_FLIP_SWIZZLE, "{src_dims = [0, 1], src_check = [0, 0], via = vector, vec = 4}",
+     any_order},
+    {"reduce_axis.yaml", TL_MUTANT_FLIP_SWIZZLE, "tile_store tile(", any_order},
 };
 
 static bool ends_with(const char *text, const char *end) {

@@ -191,8 +191,13 @@ int main(int argc, char **argv) {
   parse_options(&t, argc, argv);
   for (int i = optind; i < argc; i++) {
     uint32_t kernels = tl_mutant_num_kernels(argv[i]);
-    is_good = is_good && kernels > 0;
-    for (uint32_t k = 0; k < kernels; k++) is_good = run_kernel(&t, argv[i], k, &all) && is_good;
+    bool is_checked = false;
+    for (uint32_t k = 0; k < kernels; k++) {
+      if (!tl_mutant_is_checked(argv[i], k)) continue;
+      is_checked = true;
+      is_good = run_kernel(&t, argv[i], k, &all) && is_good;
+    }
+    is_good = is_good && is_checked;
   }
   printf("%-18s %7s %7s %10s %8s\n", "class", "mutants", "found", "equivalent", "survived");
   for (int k = 0; k < TL_MUTANT_COUNT; k++) {

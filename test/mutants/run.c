@@ -49,6 +49,14 @@ uint32_t tl_mutant_num_kernels(const char *path) {
   return count;
 }
 
+bool tl_mutant_is_checked(const char *path, uint32_t kernel) {
+  loaded l;
+  load(path, &l);
+  bool is_checked = l.spec && kernel < l.spec->num_kernels && l.spec->kernels[kernel].check.present;
+  unload(&l);
+  return is_checked;
+}
+
 // ---- in the child
 
 enum { EXIT_PASSED, EXIT_FOUND, EXIT_UNUSABLE };

@@ -29,6 +29,8 @@ typedef struct tl_mutant_job {
 
 // Kernels of the spec; 0 when it cannot be read, with the reason on stderr.
 uint32_t tl_mutant_num_kernels(const char *path);
+// Whether the kernel has a check section of its own: those that only a chain's checks run have none.
+bool tl_mutant_is_checked(const char *path, uint32_t kernel);
 // The most sites of each class over the check cases. False when the spec does not pass its own checks unchanged, with
 // the report in `output`.
 bool tl_mutant_baseline(const tl_mutant_setup *setup, uint32_t sites[TL_MUTANT_COUNT], tl_strbuf *output);
