@@ -26,6 +26,10 @@ static bool is_visible(const tl_manifest_param *param) {
   return param->kind == TL_MPARAM_TENSOR || param->kind == TL_MPARAM_SCALAR;
 }
 
+static bool is_absent(const tl_manifest_param *param, const tl_argument *given) {
+  return param->is_optional && (!given || (given->kind == TL_ARGUMENT_TENSOR && !given->tensor.data));
+}
+
 static tl_status wrong(const char *name, const char *format, ...) TL_PRINTF_LIKE(2, 3);
 static tl_status wrong(const char *name, const char *format, ...) {
   char text[512];
@@ -91,7 +95,7 @@ static tl_status match(binder *b, const tl_argument *arguments, size_t num_argum
     b->given[next] = &arguments[i];
   }
   for (uint32_t i = 0; i < kernel->num_params; i++) {
-    if (is_visible(&kernel->params[i]) && !b->given[i]) {
+    if (is_visible(&kernel->params[i]) && !b->given[i] && !kernel->params[i].is_optional) {
       return count_error(kernel, "argument '%s' is missing", kernel->params[i].name);
     }
   }
@@ -102,7 +106,7 @@ static tl_status validate_kinds(const binder *b) {
   for (uint32_t i = 0; i < b->kernel->num_params; i++) {
     const tl_manifest_param *param = &b->kernel->params[i];
     const tl_argument *given = b->given[i];
-    if (!given) continue;
+    if (!given || is_absent(param, given)) continue;
     if (param->kind == TL_MPARAM_TENSOR) {
       if (given->kind != TL_ARGUMENT_TENSOR) return wrong(param->name, "expected a tensor, given a number");
       const tl_tensor *tensor = &given->tensor;
@@ -159,7 +163,7 @@ static tl_status bind_names(binder *b) {
   }
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_manifest_param *param = &kernel->params[i];
-    if (param->kind != TL_MPARAM_TENSOR) continue;
+    if (param->kind != TL_MPARAM_TENSOR || is_absent(param, b->given[i])) continue;
     const tl_tensor *tensor = &b->given[i]->tensor;
     for (int32_t d = 0; d < param->rank; d++) {
       int64_t stride;
@@ -315,6 +319,7 @@ static tl_status make_map(const binder *b, uint32_t index) {
       .type = map->type, .rank = (uint32_t)map->rank, .swizzle = map->swizzle, .l2 = map->l2, .fill = map->fill};
   const char *name = b->kernel->params[map->tensor].name;
   TL_TRY(tl_status_annotate(eval_map(b, map, &made->params), "argument '%s'", name));
+  made->is_empty = is_absent(&b->kernel->params[map->tensor], b->given[map->tensor]);
   for (uint32_t d = 0; d < made->params.rank; d++) made->is_empty = made->is_empty || made->params.dims[d] == 0;
   for (uint32_t d = 0; d < made->params.rank && made->is_empty; d++) made->params.dims[d] = 1;
   // Base positions of a larger image may all lie outside of this one.
@@ -345,7 +350,7 @@ static tl_status store_values(binder *b) {
     plan->workspace_bytes[i] = -1;
     switch (param->kind) {
       case TL_MPARAM_TENSOR:
-        memcpy(&slots[i], &b->given[i]->tensor.data, sizeof(void *));
+        if (!is_absent(param, b->given[i])) memcpy(&slots[i], &b->given[i]->tensor.data, sizeof(void *));
         break;
       case TL_MPARAM_SCALAR:
         TL_TRY(store_scalar(param, b->given[i], &slots[i]));
@@ -415,7 +420,7 @@ static tl_status make_plan(binder *b, const tl_argument *arguments, size_t num_a
   collect_bindings(b);
   for (uint32_t i = 0; i < b->kernel->num_params; i++) {
     const tl_manifest_param *param = &b->kernel->params[i];
-    if (param->kind != TL_MPARAM_TENSOR) continue;
+    if (param->kind != TL_MPARAM_TENSOR || is_absent(param, b->given[i])) continue;
     TL_TRY(validate_shape(b, param, &b->given[i]->tensor));
     TL_TRY(validate_pointer(b, param, &b->given[i]->tensor));
   }
@@ -439,7 +444,7 @@ static void keep_arguments(binder *b, const tl_argument *arguments, size_t num_a
     if (copy->kind != TL_ARGUMENT_TENSOR) continue;
     tl_tensor *tensor = &copy->tensor;
     size_t bytes = (size_t)tensor->rank * sizeof(int64_t);
-    tensor->dtype = tl_arena_copy_bytes(&plan->arena, tensor->dtype, strlen(tensor->dtype));
+    if (tensor->dtype) tensor->dtype = tl_arena_copy_bytes(&plan->arena, tensor->dtype, strlen(tensor->dtype));
     int64_t *numbers = TL_NEW_ARRAY(&plan->arena, int64_t, 2 * tensor->rank + 1);
     if (bytes) memcpy(numbers, tensor->shape, bytes);
     if (bytes && tensor->strides) memcpy(numbers + tensor->rank, tensor->strides, bytes);
@@ -497,6 +502,8 @@ bool tl_launch_plan_is_of(const tl_manifest_kernel *kernel, const tl_launch_plan
   for (size_t i = 0; i < num_arguments; i++) {
     const tl_argument *had = &plan->arguments[i], *given = &arguments[i];
     if (had->kind != given->kind || !is_same_text(had->name, given->name)) return false;
+    bool may_be_absent = kernel->params[plan->param_of[i]].is_optional && had->kind == TL_ARGUMENT_TENSOR;
+    if (may_be_absent && !had->tensor.data != !given->tensor.data) return false;
     if (had->kind == TL_ARGUMENT_TENSOR && !is_same_tensor(&had->tensor, &given->tensor)) return false;
     bool is_scalar = kernel->params[plan->param_of[i]].kind == TL_MPARAM_SCALAR;
     if (had->kind == TL_ARGUMENT_INT && !is_scalar && had->int_value != given->int_value) return false;
@@ -521,7 +528,7 @@ tl_status tl_launch_plan_renew(const tl_manifest_kernel *kernel, const tl_argume
   for (size_t i = 0; i < num_arguments; i++) {
     const tl_manifest_param *param = &kernel->params[plan->param_of[i]];
     if (param->kind == TL_MPARAM_SCALAR) TL_TRY(store_scalar(param, &arguments[i], plan->params[plan->param_of[i]]));
-    if (param->kind != TL_MPARAM_TENSOR) continue;
+    if (param->kind != TL_MPARAM_TENSOR || is_absent(param, &arguments[i])) continue;
     TL_TRY(validate_pointer(&b, param, &arguments[i].tensor));
     memcpy(plan->params[plan->param_of[i]], &arguments[i].tensor.data, sizeof(void *));
   }

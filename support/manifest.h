@@ -53,6 +53,7 @@ typedef struct tl_manifest_param {
   const tl_mexpr **dims;       // elements
   const tl_mexpr **strides;    // elements
   int64_t align;               // bytes
+  bool is_optional;            // TENSOR: NULL stands for none
   int64_t divisor;             // DYNAMIC: known multiple, at least 1
   const tl_mexpr *bytes;       // WORKSPACE
   bool zero_each_launch;       // WORKSPACE

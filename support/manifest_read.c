@@ -90,7 +90,7 @@ static tl_status read_dtype(json_t *object, const char *where, tl_dtype *out) {
 
 static tl_status read_tensor(tl_arena *arena, json_t *object, tl_manifest_param *param) {
   static const key_rule rules[] = {{"kind", true}, {"name", true},    {"access", true}, {"dtype", true},
-                                   {"dims", true}, {"strides", true}, {"align", true}};
+                                   {"dims", true}, {"strides", true}, {"align", true},  {"optional", false}};
   const char *where = param->name;
   TL_TRY(validate_keys(object, where, rules, sizeof rules / sizeof rules[0]));
   TL_TRY(read_dtype(object, where, &param->dtype));
@@ -113,6 +113,7 @@ static tl_status read_tensor(tl_arena *arena, json_t *object, tl_manifest_param 
   param->strides = TL_NEW_ARRAY(arena, const tl_mexpr *, rank + 1);
   TL_TRY(read_exprs(arena, dims, where, param->dims, rank));
   TL_TRY(read_exprs(arena, json_object_get(object, "strides"), where, param->strides, rank));
+  param->is_optional = json_is_true(json_object_get(object, "optional"));
   return read_int(object, where, "align", 1, 1 << 20, &param->align);
 }
 

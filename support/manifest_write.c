@@ -120,6 +120,7 @@ static void write_param(writer *w, const tl_manifest_kernel *kernel, const tl_ma
       write_exprs(w, "dims", param->dims, param->rank);
       write_exprs(w, "strides", param->strides, param->rank);
       tl_strbuf_appendf(w->out, ", \"align\": %lld", (long long)param->align);
+      if (param->is_optional) tl_strbuf_append_c(w->out, ", \"optional\": true");
       break;
     case TL_MPARAM_SCALAR:
       tl_strbuf_appendf(w->out, ", \"dtype\": \"%s\"", tl_dtype_name(param->dtype));

@@ -31,6 +31,20 @@ body:
       - Z[bx] = by
 """
 
+OPTIONAL = """
+kernel: biased
+params: {N: 8}
+args:
+  X: in f32[N]
+  b: in f32[N] optional
+  Y: out f32[N]
+threads: 32
+body:
+  - parallel: i in N
+    do:
+      - Y[i] = X[i] + (b[i] if present(b) else 100)
+"""
+
 
 class Binding(unittest.TestCase):
     @classmethod
@@ -53,6 +67,15 @@ class Binding(unittest.TestCase):
         kernel = tl.compile(matmul, device=self.device, target="sm_90a", require=["tma", "wgmma"])
         self.assertIn("wgmma.mma_async", kernel.ptx)
         self.refuses(tl.Error, "nothing is called 'speed'", lambda: tl.compile(matmul, device=self.device, require="speed"))
+
+    def test_optional(self):
+        kernel = tl.compile_text(OPTIONAL, device=self.device)
+        x, b, y = array.array("f", range(8)), array.array("f", [2.0] * 8), array.array("f", bytes(32))
+        self.assertEqual(list(kernel(x, b)), [v + 2 for v in x])
+        self.assertEqual(list(kernel(x, None)), [v + 100 for v in x])
+        kernel(X=x, Y=y)
+        self.assertEqual(list(y), [v + 100 for v in x])
+        self.refuses(TypeError, "argument 'X' of biased", lambda: kernel(None, b))
 
     def test_calls(self):
         self.assertEqual(list(self.add(self.a, self.a)), self.sum)

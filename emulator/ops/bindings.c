@@ -145,6 +145,7 @@ static const tl_emu_binding bindings[] = {
     // the device's runtime
     {"vprintf", "i(GG)", tl_emu_op_vprintf, 0},
     {"__assertfail", "(GGiGl)", tl_emu_op_assertfail, 0},
+    {"tl.assume", "(GGib)", tl_emu_op_assume, 0},
 
     // content that nobody wrote: retargeting makes it zero and follows it where that is checked (undefined.c)
     {"tl.undefined.i1", "b(ii)", tl_emu_op_undefined, 0},

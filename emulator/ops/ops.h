@@ -48,6 +48,7 @@ tl_emu_op_fn tl_emu_op_fence;    // parameter: sides. Only the checker minds: th
 // The device's runtime (ops_runtime.c).
 tl_emu_op_fn tl_emu_op_vprintf;
 tl_emu_op_fn tl_emu_op_assertfail;
+tl_emu_op_fn tl_emu_op_assume;
 
 // Special registers that are no positions, windows of addresses, hints (ops_special.c).
 typedef enum tl_emu_special {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emulator/machine/args.h"
 #include "emulator/ops/ops.h"
 
 typedef struct printf_args {
@@ -86,4 +87,13 @@ void tl_emu_op_assertfail(void *result, const void *args, const tl_emu_site *sit
   (void)site;
   const assert_args *call = args;
   tl_emu_fail("%s:%u: assertion `%s` failed", call->file, call->line, call->text);
+}
+
+void tl_emu_op_assume(void *result, const void *operands, const tl_emu_site *site) {
+  (void)result;
+  (void)site;
+  tl_emu_args args = {operands, 0};
+  const char *text = tl_emu_args_pointer(&args), *file = tl_emu_args_pointer(&args);
+  uint32_t line = tl_emu_args_i32(&args);
+  if (!tl_emu_args_bool(&args)) tl_emu_fail("%s:%u: the assumption `%s` is false", file, line, text);
 }

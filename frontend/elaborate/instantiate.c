@@ -126,12 +126,16 @@ tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, co
   tl_op *op = tl_build(&sema.builder, TL_OP_KERNEL, NULL, NULL, 0);
   tl_op_set_str(sema.module, op, TL_ATTR_NAME, kernel->name);
   if (env.threads) tl_op_set_int(sema.module, op, TL_ATTR_THREADS, env.threads);
+  if (env.threads != env.threads_asked)
+    tl_diag_report(diags, TL_DIAG_REMARK_THREADS, env.threads_loc, "%lld threads are rounded up to %lld, whole warps",
+                   (long long)env.threads_asked, (long long)env.threads);
   if (env.occupancy) tl_op_set_int(sema.module, op, TL_ATTR_OCCUPANCY, env.occupancy);
   if (env.persistent != TL_SWITCH_AUTO) tl_op_set_int(sema.module, op, TL_ATTR_PERSISTENT, env.persistent);
   if (env.takes_tiles) tl_op_set_unit(sema.module, op, TL_ATTR_DYNAMIC);
   if (env.fast_math) tl_op_set_unit(sema.module, op, TL_ATTR_FAST_MATH);
   tl_instantiate_enter(&sema, op, 0);
   tl_instantiate_head(&sema, poisoned);
+  sema.in_body = true;
   tl_instantiate_kernel_body(&sema, &kernel->body);
   tl_instantiate_validate_hand(&sema);
   tl_instantiate_validate_peers(&sema);

@@ -40,7 +40,9 @@ typedef struct tl_env_entry {
 typedef struct tl_env {
   tl_env_entry *entries;
   uint32_t len;
-  int64_t threads;    // 0: auto
+  int64_t threads;        // whole warps; 0: auto
+  int64_t threads_asked;  // as the author has it
+  tl_loc threads_loc;
   int64_t occupancy;  // blocks on a multiprocessor; 0: auto
   tl_ir_enum_SWITCH persistent;
   bool takes_tiles;  // persistent, and each block takes the next tile that nobody has

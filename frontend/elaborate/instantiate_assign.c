@@ -73,9 +73,12 @@ static void assign_reduced_element(tl_sema *sema, const tl_assign *assign) {
 bool tl_instantiate_region_extents(tl_sema *sema, const tl_sema_region *region, int64_t *extents) {
   for (int32_t i = 0; i < region->num_axes; ++i) {
     extents[i] = region->axes[i].extent;
+    // What is behind the end is left out by the limits.
+    if (extents[i] < 0 && region->has_limits) extents[i] = tl_sema_axis_most(region, i);
     if (extents[i] >= 0) continue;
-    tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, region->loc,
-                   "the extents of a tile assignment must be known at compile time; use `parallel` with `where`");
+    tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, region->loc,
+                                   "the extents of a tile assignment must be known at compile time, or have a maximum");
+    tl_diag_add_hint(sema->diags, diag, "say it: `assume: n <= 1024`, for up to %d", TL_MAX_RUN_TIME_EXTENT);
     return false;
   }
   return true;

@@ -296,6 +296,15 @@ bool tl_instantiate_holds_async(const tl_stmt_list *list) {
   return false;
 }
 
+// Of a slice, or an element: an assignment to it.
+static void fill_part(tl_sema *sema, const tl_stmt *stmt, const tl_option *option) {
+  tl_expr zero = {.kind = TL_EXPR_INT, .loc = stmt->loc, .height = 1};
+  tl_expr *target = stmt->target;
+  tl_assign assign = {.targets = &target, .num_targets = 1, .op = TL_STR("="), .value = &zero, .loc = stmt->loc};
+  if (stmt->kind == TL_STMT_FILL && option) assign.value = option->value;
+  tl_instantiate_assign_one(sema, &assign);
+}
+
 void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt) {
   bool is_clear = stmt->kind == TL_STMT_CLEAR;
   const tl_option *option = tl_instantiate_option(stmt, "value");
@@ -310,10 +319,15 @@ void tl_instantiate_fill(tl_sema *sema, const tl_stmt *stmt) {
     return;
   }
   if (tl_instantiate_refuse_in_parallel(sema, stmt, is_clear ? "`clear`" : "`fill`")) return;
-  if (stmt->target->kind != TL_EXPR_NAME || type->scope == TL_SCOPE_GLOBAL) {
+  if (stmt->target->kind != TL_EXPR_NAME) {
+    fill_part(sema, stmt, option);
+    return;
+  }
+  if (type->scope == TL_SCOPE_GLOBAL) {
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, stmt->target->loc,
-                                   "%s sets a whole shared or fragment tile", is_clear ? "clear" : "fill");
-    tl_diag_add_hint(sema->diags, diag, "assign a slice: `%.*s[…] = value`", TL_STR_ARG(symbol->name));
+                                   "%s sets a tile or a slice, and every block would set all of this tensor",
+                                   is_clear ? "clear" : "fill");
+    tl_diag_add_hint(sema->diags, diag, "name the block's part: `%.*s[i:+n, :]`", TL_STR_ARG(symbol->name));
     return;
   }
   tl_loc loc = is_clear || !option ? stmt->loc : option->value->loc;

@@ -81,6 +81,9 @@ static bool parse_region(tl_sema *sema, const tl_expr *base, tl_gemm_operand *ou
   out->symbol = tl_sema_buffer(sema, base);
   if (!out->symbol) return false;
   const tl_type *type = out->symbol->value->type;
+  for (int32_t d = 0; type->scope == TL_SCOPE_SHARED && d < type->rank; d++)
+    if (out->symbol->dims[d])
+      return refuse(sema, base->loc, "gemm takes tiles of constant extents: fill one beyond what is there");
   if (!out->is_slice && type->rank != 2) return report_rank(sema, out);
   if (out->is_slice) base = with_all_dims(sema, base, type->rank);
   if (!tl_sema_parse_region(sema, base, &out->region)) return false;

@@ -71,6 +71,7 @@ static void define_env(tl_sema *sema, const bool *poisoned) {
 }
 
 static void emit_requires(tl_sema *sema) {
+  if (sema->kernel->num_requires) tl_instantiate_as_launched(sema, true);
   for (uint32_t i = 0; i < sema->kernel->num_requires; ++i) {
     const tl_expr *expr = sema->kernel->requires_[i];
     sema->launch_only = true;
@@ -88,7 +89,9 @@ static void emit_requires(tl_sema *sema) {
     tl_group group = TL_GROUP_OF(condition.value);
     tl_op *op = tl_build(&sema->builder, TL_OP_REQUIRE, &group, NULL, 0);
     tl_op_set_str(sema->module, op, TL_ATTR_TEXT, tl_str_from(text));
+    tl_instantiate_requirement(sema, condition.value);
   }
+  tl_instantiate_as_launched(sema, false);
 }
 
 // A dim of a tensor as index value and as type dim (-1 when dynamic).
@@ -229,6 +232,8 @@ static void emit_tensor(tl_sema *sema, const tl_arg *arg, uint32_t position) {
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, arg->name);
   symbol->is_dense = arg->num_strides == 0;
+  symbol->is_optional = arg->is_optional;
+  if (arg->is_optional) tl_op_set_unit(sema->module, op, TL_ATTR_OPTIONAL);
   symbol->access = access;
   for (int32_t i = 0; i < rank; ++i) symbol->dims[i] = dims[i];
 }
@@ -282,14 +287,16 @@ static void emit_stage(tl_sema *sema, const tl_view *view, const tl_stmt *stmt) 
 
 static tl_symbol *view_base(tl_sema *sema, const tl_view *view) {
   tl_symbol *base = tl_sema_lookup(sema, view->base, view->base_loc);
-  if (!base || base->kind == TL_SYMBOL_POISON) return NULL;
+  if (!base || base->kind == TL_SYMBOL_POISON || !tl_sema_validate_present(sema, base, view->base_loc)) return NULL;
   const char *problem = NULL;
   if (base->kind != TL_SYMBOL_BUFFER) {
     problem = "it is no tensor or tile";
   } else if (base->value->type->scope != TL_SCOPE_GLOBAL && base->value->type->scope != TL_SCOPE_SHARED) {
     problem = "a fragment has no bytes in memory";
   } else if (!base->is_dense) {
-    problem = base->value->type->scope == TL_SCOPE_SHARED ? "its layout is not dense" : "it has strides";
+    problem = base->value->type->scope == TL_SCOPE_SHARED
+                  ? "its layout is not dense, or an extent is known at launch only"
+                  : "it has strides";
   }
   if (!problem) return base;
   tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_VIEW_BASE, view->base_loc, "`%.*s` cannot be viewed: %s",
@@ -441,6 +448,30 @@ static bool shared_layout(tl_sema *sema, const tl_expr *expr, const tl_type *typ
   return false;
 }
 
+// A dim of a tile. A shared tile may have one that only the launch knows: memory is there for the largest value, and
+// `out_size` is the value itself.
+static bool tile_dim(tl_sema *sema, const tl_tile_decl *tile, int32_t i, int64_t *out_dim, tl_value **out_size) {
+  const tl_expr *expr = tile->dims[i];
+  if (tile->scope != TL_TILE_SHARED || tile->stages) {
+    if (!tl_sema_const_int(sema, expr, "a tile's dim", out_dim)) return false;
+  } else {
+    sema->launch_only = true;
+    sema->builder.loc = expr->loc;
+    tl_value *size = tl_sema_index(sema, expr);
+    sema->launch_only = false;
+    if (!size) return false;
+    if (!tl_value_const_int(size, out_dim)) {
+      *out_size = size;
+      *out_dim = tl_sema_most(size);
+      if (*out_dim < 0) return tl_sema_report_no_maximum(sema, expr, "a tile's dim");
+    }
+  }
+  if (*out_dim >= 1 && *out_dim <= INT32_MAX) return true;
+  tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, expr->loc, "a tile's dim is 1 to 2^31 - 1, `%s` is %lld",
+                 tl_sema_expr_text(sema, expr), (long long)*out_dim);
+  return false;
+}
+
 static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
   enum { MAX_STAGES = 64 };
   bool is_local = tile->scope == TL_TILE_LOCAL;
@@ -454,14 +485,11 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
     return;
   }
   int32_t rank = (int32_t)tile->num_dims;
+  tl_value *sizes[TL_MAX_RANK] = {0};
+  bool is_ragged = false;
   for (int32_t i = 0; i < rank; ++i) {
-    if (!tl_sema_const_int(sema, tile->dims[i], "a tile's dim", &dims[i])) {
-      ok = false;
-    } else if (dims[i] < 1 || dims[i] > INT32_MAX) {
-      tl_diag_report(sema->diags, TL_DIAG_DIM_RANGE, tile->dims[i]->loc, "a tile's dim is 1 to 2^31 - 1, `%s` is %lld",
-                     tl_sema_expr_text(sema, tile->dims[i]), (long long)dims[i]);
-      ok = false;
-    }
+    ok = tile_dim(sema, tile, i, &dims[i], &sizes[i]) && ok;
+    is_ragged = is_ragged || sizes[i];
   }
   int64_t most = is_local ? max_local_bytes : max_shared_bytes, stages = 1;
   if (tile->stages && !tl_sema_const_int(sema, tile->stages, "`stages`", &stages)) ok = false;
@@ -489,7 +517,8 @@ static void emit_tile(tl_sema *sema, const tl_tile_decl *tile) {
   if (tile->stages) symbol->role = TL_ROLE_TILES;
   symbol->value = tl_op_result(op, 0);
   symbol->value->name = tl_module_intern(sema->module, tile->name);
-  symbol->is_dense = scope == TL_SCOPE_SHARED &&
+  for (int32_t i = 0; i < rank; ++i) symbol->dims[i] = sizes[i];
+  symbol->is_dense = scope == TL_SCOPE_SHARED && !is_ragged &&
                      (!tile->layout || (tile->layout->kind == TL_EXPR_NAME && tl_str_is(tile->layout->text, "row")));
 }
 
@@ -504,6 +533,7 @@ void tl_instantiate_head(tl_sema *sema, const bool *poisoned) {
     }
   }
   emit_requires(sema);  // after the args, so that one of their names is told from an unknown one
+  tl_instantiate_assumptions(sema);
   for (uint32_t i = 0; i < kernel->num_views; ++i) tl_instantiate_view(sema, &kernel->views[i], NULL);
   emit_grid(sema);
   for (uint32_t i = 0; i < kernel->num_tiles; ++i) emit_tile(sema, &kernel->tiles[i]);

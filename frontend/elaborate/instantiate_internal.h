@@ -120,6 +120,15 @@ void tl_instantiate_wait_until(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_print(tl_sema *sema, const tl_stmt *stmt);
 void tl_instantiate_assert(tl_sema *sema, const tl_stmt *stmt);
 
+// instantiate_assume.c
+// From `begin` to the end dynamic params are what the launcher has.
+void tl_instantiate_as_launched(tl_sema *sema, bool begin);
+// What a condition that the launcher tests says of single dynamic params becomes attributes of them.
+void tl_instantiate_requirement(tl_sema *sema, const tl_value *condition);
+// What the document's head assumes of arguments.
+void tl_instantiate_assumptions(tl_sema *sema);
+void tl_instantiate_assume(tl_sema *sema, const tl_stmt *stmt);
+
 // instantiate_assign.c: element and tile assignments.
 void tl_instantiate_assign(tl_sema *sema, const tl_stmt *stmt);
 // An assignment to one target.

@@ -16,7 +16,8 @@ static void define_index(tl_sema *sema, tl_str name, tl_loc loc, tl_value *value
 
 // ---- parallel
 
-static bool parallel_extents(tl_sema *sema, const tl_stmt *stmt, int64_t *extents) {
+// Of extents that are known at run time only the largest value, and in `ends` what they are.
+static bool parallel_extents(tl_sema *sema, const tl_stmt *stmt, int64_t *extents, tl_value **ends) {
   const tl_in_clause *in = &stmt->in;
   if (in->num_names != in->num_extents) {
     tl_diag_report(sema->diags, TL_DIAG_PARALLEL_EXTENTS, stmt->text_loc, "%u ind%s but %u extent%s", in->num_names,
@@ -30,8 +31,14 @@ static bool parallel_extents(tl_sema *sema, const tl_stmt *stmt, int64_t *extent
   }
   bool ok = true;
   for (uint32_t i = 0; i < in->num_extents; ++i) {
-    if (!tl_sema_const_int(sema, in->extents[i], "an extent of `parallel`", &extents[i])) {
+    sema->builder.loc = in->extents[i]->loc;
+    tl_value *value = tl_sema_index(sema, in->extents[i]);
+    if (!value) {
       ok = false;
+    } else if (!tl_value_const_int(value, &extents[i])) {
+      ends[i] = value;
+      extents[i] = tl_sema_most(value);
+      if (extents[i] < 0) ok = tl_sema_report_no_maximum(sema, in->extents[i], "an extent of `parallel`");
     } else if (extents[i] < 0 || extents[i] > INT32_MAX) {
       tl_diag_report(sema->diags, TL_DIAG_PARALLEL_EXTENTS, in->extents[i]->loc,
                      "an extent of `parallel` is not negative and below 2^31, `%s` is %lld",
@@ -40,6 +47,20 @@ static bool parallel_extents(tl_sema *sema, const tl_stmt *stmt, int64_t *extent
     }
   }
   return ok;
+}
+
+// Enters a condition that every index is below its end; the builder stays where there is no end.
+static tl_builder enter_ends(tl_sema *sema, const tl_op *parallel, tl_value *const *ends) {
+  tl_value *all = NULL;
+  tl_builder outer = sema->builder;
+  for (uint32_t i = 0; i < parallel->regions[0]->num_args; ++i) {
+    if (!ends[i]) continue;
+    tl_value *inside = tl_build_cmp(&sema->builder, TL_CMP_LT, parallel->regions[0]->args[i], ends[i]);
+    all = all ? tl_build_binary(&sema->builder, TL_OP_AND, all, inside) : inside;
+  }
+  if (!all) return outer;
+  tl_group group = TL_GROUP_OF(all);
+  return tl_instantiate_enter(sema, tl_build(&sema->builder, TL_OP_IF, &group, NULL, 0), 0);
 }
 
 // `where`: the statements run under a condition.
@@ -56,14 +77,18 @@ static void emit_parallel_body(tl_sema *sema, const tl_stmt *stmt) {
   tl_group group = TL_GROUP_OF(condition.value);
   tl_op *op = tl_build(&sema->builder, TL_OP_IF, &group, NULL, 0);
   tl_builder outer = tl_instantiate_enter(sema, op, 0);
+  size_t present = sema->present.len;
+  tl_sema_know_present(sema, where->value, true);
   emit_body(sema, &stmt->body);
+  sema->present.len = present;
   tl_instantiate_leave(sema, outer);
 }
 
 static void emit_parallel(tl_sema *sema, const tl_stmt *stmt) {
   int64_t extents[TL_MAX_RANK] = {0};
+  tl_value *ends[TL_MAX_RANK] = {0};
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`parallel`")) return;
-  bool ok = parallel_extents(sema, stmt, extents);
+  bool ok = parallel_extents(sema, stmt, extents, ends);
   uint32_t count = stmt->in.num_names;
   const char *names[TL_MAX_RANK] = {0};
   for (uint32_t i = 0; i < count && i < TL_MAX_RANK; ++i) {
@@ -80,7 +105,9 @@ static void emit_parallel(tl_sema *sema, const tl_stmt *stmt) {
     tl_value *value = ok ? scope.op->regions[0]->args[i] : NULL;
     define_index(sema, stmt->in.names[i], stmt->in.name_locs[i], value);
   }
+  tl_builder outer = enter_ends(sema, scope.op, ends);
   emit_parallel_body(sema, stmt);
+  tl_instantiate_leave(sema, outer);
   tl_sema_close_scope(sema, mark);
   tl_instantiate_end_parallel(sema, &scope);
   if (is_empty) tl_op_erase(scope.op);
@@ -229,9 +256,12 @@ static void emit_if(tl_sema *sema, const tl_stmt *stmt) {
   sema->builder.loc = stmt->loc;
   tl_group group = TL_GROUP_OF(condition.value);
   tl_op *op = tl_build(&sema->builder, TL_OP_IF, &group, NULL, 0);
+  size_t present = sema->present.len;
   for (uint32_t r = 0; r < 2; ++r) {
     tl_builder outer = tl_instantiate_enter(sema, op, r);
+    tl_sema_know_present(sema, stmt->condition, r == 0);
     emit_body(sema, r == 0 ? &stmt->body : &stmt->else_body);
+    sema->present.len = present;
     tl_instantiate_leave(sema, outer);
   }
 }
@@ -321,6 +351,9 @@ static void emit_stmt(tl_sema *sema, const tl_stmt *stmt) {
       break;
     case TL_STMT_ASSERT:
       tl_instantiate_assert(sema, stmt);
+      break;
+    case TL_STMT_ASSUME:
+      tl_instantiate_assume(sema, stmt);
       break;
     case TL_STMT_VIEW:
       tl_instantiate_view(sema, &stmt->view, stmt);

@@ -301,7 +301,7 @@ static bool fail_type_word(tl_expr_parser *parser, const char *const *words, siz
 }
 
 static bool parse_arg_suffixes(tl_expr_parser *parser, tl_arg *out) {
-  static const char *const words[] = {"strides", "align"};
+  static const char *const words[] = {"strides", "align", "optional"};
   while (!parser->failed && tl_expr_peek(parser)->kind != TL_TOKEN_END) {
     const tl_token *token = tl_expr_peek(parser);
     if (tl_expr_token_is(parser, token, "strides") && !out->strides && out->is_tensor) {
@@ -318,10 +318,13 @@ static bool parse_arg_suffixes(tl_expr_parser *parser, tl_arg *out) {
       if (!parse_parenthesised(parser, &items, &len)) return false;
       if (len != 1) tl_expr_fail(parser, TL_DIAG_BAD_TYPE, token, "`align` takes one number of bytes");
       out->align = items[0];
+    } else if (tl_expr_token_is(parser, token, "optional") && !out->is_optional && out->is_tensor) {
+      tl_expr_next(parser);
+      out->is_optional = true;
     } else {
-      return fail_type_word(
-          parser, words, 2,
-          out->is_tensor ? "`strides(…)`, `align(n)` or the end of the type" : "`[` or the end of the type");
+      return fail_type_word(parser, words, 3,
+                            out->is_tensor ? "`strides(…)`, `align(n)`, `optional` or the end of the type"
+                                           : "`[` or the end of the type");
     }
   }
   return !parser->failed;

@@ -367,8 +367,10 @@ static int64_t key_number(env_builder *b, const tl_expr *expr, int64_t unit, int
 static void set_threads(env_builder *b) {
   enum { WARP = 32, MAX_THREADS = 1024, MAX_BLOCKS = 32 };
   const tl_expr *threads = bound_key(b, TL_STR("threads"), b->kernel->threads);
-  b->env->threads =
-      key_number(b, threads, WARP, MAX_THREADS, TL_DIAG_THREADS, "threads is a multiple of 32 from 32 to 1024 or auto");
+  b->env->threads_asked =
+      key_number(b, threads, 1, MAX_THREADS, TL_DIAG_THREADS, "threads is a number from 1 to 1024 or auto");
+  b->env->threads = (b->env->threads_asked + WARP - 1) / WARP * WARP;
+  if (threads) b->env->threads_loc = threads->loc;
   b->env->occupancy = key_number(b, b->kernel->occupancy, 1, MAX_BLOCKS, TL_DIAG_OCCUPANCY,
                                  "occupancy is a number of blocks from 1 to 32 or auto");
 }

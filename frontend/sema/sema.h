@@ -31,6 +31,15 @@ typedef enum tl_symbol_role {
   TL_ROLE_BODY_LET
 } tl_symbol_role;
 
+// What the author knows of a value: bounds and a divisor.
+typedef struct tl_sema_fact {
+  tl_value *lower, *upper;  // inclusive, exclusive; NULL: none
+  int64_t divisor;          // 1: none
+  const char *text;
+  tl_loc loc;
+  const struct tl_sema_fact *next;
+} tl_sema_fact;
+
 typedef struct tl_symbol {
   tl_str name;
   tl_loc loc;
@@ -43,6 +52,9 @@ typedef struct tl_symbol {
   tl_value *dims[TL_MAX_RANK];  // BUFFER: elements, as index values; NULL for tiles (their type has them)
   bool is_dense;                // BUFFER: row-major without gaps, so it can be viewed
   int access;                   // tl_access of tensors and their views; tiles are INOUT
+  const tl_sema_fact *fact;     // BUFFER: of each of its elements, and of 0; NULL: none
+  bool is_optional;             // BUFFER: it may be absent
+  struct tl_symbol *shadowed;   // what the name means outside of this scope
 } tl_symbol;
 
 // ---- values of expressions
@@ -97,10 +109,12 @@ typedef struct tl_sema {
   TL_VEC(tl_symbol *) stack;
   const tl_tile_context *tile;
   TL_VEC(tl_sema_reduction) reductions;
-  tl_flow *flow;    // innermost loop, or NULL
+  TL_VEC(const tl_symbol *) present;  // optional tensors that are there, by the conditions around
+  tl_flow *flow;                      // innermost loop, or NULL
   int num_rests;    // conditions around the current statement that skip it after `break`, `continue` or `exit`
   tl_value *alive;  // local bool: the block has not left by `exit`; NULL without one
   bool in_parallel;
+  bool in_body;                          // else in the document's head
   tl_op *grid;                           // of a kernel with clusters
   int64_t cluster[TL_MAX_CLUSTER_DIMS];  // blocks of one along each grid dim; 0 without
   bool in_role;                          // inside of a role of the author
@@ -117,6 +131,8 @@ void tl_sema_fini(tl_sema *sema);
 // sema_scope.c
 // Defines a name; reports and returns NULL when it is visible already. Reserved words were refused by the parser.
 tl_symbol *tl_sema_define(tl_sema *sema, tl_str name, tl_loc loc, tl_symbol_role role, tl_symbol_kind kind);
+// A copy of a visible symbol that stands for the name until the scope ends.
+tl_symbol *tl_sema_shadow(tl_sema *sema, tl_str name);
 // Reports unknown names with the nearest visible one; returns NULL.
 tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc);
 size_t tl_sema_open_scope(const tl_sema *sema);
@@ -161,10 +177,10 @@ tl_sema_value tl_sema_binary(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_s
 tl_sema_value tl_sema_unary(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_loc loc);
 tl_sema_value tl_sema_compare(tl_sema *sema, tl_expr_op op, tl_sema_value a, tl_sema_value b, tl_loc loc);
 tl_sema_value tl_sema_select(tl_sema *sema, tl_sema_value condition, tl_sema_value a, tl_sema_value b, tl_loc loc);
-// `then` if the condition holds, else `other`. Where a branch reads a tile at an index that is not proven inside it,
-// only the chosen branch is evaluated; otherwise both are, without a branch.
-tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const tl_expr *then, const tl_expr *other,
-                                  tl_loc loc);
+// `then` if the condition (that of `asked`) holds, else `other`. Where a branch reads a tile at an index that is not
+// proven inside it, only the chosen branch is evaluated; otherwise both are, without a branch.
+tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const tl_expr *asked, const tl_expr *then,
+                                  const tl_expr *other, tl_loc loc);
 // The right side of `and` or `or`, a bool, when it is wanted.
 typedef struct tl_sema_lazy tl_sema_lazy;
 struct tl_sema_lazy {
@@ -197,6 +213,15 @@ int tl_sema_scan_kind(tl_str function);
 tl_symbol *tl_sema_find_reduction(const tl_sema *sema, const tl_expr *expr);
 // Checks the function's name and number of arguments; reports. NONE on errors.
 tl_function tl_sema_validate_call(tl_diags *diags, const tl_expr *expr);
+
+// sema_present.c: tensors that may be absent.
+// Where `condition` holds (or not) these are there, beside those known already; the caller sets sema->present back to
+// its length before.
+void tl_sema_know_present(tl_sema *sema, const tl_expr *condition, bool holds);
+// Whether the tensor is there; reports.
+bool tl_sema_validate_present(tl_sema *sema, const tl_symbol *symbol, tl_loc loc);
+// `present(X)`
+tl_sema_value tl_sema_present(tl_sema *sema, const tl_expr *expr);
 
 // sema_expr.c
 tl_sema_value tl_sema_expr(tl_sema *sema, const tl_expr *expr);
@@ -237,6 +262,8 @@ bool tl_sema_is_local_scalar(const tl_symbol *symbol);
 bool tl_sema_validate_local_place(tl_sema *sema, const tl_symbol *symbol, bool is_write, tl_loc loc);
 tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *const *indices, tl_value *pad, tl_loc loc);
 tl_sema_value tl_sema_load_element(tl_sema *sema, const tl_expr *expr, const tl_expr *pad);
+// The value as one of which the fact is known, with its test in the emulator.
+tl_value *tl_sema_assumed(tl_sema *sema, tl_value *value, const tl_sema_fact *fact);
 // A whole tile or a slice as the element of the current tile context (NumPy broadcasting).
 tl_sema_value tl_sema_broadcast(tl_sema *sema, const tl_expr *expr);
 // Whether the expression names whole tiles or slices.
@@ -248,6 +275,7 @@ typedef struct tl_sema_axis {
   int32_t dim;
   int64_t extent;  // elements; -1: known at run time only, or taken from the other side
   int64_t step;
+  tl_value *length;  // from the first to the end, where that is known at run time only; else NULL
 } tl_sema_axis;
 
 // A box of a buffer as statements name it: `X`, `X[i, j]`, `X[b, i:+n, :]`, `X.T`.
@@ -265,6 +293,15 @@ typedef struct tl_sema_region {
   tl_sema_axis axes[TL_MAX_RANK];
 } tl_sema_region;
 bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *out);
+// The most elements that an extent of run time may be; what is larger takes no part in a maximum.
+enum { TL_MAX_RUN_TIME_EXTENT = 65536 };
+// The most that the value may be, from 1 on; -1: there is no such number up to TL_MAX_RUN_TIME_EXTENT.
+int64_t tl_sema_most(tl_value *value);
+// Reports that `what` is known at run time only and has no maximum. False.
+bool tl_sema_report_no_maximum(tl_sema *sema, const tl_expr *expr, const char *what);
+// The most elements that axis `i` may have, by the size of its tile or tensor and by what is known of its length; -1:
+// there is no maximum.
+int64_t tl_sema_axis_most(const tl_sema_region *region, int32_t i);
 // Makes a corner walk its last dims with the axes' extents of `other`; drops leading axes of 1 where ranks differ.
 // Then every axis of both has one constant extent. Reports and returns false when they cannot agree.
 bool tl_sema_match_regions(tl_sema *sema, tl_sema_region *a, tl_sema_region *b, tl_loc loc);

@@ -40,7 +40,7 @@ tl_symbol *tl_sema_buffer(tl_sema *sema, const tl_expr *expr) {
                    "the content of `%.*s` is not known before the launch", TL_STR_ARG(base->text));
     return NULL;
   }
-  return symbol;
+  return tl_sema_validate_present(sema, symbol, expr->loc) ? symbol : NULL;
 }
 
 tl_value *tl_sema_dim(tl_sema *sema, const tl_symbol *symbol, int32_t dim) {
@@ -207,7 +207,24 @@ tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *con
     validate_self_read(sema, symbol, indices, loc);
   const tl_type *element = tl_type_scalar(sema->module, type->dtype);
   tl_group groups[3] = {TL_GROUP_OF(symbol->value), {indices, (uint32_t)type->rank}, {&pad, pad ? 1 : 0}};
-  return tl_sema_of_value(tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, groups, &element, 1), 0));
+  tl_value *value = tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, groups, &element, 1), 0);
+  for (const tl_sema_fact *fact = pad ? NULL : symbol->fact; fact; fact = fact->next)
+    value = tl_sema_assumed(sema, value, fact);
+  return tl_sema_of_value(value);
+}
+
+tl_value *tl_sema_assumed(tl_sema *sema, tl_value *value, const tl_sema_fact *fact) {
+  tl_value *lower = fact->lower, *upper = fact->upper;
+  tl_group groups[] = {TL_GROUP_OF(value), {&lower, lower ? 1 : 0}, {&upper, upper ? 1 : 0}};
+  tl_op *op = tl_build(&sema->builder, TL_OP_ASSUME, groups, &value->type, 1);
+  const tl_source *source = sema->sources ? tl_sources_get(sema->sources, fact->loc.source) : NULL;
+  tl_op_set_str(sema->module, op, TL_ATTR_TEXT, tl_str_from(fact->text));
+  tl_op_set_str(sema->module, op, TL_ATTR_NAME,
+                tl_str_from(source ? tl_sources_short_name(sema->sources, source) : "spec"));
+  tl_op_set_int(sema->module, op, TL_ATTR_LINE, source ? tl_source_position(source, fact->loc.offset).line : 0);
+  if (fact->divisor > 1) tl_op_set_int(sema->module, op, TL_ATTR_DIVISOR, fact->divisor);
+  tl_op_result(op, 0)->name = value->name;
+  return tl_op_result(op, 0);
 }
 
 tl_sema_value tl_sema_load_element(tl_sema *sema, const tl_expr *expr, const tl_expr *pad) {
@@ -295,12 +312,16 @@ bool tl_sema_has_tile(tl_sema *sema, const tl_expr *expr) {
 
 // ---- lazily chosen values
 
-// Whether a block reads a tile at an index that is not proven inside: such a read may happen under its condition only.
+// Whether a block reads a tile at an index that is not proven inside, or a tensor that may be absent: such a read may
+// happen under its condition only.
 static bool has_unproven_read(const tl_block *block) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->num_regions > 0) return true;
     if (op->code != TL_OP_LOAD) continue;
-    const tl_type *type = tl_op_arg(op, TL_GROUP_LOAD_buffer)->type;
+    const tl_value *buffer = tl_op_arg(op, TL_GROUP_LOAD_buffer);
+    const tl_type *type = buffer->type;
+    const tl_op *root = tl_buffer_root(buffer);
+    if (root && tl_op_has(root, TL_ATTR_OPTIONAL)) return true;
     if (type->scope == TL_SCOPE_GLOBAL) continue;
     for (int32_t d = 0; d < type->rank; ++d) {
       tl_value *index = tl_op_group_at(op, TL_GROUP_LOAD_index, (uint32_t)d);
@@ -334,8 +355,8 @@ static bool yield_as(tl_sema *sema, tl_block *block, const tl_sema_value *value,
   return converted != NULL;
 }
 
-tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const tl_expr *then, const tl_expr *other,
-                                  tl_loc loc) {
+tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const tl_expr *asked, const tl_expr *then,
+                                  const tl_expr *other, tl_loc loc) {
   if (condition.kind != TL_SEMA_VALUE) {  // poison: still look for errors in both
     tl_sema_expr(sema, then);
     tl_sema_expr(sema, other);
@@ -344,7 +365,13 @@ tl_sema_value tl_sema_lazy_select(tl_sema *sema, tl_sema_value condition, const 
   sema->builder.loc = loc;
   tl_group group = TL_GROUP_OF(condition.value);
   tl_op *op = tl_build(&sema->builder, TL_OP_IF, &group, NULL, 0);
-  tl_sema_value a = branch(sema, op->regions[0], then), b = branch(sema, op->regions[1], other);
+  size_t present = sema->present.len;
+  if (asked) tl_sema_know_present(sema, asked, true);
+  tl_sema_value a = branch(sema, op->regions[0], then);
+  sema->present.len = present;
+  if (asked) tl_sema_know_present(sema, asked, false);
+  tl_sema_value b = branch(sema, op->regions[1], other);
+  sema->present.len = present;
   bool both_const = a.kind == TL_SEMA_CONST && b.kind == TL_SEMA_CONST;
   bool ok = a.kind != TL_SEMA_POISON && b.kind != TL_SEMA_POISON;
   if (!ok || both_const || (!has_unproven_read(op->regions[0]) && !has_unproven_read(op->regions[1]))) {

@@ -339,6 +339,7 @@ static tl_sema_value type_call(tl_sema *sema, tl_function function, const tl_exp
 
 static tl_sema_value access_call(tl_sema *sema, tl_function function, const tl_expr *expr) {
   const tl_expr *element = expr->operands[0];
+  if (function == TL_FUNCTION_PRESENT) return tl_sema_present(sema, expr);
   if (!tl_sema_is_element(element)) {
     tl_diag_report(sema->diags, TL_DIAG_NAME_MISUSED, element->loc, "`%.*s` takes an element such as `X[i, j]`",
                    TL_STR_ARG(expr->text));

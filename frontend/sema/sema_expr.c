@@ -69,7 +69,11 @@ static tl_sema_value name_value(tl_sema *sema, const tl_expr *expr) {
 }
 
 static tl_sema_value right_side(tl_sema *sema, const tl_sema_lazy *lazy) {
-  return tl_sema_condition(sema, lazy->expr->operands[1]);
+  size_t present = sema->present.len;
+  tl_sema_know_present(sema, lazy->expr->operands[0], lazy->expr->op == TL_EXPR_OP_AND);
+  tl_sema_value value = tl_sema_condition(sema, lazy->expr->operands[1]);
+  sema->present.len = present;
+  return value;
 }
 
 static tl_sema_value logical(tl_sema *sema, const tl_expr *expr) {
@@ -146,7 +150,7 @@ static tl_sema_value comparison(tl_sema *sema, const tl_expr *expr) {
 static tl_sema_value conditional(tl_sema *sema, const tl_expr *expr) {
   tl_sema_value condition = tl_sema_condition(sema, expr->operands[1]);
   if (condition.kind == TL_SEMA_CONST) return tl_sema_expr(sema, expr->operands[condition.constant.i ? 0 : 2]);
-  return tl_sema_lazy_select(sema, condition, expr->operands[0], expr->operands[2], expr->loc);
+  return tl_sema_lazy_select(sema, condition, expr->operands[1], expr->operands[0], expr->operands[2], expr->loc);
 }
 
 static tl_sema_value subscripted(tl_sema *sema, const tl_expr *expr) {

@@ -4,8 +4,9 @@
 #include "ir/index/affine.h"
 
 // The length of [lo, hi) when it is a constant, however the two are written; -1 otherwise.
-static int64_t constant_length(tl_sema *sema, tl_value *lo, tl_value *hi, bool *out_is_const) {
+static int64_t constant_length(tl_sema *sema, tl_value *lo, tl_value *hi, bool *out_is_const, tl_value **out_length) {
   tl_value *length = tl_index_sub(&sema->builder, hi, lo);
+  *out_length = length;
   int64_t value;
   *out_is_const = true;
   if (tl_value_const_int(length, &value)) return value;
@@ -43,7 +44,8 @@ static bool parse_range(tl_sema *sema, const tl_subscript *subscript, tl_sema_re
   if (!lo || !hi) return false;
   region->offsets[dim] = lo;
   bool is_const;
-  int64_t length = is_reversed ? constant_length(sema, hi, lo, &is_const) : constant_length(sema, lo, hi, &is_const);
+  tl_value *elements, *from = is_reversed ? hi : lo, *to = is_reversed ? lo : hi;
+  int64_t length = constant_length(sema, from, to, &is_const, &elements);
   if (is_const) {
     if (length <= 0) return slice_error(sema, subscript->loc, "the slice is empty");
     int64_t stride = is_reversed ? -axis->step : axis->step;
@@ -51,7 +53,9 @@ static bool parse_range(tl_sema *sema, const tl_subscript *subscript, tl_sema_re
     return true;
   }
   if (is_reversed) return slice_error(sema, subscript->loc, "a slice with a negative step must have a constant length");
-  if (subscript->hi) set_limit(sema, region, dim, hi);
+  axis->length = elements;
+  // A tile of run-time extent has memory behind its end.
+  if (subscript->hi || region->symbol->value->type->dims[dim] >= 0) set_limit(sema, region, dim, hi);
   return true;
 }
 
@@ -68,6 +72,7 @@ static bool parse_count(tl_sema *sema, const tl_subscript *subscript, tl_sema_re
     axis->extent = extent;
     return true;
   }
+  axis->length = count;
   set_limit(sema, region, dim, tl_index_add(&sema->builder, lo, count));
   return true;
 }
@@ -135,6 +140,7 @@ bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *ou
   }
   out->rank = type->rank;
   sema->builder.loc = out->loc;
+  int64_t size;
   if (expr->kind == TL_EXPR_INDEX) {
     if (!parse_subscripts(sema, expr, out)) return false;
   } else {
@@ -143,6 +149,10 @@ bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *ou
     for (int32_t d = 0; d < type->rank; ++d) {
       out->offsets[d] = tl_build_index(&sema->builder, 0);
       out->axes[d] = (tl_sema_axis){.dim = d, .extent = type->dims[d], .step = 1};
+      if (type->dims[d] < 0 || !out->symbol->dims[d] || tl_value_const_int(out->symbol->dims[d], &size)) continue;
+      out->axes[d].extent = -1;
+      out->axes[d].length = out->symbol->dims[d];
+      set_limit(sema, out, d, out->symbol->dims[d]);
     }
   }
   if (out->has_limits) {
@@ -161,6 +171,29 @@ bool tl_sema_parse_region(tl_sema *sema, const tl_expr *expr, tl_sema_region *ou
     out->axes[1] = first;
   }
   return true;
+}
+
+int64_t tl_sema_most(tl_value *value) {
+  int64_t most = tl_value_range(value).hi;
+  return most > TL_MAX_RUN_TIME_EXTENT ? -1 : most < 1 ? 1 : most;
+}
+
+bool tl_sema_report_no_maximum(tl_sema *sema, const tl_expr *expr, const char *what) {
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, expr->loc,
+                                 "%s must be known when the kernel is compiled, or have a maximum; `%s` has none", what,
+                                 tl_sema_expr_text(sema, expr));
+  tl_diag_add_hint(sema->diags, diag, "say it: `assume: n <= 1024`, for up to %d", TL_MAX_RUN_TIME_EXTENT);
+  return false;
+}
+
+int64_t tl_sema_axis_most(const tl_sema_region *region, int32_t i) {
+  const tl_sema_axis *axis = &region->axes[i];
+  int64_t size = region->symbol->value->type->dims[axis->dim], most = -1;
+  if (axis->length) most = tl_sema_most(axis->length);
+  int64_t first = tl_value_range(region->offsets[axis->dim]).lo;
+  if (size >= 0 && first > 0) size = first < size ? size - first : 1;
+  if (size >= 0 && size <= TL_MAX_RUN_TIME_EXTENT && (most < 0 || size < most)) most = size > 0 ? size : 1;
+  return most < 0 ? -1 : (most + axis->step - 1) / axis->step;
 }
 
 static const char *region_shape(tl_sema *sema, const tl_sema_region *region) {
@@ -251,8 +284,14 @@ static bool complete_corner(tl_sema *sema, tl_sema_region *corner, const tl_sema
   for (int32_t i = 0; i < count; ++i) {
     int32_t dim = corner->rank - count + (corner->transposed ? count - 1 - i : i);
     corner->axes[i] = (tl_sema_axis){.dim = dim, .extent = other->axes[i].extent, .step = 1};
+    tl_value *length = other->axes[i].length;
+    if (corner->axes[i].extent >= 0 || !length || other->axes[i].step != 1) continue;
+    corner->axes[i].length = length;
+    set_limit(sema, corner, dim, tl_index_add(&sema->builder, corner->offsets[dim], length));
   }
   corner->is_corner = false;
+  for (int32_t d = 0; corner->has_limits && d < corner->rank; ++d)
+    if (!corner->limits[d]) corner->limits[d] = tl_sema_dim(sema, corner->symbol, d);
   warn_other_dim(sema, corner);
   return true;
 }
@@ -281,9 +320,17 @@ bool tl_sema_match_regions(tl_sema *sema, tl_sema_region *a, tl_sema_region *b, 
     int64_t x = a->axes[i].extent, y = b->axes[i].extent;
     if (x >= 0 && y >= 0 && x != y) return report_mismatch(sema, a, b, loc);
     if (x < 0 && y < 0) {
+      x = tl_sema_axis_most(a, i);
+      y = tl_sema_axis_most(b, i);
+      if (x < 0 || (y >= 0 && y < x)) x = y;
+    }
+    if (x < 0 && y < 0) {
       tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_COPY_EXTENTS, loc,
                                      "the extent of dim %d is known at run time only on both sides", (int)i);
-      tl_diag_add_hint(sema->diags, diag, "one side must be a tile or a slice of constant length");
+      tl_diag_add_hint(sema->diags, diag,
+                       "one side must be a part of a tile, or have a largest length of up to %d, as by "
+                       "`assume: n <= 1024`",
+                       TL_MAX_RUN_TIME_EXTENT);
       return false;
     }
     a->axes[i].extent = b->axes[i].extent = x >= 0 ? x : y;

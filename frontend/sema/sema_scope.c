@@ -14,6 +14,7 @@ void tl_sema_fini(tl_sema *sema) {
   tl_strmap_fini(&sema->names);
   tl_vec_fini(&sema->stack);
   tl_vec_fini(&sema->reductions);
+  tl_vec_fini(&sema->present);
 }
 
 const char *tl_symbol_a_role(tl_symbol_role role) {
@@ -66,6 +67,15 @@ tl_symbol *tl_sema_define(tl_sema *sema, tl_str name, tl_loc loc, tl_symbol_role
   return symbol;
 }
 
+tl_symbol *tl_sema_shadow(tl_sema *sema, tl_str name) {
+  tl_symbol *outer = tl_strmap_get(&sema->names, name), *symbol = TL_NEW(sema->arena, tl_symbol);
+  *symbol = *outer;
+  symbol->shadowed = outer;
+  tl_strmap_put(&sema->names, name, symbol);
+  tl_vec_push(&sema->stack, symbol);
+  return symbol;
+}
+
 size_t tl_sema_open_scope(const tl_sema *sema) {
   return sema->stack.len;
 }
@@ -73,7 +83,7 @@ size_t tl_sema_open_scope(const tl_sema *sema) {
 void tl_sema_close_scope(tl_sema *sema, size_t mark) {
   while (sema->stack.len > mark) {
     tl_symbol *symbol = tl_vec_pop(&sema->stack);
-    tl_strmap_put(&sema->names, symbol->name, NULL);
+    tl_strmap_put(&sema->names, symbol->name, symbol->shadowed);
   }
 }
 

@@ -107,6 +107,7 @@ static void scan_document(mentions *m, const tl_kernel_spec *kernel) {
   }
   for (uint32_t i = 0; i < kernel->num_views; ++i) scan_view(m, &kernel->views[i]);
   scan_exprs(m, kernel->requires_, kernel->num_requires);
+  scan_exprs(m, kernel->assumptions, kernel->num_assumptions);
   scan_named(m, kernel->grid, kernel->num_grid);
   scan_named(m, kernel->cluster, kernel->num_cluster);
   scan_expr(m, kernel->threads);

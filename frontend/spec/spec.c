@@ -151,15 +151,42 @@ static void read_views(tl_spec_reader *reader, const tl_yaml_node *node, tl_kern
   }
 }
 
-static void read_requires(tl_spec_reader *reader, const tl_yaml_node *node, tl_kernel_spec *kernel) {
+static void read_conditions(tl_spec_reader *reader, const tl_yaml_node *node, tl_str key, tl_expr ***out,
+                            uint32_t *out_len) {
   bool single = node->kind == TL_YAML_SCALAR && !tl_spec_is_empty(node);
-  if (!single && !tl_spec_want(reader, node, TL_YAML_SEQUENCE, TL_STR("requires"))) return;
+  if (!single && !tl_spec_want(reader, node, TL_YAML_SEQUENCE, key)) return;
   uint32_t count = single ? 1 : node->num_items;
-  kernel->requires_ = TL_NEW_ARRAY(reader->arena, tl_expr *, count + 1);
+  *out = TL_NEW_ARRAY(reader->arena, tl_expr *, count + 1);
   for (uint32_t i = 0; i < count; i++) {
-    tl_expr *condition = tl_spec_read_expr(reader, single ? node : node->items[i], TL_STR("requires"));
-    if (condition) kernel->requires_[kernel->num_requires++] = condition;
+    tl_expr *condition = tl_spec_read_expr(reader, single ? node : node->items[i], key);
+    if (condition) (*out)[(*out_len)++] = condition;
   }
+}
+
+static bool names_argument(const tl_kernel_spec *kernel, const tl_expr *expr) {
+  if (expr->kind == TL_EXPR_INDEX) return true;
+  for (uint32_t i = 0; expr->kind == TL_EXPR_NAME && i < kernel->num_args; i++)
+    if (tl_str_equal(kernel->args[i].name, expr->text)) return true;
+  for (uint32_t i = 0; i < expr->num_operands; i++)
+    if (names_argument(kernel, expr->operands[i])) return true;
+  return false;
+}
+
+// What is assumed of params and lets alone is required: every launcher looks at it.
+static void require_assumptions(tl_spec_reader *reader, tl_kernel_spec *kernel) {
+  uint32_t count = kernel->num_assumptions, left = 0;
+  if (!count) return;
+  tl_expr **all = TL_NEW_ARRAY(reader->arena, tl_expr *, kernel->num_requires + count + 1);
+  if (kernel->num_requires) memcpy(all, kernel->requires_, kernel->num_requires * sizeof *all);
+  for (uint32_t i = 0; i < count; i++) {
+    tl_expr *condition = kernel->assumptions[i];
+    if (names_argument(kernel, condition))
+      kernel->assumptions[left++] = condition;
+    else
+      all[kernel->num_requires++] = condition;
+  }
+  kernel->requires_ = all;
+  kernel->num_assumptions = left;
 }
 
 bool tl_spec_read_tile_names(tl_spec_reader *reader, const tl_yaml_entry *entry, tl_tile_decl *out_type,
@@ -278,7 +305,7 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
   tl_str key = entry->key->text.text;
   const tl_yaml_node *value = entry->value;
   bool may_be_empty = tl_str_is(key, "params") || tl_str_is(key, "args") || tl_str_is(key, "let") ||
-                      tl_str_is(key, "views") || tl_str_is(key, "requires");
+                      tl_str_is(key, "views") || tl_str_is(key, "requires") || tl_str_is(key, "assume");
   if (may_be_empty && tl_spec_is_empty(value)) return;
   if (tl_str_is(key, "kernel") || tl_str_is(key, "chain")) {
     read_kernel_name(reader, value, key, kernel);
@@ -298,7 +325,9 @@ void tl_spec_read_section(tl_spec_reader *reader, const tl_yaml_entry *entry, tl
   } else if (tl_str_is(key, "views")) {
     read_views(reader, value, kernel);
   } else if (tl_str_is(key, "requires")) {
-    read_requires(reader, value, kernel);
+    read_conditions(reader, value, key, &kernel->requires_, &kernel->num_requires);
+  } else if (tl_str_is(key, "assume")) {
+    read_conditions(reader, value, key, &kernel->assumptions, &kernel->num_assumptions);
   } else if (tl_str_is(key, "grid")) {
     tl_spec_read_named(reader, value, key, &kernel->grid, &kernel->num_grid);
   } else if (tl_str_is(key, "cluster")) {
@@ -368,6 +397,7 @@ static bool read_document(tl_spec_reader *reader, const tl_yaml_node *document, 
     if (tl_spec_validate_key(reader, TL_SCHEMA_KERNEL, entry->key, "a kernel"))
       tl_spec_read_section(reader, entry, kernel);
   }
+  require_assumptions(reader, kernel);
   if (reader->diags->num_errors == errors_before) tl_spec_validate_names(reader, kernel);
   if (reader->diags->num_errors == errors_before) tl_spec_validate_tune(reader, kernel);
   return kernel->name.len > 0;

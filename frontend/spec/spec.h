@@ -32,7 +32,8 @@ typedef struct tl_arg {
   uint32_t num_dims;
   tl_expr **strides;  // NULL when dense
   uint32_t num_strides;
-  tl_expr *align;  // NULL: 16
+  tl_expr *align;    // NULL: 16
+  bool is_optional;  // it may be absent at a launch
   tl_loc type_loc;
 } tl_arg;
 
@@ -91,6 +92,7 @@ typedef enum tl_stmt_kind {
   TL_STMT_WAIT_GROUP,  // condition: how many groups may be in flight afterwards
   TL_STMT_PRINT,       // condition: the value; option message
   TL_STMT_ASSERT,      // condition; option message
+  TL_STMT_ASSUME,      // condition
   TL_STMT_VIEW,        // view
   TL_STMT_ASSIGN,      // assign
   TL_STMT_SCAN,        // assign: c = cumsum(x, axis=0); options reverse exclusive
@@ -277,8 +279,10 @@ struct tl_kernel_spec {
   uint32_t num_args;
   tl_view *views;  // of arguments
   uint32_t num_views;
-  tl_expr **requires_;
+  tl_expr **requires_;  // and what `assume` says of params and lets alone
   uint32_t num_requires;
+  tl_expr **assumptions;  // of arguments
+  uint32_t num_assumptions;
   tl_named_expr *grid;
   uint32_t num_grid;
   tl_named_expr *cluster;  // grid index: how many neighbours along it are one cluster

@@ -88,6 +88,10 @@ bool tl_spec_read_chain(tl_spec_reader *reader, const tl_yaml_node *document, tl
       tl_spec_read_section(reader, entry, kernel);
   }
   keep_argument_views(reader, kernel);
+  for (uint32_t i = 0; i < kernel->num_args; i++)
+    if (kernel->args[i].is_optional)
+      tl_diag_report(reader->diags, TL_DIAG_OPTIONAL, kernel->args[i].loc,
+                     "an argument of a chain is always there: its kernels are planned with it");
   if (reader->diags->num_errors == errors_before) tl_spec_validate_names(reader, kernel);
   return kernel->name.len > 0;
 }

@@ -127,6 +127,7 @@ static void print_args(const tl_kernel_spec *kernel, tl_strbuf *out) {
       tl_expr_print(arg->align, out);
       tl_strbuf_append_char(out, ')');
     }
+    if (arg->is_optional) tl_strbuf_append_c(out, " optional");
     tl_strbuf_append_char(out, '\n');
   }
 }
@@ -145,11 +146,11 @@ static void print_views(const tl_kernel_spec *kernel, tl_strbuf *out) {
   }
 }
 
-static void print_requires(const tl_kernel_spec *kernel, tl_strbuf *out) {
-  if (kernel->num_requires) tl_strbuf_append_c(out, "requires:\n");
-  for (uint32_t i = 0; i < kernel->num_requires; i++) {
+static void print_conditions(const char *key, tl_expr *const *conditions, uint32_t len, tl_strbuf *out) {
+  if (len) tl_strbuf_appendf(out, "%s:\n", key);
+  for (uint32_t i = 0; i < len; i++) {
     tl_strbuf_append_c(out, "  - ");
-    print_expr_value(kernel->requires_[i], out);
+    print_expr_value(conditions[i], out);
     tl_strbuf_append_char(out, '\n');
   }
 }
@@ -209,7 +210,8 @@ static void print_kernel(const tl_kernel_spec *kernel, tl_strbuf *out) {
   print_named("let", kernel->lets, kernel->num_lets, out);
   print_args(kernel, out);
   print_views(kernel, out);
-  print_requires(kernel, out);
+  print_conditions("requires", kernel->requires_, kernel->num_requires, out);
+  print_conditions("assume", kernel->assumptions, kernel->num_assumptions, out);
   print_named("grid", kernel->grid, kernel->num_grid, out);
   print_named("cluster", kernel->cluster, kernel->num_cluster, out);
   tl_spec_print_expr("threads", kernel->threads, 0, out);

@@ -221,6 +221,7 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
     case TL_STMT_WAIT_GEMM:
     case TL_STMT_PRINT:
     case TL_STMT_ASSERT:
+    case TL_STMT_ASSUME:
       return (stmt->condition = tl_expr_parse(reader->arena, reader->diags, value->text)) != NULL;
     case TL_STMT_ATOMIC:
       return read_atomic(reader, schema, value, stmt);

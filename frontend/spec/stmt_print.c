@@ -73,6 +73,9 @@ static const char *print_head(const tl_stmt *stmt, tl_strbuf *text) {
     case TL_STMT_ASSERT:
       tl_expr_print(stmt->condition, text);
       return "assert";
+    case TL_STMT_ASSUME:
+      tl_expr_print(stmt->condition, text);
+      return "assume";
     case TL_STMT_BREAK:
       return "break";
     case TL_STMT_CONTINUE:

@@ -185,7 +185,7 @@ static tl_status compare_outputs(checker *c, const case_run *run, const tl_write
   for (uint32_t i = 0; i < run->args.len; i++) {
     const tl_run_arg *arg = &run->args.items[i];
     tl_str name = tl_str_from(arg->name);
-    if (arg->access == 0 || tl_check_is_unchecked(&c->kernel->check, name)) continue;
+    if (arg->access == 0 || arg->is_absent || tl_check_is_unchecked(&c->kernel->check, name)) continue;
     const tl_reference_buffer *buffer = tl_reference_find(&run->reference, name);
     tl_compared_output output = {
         .arg = arg, .index = i, .label = label, .reference = buffer ? buffer->values : NULL, .writers = writers};

@@ -105,9 +105,16 @@ tl_status tl_check_make_inputs(const tl_input_request *request, tl_diags *diags,
   for (uint32_t i = 0; i < args->len; i++) {
     tl_run_arg *arg = &args->items[i];
     tl_str name = tl_str_from(arg->name);
-    if (arg->access == 1) continue;
     const tl_expr *generator;
-    if (!tl_check_find_generator(request, name, &generator)) continue;
+    bool is_made = tl_check_find_generator(request, name, &generator);
+    arg->is_absent = generator && (generator->kind == TL_EXPR_CALL || generator->kind == TL_EXPR_NAME) &&
+                     tl_str_is(generator->text, "absent");
+    if (arg->is_absent && !arg->is_optional) {
+      tl_diag_report(diags, TL_DIAG_OPTIONAL, generator->loc, "`%.*s` is not declared `optional`", TL_STR_ARG(name));
+      status = tl_status_join(status, tl_status_make(TL_STATUS_DIAGNOSTICS, "an input is wrong"));
+      continue;
+    }
+    if (arg->access == 1 || !is_made) continue;
     uint64_t key = tl_random_key(request->seed, request->kernel_name, name);
     if (!generator && request->ints_by_default && !tl_dtype_is_float(arg->array.dtype)) {
       fill_ints(&arg->array, key);

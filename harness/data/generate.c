@@ -351,6 +351,7 @@ static bool run_generator(const generation *g, generator_id id) {
       return gen_arange(g);
     case GENERATOR_ONES:
       return gen_const(g, false, 1);
+    case GENERATOR_ABSENT:  // what a reference reads of it
     case GENERATOR_ZEROS:
       return gen_const(g, false, 0);
     case GENERATOR_CONST:

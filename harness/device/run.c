@@ -113,6 +113,7 @@ tl_status tl_run_args_from_spec(const tl_kernel_spec *kernel, const tl_env *env,
     made->name = strndup(arg->name.data, arg->name.len);
     made->access = arg->access == TL_ARG_IN ? 0 : arg->access == TL_ARG_OUT ? 1 : 2;
     made->is_tensor = arg->is_tensor;
+    made->is_optional = arg->is_optional;
     made->align = align;
     out->len++;
   }
@@ -144,6 +145,7 @@ tl_status tl_run_args_from_manifest(const tl_manifest_kernel *kernel, const tl_m
     made->name = strdup(param->name);
     made->access = param->access;
     made->is_tensor = param->kind == TL_MPARAM_TENSOR;
+    made->is_optional = param->is_optional;
     made->align = param->align > 0 ? param->align : 1;
     out->len++;
   }
@@ -235,6 +237,7 @@ tl_status tl_run_arg_share_elements(tl_run_arg *arg) {
 
 static tl_status upload(tl_run_device *device, const tl_run_arg *arg, tl_run_buffer *buffer) {
   uint64_t bytes;
+  if (arg->is_absent) return TL_OK;
   TL_TRY(tl_run_arg_image_bytes(arg, &bytes));
   TL_TRY(tl_run_device_alloc(device, bytes, (uint64_t)arg->align, buffer));
   void *image = tl_xmalloc(bytes + 1);
@@ -245,7 +248,7 @@ static tl_status upload(tl_run_device *device, const tl_run_arg *arg, tl_run_buf
 }
 
 static tl_status download(tl_run_device *device, tl_run_arg *arg, const tl_run_buffer *buffer) {
-  if (arg->access == 0) return TL_OK;
+  if (arg->access == 0 || arg->is_absent) return TL_OK;
   uint8_t *image = tl_xmalloc(buffer->bytes + 1);
   tl_status status = tl_run_device_read(device, buffer, image);
   if (!status && is_dense(arg)) memcpy(arg->array.data, image, arg->array.bytes);
@@ -255,6 +258,7 @@ static tl_status download(tl_run_device *device, tl_run_arg *arg, const tl_run_b
 }
 
 tl_argument tl_run_arg_argument(const tl_run_arg *arg, void *pointer) {
+  if (arg->is_absent) return tl_argument_absent(arg->name);
   if (arg->is_tensor) {
     tl_argument argument =
         tl_argument_tensor(arg->name, pointer, tl_dtype_name(arg->array.dtype), arg->array.rank, arg->array.shape);
@@ -291,7 +295,7 @@ tl_status tl_run_launch(tl_run_device *device, tl_run_kernel *kernel, tl_run_arg
   if (!status) status = tl_run_kernel_launch(kernel, arguments.items, arguments.len);
   bool ran = !status;
   for (uint32_t i = 0; i < args->len; i++) {
-    if (!args->items[i].is_tensor) continue;
+    if (!args->items[i].is_tensor || args->items[i].is_absent) continue;
     args->items[i].memory = NULL;
     if (!status) status = download(device, &args->items[i], &buffers[i]);
     status = tl_status_join(status, tl_run_device_release(device, &buffers[i], ran ? args->items[i].name : NULL));

@@ -12,6 +12,7 @@ typedef struct tl_run_arg {
   char *name;  // Owned.
   int access;  // 0 in, 1 out, 2 inout
   bool is_tensor;
+  bool is_optional, is_absent;         // absent: not given to the launch; the array is zeros
   int64_t strides[TL_ARRAY_MAX_RANK];  // elements
   int64_t align;                       // bytes
   tl_array array;                      // Owned. Dense values: inputs before the launch, results after it.

@@ -28,7 +28,7 @@ static bool is_bare(const tl_mexpr *expr, const char *name) {
 static bool find_value(const tl_manifest_kernel *kernel, const char *name, tl_strbuf *out) {
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_manifest_param *param = &kernel->params[i];
-    for (int32_t d = 0; param->kind == TL_MPARAM_TENSOR && d < param->rank; d++) {
+    for (int32_t d = 0; param->kind == TL_MPARAM_TENSOR && !param->is_optional && d < param->rank; d++) {
       if (!is_bare(param->dims[d], name) && !is_bare(param->strides[d], name)) continue;
       tl_strbuf_appendf(out, is_bare(param->dims[d], name) ? "tlk_t%u->shape[%d]" : "tlk_stride(tlk_t%u, %d)", i, d);
       return true;
@@ -64,12 +64,18 @@ static void write_tensor(const tl_manifest_param *param, uint32_t index, uint32_
   int code = 0;
   dlpack_dtype(param->dtype, &code);
   tl_strbuf_appendf(out, "  const tlk_tensor *tlk_t%u = NULL;\n", index);
-  write_try(out, "tlk_ffi_tensor(");
+  if (param->is_optional)
+    tl_strbuf_appendf(out, "  if (args[%u].type_index != TLK_FFI_NONE && (tlk_code = tlk_ffi_tensor(", place);
+  else
+    write_try(out, "tlk_ffi_tensor(");
   tl_strbuf_appendf(out, "&args[%u], ", place);
   c_string(param->name, out);
   tl_strbuf_appendf(out, ", %d, %u, %d, &tlk_t%u", code, (unsigned)tl_dtype_bits(param->dtype), param->rank, index);
   write_end(out);
-  write_try(out, "tlk_ffi_device(");
+  if (param->is_optional)
+    tl_strbuf_appendf(out, "  if (tlk_t%u && (tlk_code = tlk_ffi_device(", index);
+  else
+    write_try(out, "tlk_ffi_device(");
   tl_strbuf_appendf(out, "tlk_t%u, ", index);
   c_string(param->name, out);
   tl_strbuf_append_c(out, ", &tlk_device");
@@ -83,11 +89,10 @@ static void write_shapes(const tl_manifest_kernel *kernel, tl_strbuf *out) {
     for (int32_t d = 0; param->kind == TL_MPARAM_TENSOR && d < 2 * param->rank; d++) {
       bool is_dim = d < param->rank;
       int32_t at = is_dim ? d : d - param->rank;
-      tl_strbuf call = {0};
-      if (!is_dim) tl_strbuf_appendf(&call, "tlk_has_stride(tlk_t%u, %d) && (tlk_code = ", i, at);
-      tl_strbuf_appendf(out, "  if (%s", is_dim ? "(tlk_code = " : tl_strbuf_c(&call));
-      tl_strbuf_fini(&call);
-      tl_strbuf_append_c(out, "tlk_same(");
+      tl_strbuf_append_c(out, "  if (");
+      if (param->is_optional) tl_strbuf_appendf(out, "tlk_t%u && ", i);
+      if (!is_dim) tl_strbuf_appendf(out, "tlk_has_stride(tlk_t%u, %d) && ", i, at);
+      tl_strbuf_append_c(out, "(tlk_code = tlk_same(");
       c_string(param->name, out);
       tl_strbuf_appendf(out, ", \"%s\", %d, ", is_dim ? "dimension" : "stride of dimension", at);
       c_expr(is_dim ? param->dims[at] : param->strides[at], &scope, out);
@@ -109,7 +114,8 @@ static void write_launch(const c_signature *signature, const char *name, tl_strb
   tl_strbuf_appendf(out, "  tlk_code = %s_launch(tlk_stream", name);
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_manifest_param *param = &kernel->params[i];
-    if (param->kind == TL_MPARAM_TENSOR) tl_strbuf_appendf(out, ", tlk_data(tlk_t%u)", i);
+    if (param->kind == TL_MPARAM_TENSOR)
+      tl_strbuf_appendf(out, param->is_optional ? ", tlk_t%u ? tlk_data(tlk_t%u) : NULL" : ", tlk_data(tlk_t%u)", i, i);
     if (param->kind == TL_MPARAM_SCALAR) tl_strbuf_appendf(out, ", (%s)tlk_t%u", c_scalar_type(param->dtype), i);
   }
   for (uint32_t i = 0; i < signature->num_names; i++) {

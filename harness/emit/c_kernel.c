@@ -63,6 +63,10 @@ static void write_pointer_check(const tl_manifest_param *param, const c_scope *s
     is_conditional = true;
   }
   tl_strbuf_append_c(out, "  if (");
+  if (param->is_optional) {
+    c_identifier(param->name, out);
+    tl_strbuf_append_c(out, " && ");
+  }
   if (is_conditional) tl_strbuf_appendf(out, "%s && ", tl_strbuf_c(&condition));
   tl_strbuf_append_c(out, "(tlk_code = tlk_pointer(tlk_m, ");
   c_string(param->name, out);
@@ -117,6 +121,11 @@ static void make_map(const tl_manifest_kernel *kernel, uint32_t index, const c_s
     c_expr(map->strides[d], scope, out);
   }
   tl_strbuf_append_c(out, map->rank > 1 ? "}};\n" : "};\n");
+  if (kernel->params[map->tensor].is_optional) {  // one of nothing, as of a tensor without elements
+    tl_strbuf_append_c(out, "  if (!");
+    c_identifier(kernel->params[map->tensor].name, out);
+    tl_strbuf_appendf(out, ") tlk_wanted%u.dims[0] = 0;\n", index);
+  }
   tl_strbuf_appendf(out, "  void *tlk_p%u = NULL;\n", index);
   c_bad("a tensor map", kernel->name, out);
   tl_strbuf_appendf(out,

@@ -22,6 +22,7 @@ typedef struct tlk_tensor {  // DLTensor
 } tlk_tensor;
 
 enum {
+  TLK_FFI_NONE = 0,
   TLK_FFI_INT = 1,
   TLK_FFI_BOOL = 2,
   TLK_FFI_FLOAT = 3,

@@ -125,6 +125,12 @@ static inline tl_argument tl_argument_tensor(const char *name, void *data, const
   tl_argument argument = {TL_ARGUMENT_TENSOR, name, {data, dtype, rank, shape, NULL}, 0, 0.0};
   return argument;
 }
+// No tensor, for an argument that the spec declares `optional`. So is any tensor whose `data` is NULL, and an argument
+// that is left out.
+static inline tl_argument tl_argument_absent(const char *name) {
+  tl_argument argument = {TL_ARGUMENT_TENSOR, name, {NULL, NULL, 0, NULL, NULL}, 0, 0.0};
+  return argument;
+}
 static inline tl_argument tl_argument_int(const char *name, int64_t value) {
   tl_argument argument = {TL_ARGUMENT_INT, name, {NULL, NULL, 0, NULL, NULL}, value, 0.0};
   return argument;

@@ -136,6 +136,11 @@ static tl_affine form_of_op(tl_query *query, const tl_op *op) {
     return tl_range_fits(tl_query_affine_range(query, &a), op->results[0].type) ? a : invalid;
   }
   if (op->code == TL_OP_NEG) return scaled(&a, -1);
+  if (op->code == TL_OP_ASSUME) {
+    // A sum stays one: what is assumed of it is found beside its form. Anything else becomes a symbol with the facts.
+    bool is_symbol = a.valid && a.num_terms == 1 && a.terms[0].coefficient == 1 && a.constant == 0;
+    return is_symbol ? invalid : a;
+  }
   if (op->num_operands != 2 || op->operands[1].value == NULL) return invalid;
   tl_affine b = tl_query_affine(query, op->operands[1].value);
   bool b_is_constant = b.valid && b.num_terms == 0;

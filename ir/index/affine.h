@@ -27,6 +27,8 @@ typedef struct tl_affine {
 tl_affine tl_affine_of(tl_value *value);
 tl_affine tl_affine_sub(const tl_affine *a, const tl_affine *b);
 tl_affine tl_affine_add(const tl_affine *a, const tl_affine *b);
+// The greatest common divisor; that of 0 and x is x.
+int64_t tl_gcd(int64_t a, int64_t b);
 // Coefficient of `symbol` (0 when absent).
 int64_t tl_affine_coefficient(const tl_affine *affine, const tl_value *symbol);
 

@@ -80,7 +80,6 @@ tl_range tl_query_carried_range(tl_query *query, const tl_op *loop, uint32_t ind
 tl_range tl_query_if_range(tl_query *query, const tl_op *op, uint32_t result);
 tl_range tl_query_select_range(tl_query *query, const tl_op *op);
 
-int64_t tl_gcd(int64_t a, int64_t b);
 int64_t tl_floor_div(int64_t a, int64_t b);  // b not 0, no overflow: not INT64_MIN / -1
 int64_t tl_floor_mod(int64_t a, int64_t b);
 

@@ -62,6 +62,13 @@ static bool symbol_bound(tl_query *query, tl_value *symbol, side which, tl_affin
     *out = plus(&extent, -1);
     return true;
   }
+  if (op->code == TL_OP_ASSUME) {
+    tl_value *bound = tl_op_arg(op, which == SIDE_LOWER ? TL_GROUP_ASSUME_lower : TL_GROUP_ASSUME_upper);
+    if (!bound) return false;
+    tl_affine form = tl_query_affine(query, bound);
+    *out = which == SIDE_LOWER ? form : plus(&form, -1);
+    return true;
+  }
   if (op->code == TL_OP_MOD && which == SIDE_UPPER && tl_query_range(query, op->operands[1].value).lo >= 1) {
     tl_affine divisor = tl_query_affine(query, op->operands[1].value);
     *out = plus(&divisor, -1);

@@ -173,13 +173,29 @@ static int64_t counted_threads(const tl_op *op) {
   return threads ? threads : 1024;
 }
 
+// What an `assume` leaves of the range of its operand; one that leaves nothing is not believed.
+static tl_range assumed_range(tl_query *query, const tl_op *op, tl_range range) {
+  tl_value *lower = tl_op_arg(op, TL_GROUP_ASSUME_lower), *upper = tl_op_arg(op, TL_GROUP_ASSUME_upper);
+  tl_range all = range;
+  if (lower) range.lo = max_of(range.lo, tl_query_range(query, lower).lo);
+  if (upper) {
+    int64_t end = tl_query_range(query, upper).hi;
+    if (end != INT64_MAX && end != INT64_MIN) range.hi = min_of(range.hi, end - 1);
+  }
+  return range.lo <= range.hi ? range : all;
+}
+
 static tl_range op_range(tl_query *query, const tl_op *op, uint32_t result) {
   switch (op->code) {
     case TL_OP_DYN_PARAM: {
       int64_t divisor = max_of(1, tl_op_int(op, TL_ATTR_DIVISOR, 1));
-      int64_t most = tl_op_has(op, TL_ATTR_WIDE) ? TL_WIDE_MAX : INT32_MAX;
-      return (tl_range){0, most / divisor * divisor};
+      int64_t most =
+          min_of(tl_op_has(op, TL_ATTR_WIDE) ? TL_WIDE_MAX : INT32_MAX, tl_op_int(op, TL_ATTR_MOST, INT64_MAX));
+      int64_t least = max_of(0, tl_op_int(op, TL_ATTR_LEAST, 0));
+      return least <= most ? (tl_range){least, max_of(least, most / divisor * divisor)} : (tl_range){0, INT32_MAX};
     }
+    case TL_OP_ASSUME:
+      return assumed_range(query, op, tl_query_range(query, op->operands[0].value));
     case TL_OP_GRID:
     case TL_OP_TILE_INDEX: {
       if (result >= op->num_results) return TL_RANGE_ALL;
@@ -281,6 +297,7 @@ tl_range tl_query_range(tl_query *query, tl_value *value) {
   tl_affine form = tl_query_affine(query, value);
   bool is_symbol = !form.valid || (form.num_terms == 1 && form.terms[0].symbol == value);
   tl_range range = is_symbol ? direct_range(query, value) : tl_query_affine_range(query, &form);
+  if (!is_symbol && value->def && value->def->code == TL_OP_ASSUME) range = assumed_range(query, value->def, range);
   tl_query_leave(query);
   if (query->cuts == cuts) {
     answers->range_of = query->number;
@@ -306,6 +323,8 @@ static int64_t op_divisor(tl_query *query, const tl_op *op) {
   switch (op->code) {
     case TL_OP_DYN_PARAM:
       return max_of(1, tl_op_int(op, TL_ATTR_DIVISOR, 1));
+    case TL_OP_ASSUME:
+      return max_of(tl_op_int(op, TL_ATTR_DIVISOR, 1), value_divisor(query, op->operands[0].value));
     case TL_OP_MUL:
       return mul_divisor(value_divisor(query, op->operands[0].value), value_divisor(query, op->operands[1].value));
     case TL_OP_MOD:

@@ -177,6 +177,14 @@ void tl_verify_buffer_op(tl_verifier *verifier, const tl_op *op) {
       verify_element(verifier, op, tl_op_arg(op, TL_GROUP_STORE_buffer)->type, TL_GROUP_STORE_index,
                      tl_op_arg(op, TL_GROUP_STORE_value)->type);
       break;
+    case TL_OP_PRESENT: {
+      const tl_op *tensor = tl_op_arg(op, TL_GROUP_PRESENT_buffer)->def;
+      if (!tensor || !tl_op_has(tensor, TL_ATTR_OPTIONAL))
+        tl_verify_fail(verifier, op, "the buffer is no optional tensor");
+      if (!tl_type_is_scalar_of(op->results[0].type, TL_DTYPE_BOOL))
+        tl_verify_fail(verifier, op, "the result is no bool");
+      break;
+    }
     case TL_OP_IN_BOUNDS:
       verify_element(verifier, op, tl_op_arg(op, TL_GROUP_IN_BOUNDS_buffer)->type, TL_GROUP_IN_BOUNDS_index, NULL);
       if (!tl_type_is_scalar_of(op->results[0].type, TL_DTYPE_BOOL))

@@ -164,6 +164,7 @@ static void verify_launch_op(tl_verifier *verifier, const tl_op *op) {
       verify_result_is_index(verifier, op);
       if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
       break;
+    case TL_OP_LAUNCHED:
     case TL_OP_BLOCK_ID:
     case TL_OP_NUM_BLOCKS:
     case TL_OP_THREAD_ID:
@@ -254,6 +255,13 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
       if (class_of(op->results[0].type) == 0) {
         tl_verify_fail(verifier, op, "casts to %s", tl_verify_type_text(verifier, op->results[0].type));
       }
+      break;
+    case TL_OP_ASSUME:
+      if (op->results[0].type != tl_op_operand(op, 0)->type)
+        tl_verify_fail(verifier, op, "the result has another type");
+      if (!(class_of(op->results[0].type) & (CLASS_INDEX | CLASS_INT)))
+        tl_verify_fail(verifier, op, "it is no integer");
+      if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
       break;
     case TL_OP_CAST_ROUNDED:
       verify_cast_rounded(verifier, op);

@@ -38,7 +38,8 @@ typedef enum tl_device_family {
   TL_DEVICE_FAMILY_CLUSTER,
   TL_DEVICE_FAMILY_TMA,
   TL_DEVICE_FAMILY_BULK,
-  TL_DEVICE_FAMILY_UNDEFINED
+  TL_DEVICE_FAMILY_UNDEFINED,
+  TL_DEVICE_FAMILY_ASSUMED
 } tl_device_family;
 
 // Most operands, and most results, of one op.

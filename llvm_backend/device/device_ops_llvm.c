@@ -164,6 +164,8 @@ static void fill_one(tl_session *session, const tl_device_op *op, LLVMValueRef f
   LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(session->context, function, ""));
   if (op->family == TL_DEVICE_FAMILY_UNDEFINED)
     LLVMBuildRet(builder, LLVMConstNull(LLVMGetReturnType(LLVMGlobalGetValueType(function))));
+  else if (op->family == TL_DEVICE_FAMILY_ASSUMED)
+    LLVMBuildRetVoid(builder);
   else
     build_asm_body(session, builder, op, function);
   LLVMDisposeBuilder(builder);

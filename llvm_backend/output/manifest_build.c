@@ -105,6 +105,8 @@ static void write_op(tl_expr_writer *w, const tl_op *op) {
       write_prefix(w, op, "not ");
       return;
     case TL_OP_CAST:
+    case TL_OP_ASSUME:
+    case TL_OP_LAUNCHED:
       write_value(w, tl_op_operand(op, 0));
       return;
     default:
@@ -149,6 +151,7 @@ static tl_status tensor_param(tl_backend *backend, tl_lower *l, tl_op *op, tl_ma
   param->rank = type->rank;
   param->access = (int)tl_op_int(op, TL_ATTR_ACCESS, TL_ACCESS_IN);
   param->align = tl_op_int(op, TL_ATTR_ALIGN, 16);
+  param->is_optional = tl_op_has(op, TL_ATTR_OPTIONAL);
   param->dims = TL_NEW_ARRAY(&backend->arena, const tl_mexpr *, type->rank + 1);
   param->strides = TL_NEW_ARRAY(&backend->arena, const tl_mexpr *, type->rank + 1);
   for (int32_t d = 0; d < type->rank; d++) {

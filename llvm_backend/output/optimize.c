@@ -170,7 +170,8 @@ static tl_status emit_module(tl_backend *backend, LLVMModuleRef module, tl_strbu
     emptied = drop_undefined_stores(f) || emptied;
   if (emptied) TL_TRY(run_passes(session, module, "function(dce,loop(loop-deletion),simplifycfg)"));
   tl_session_fill_asm(session, module);
-  TL_TRY(run_passes(session, module, "always-inline,globaldce"));
+  bool assumes = LLVMGetNamedFunction(module, tl_device_op_of(TL_DEVOP_ASSUME)->name) != NULL;
+  TL_TRY(run_passes(session, module, assumes ? "always-inline,function(adce),globaldce" : "always-inline,globaldce"));
   TL_TRY(tl_session_verify(session, module, "code generation"));
   emit_call call = {.machine = session->machine, .module = module};
   TL_TRY(tl_session_guard(session, "code generation", call_emit, &call));

@@ -73,6 +73,23 @@ bool tl_known_sum(const tl_op *op, const tl_affine *sum) {
   return false;
 }
 
+// What is assumed of the values that `value` is computed from, as far as they are sums of others: of symbols the index
+// analysis knows it.
+static bool implied_by_assumed(const tl_affine *goal, tl_value *value, int depth) {
+  const tl_op *op = value->def;
+  if (!op || depth == 0 || op->num_regions > 0 || !(tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE)) return false;
+  if (op->code == TL_OP_ASSUME) {
+    tl_value *lower = tl_op_arg(op, TL_GROUP_ASSUME_lower), *upper = tl_op_arg(op, TL_GROUP_ASSUME_upper);
+    if (lower && implied_by_order(goal, value, lower, false)) return true;
+    if (upper && implied_by_order(goal, upper, value, true)) return true;
+  }
+  for (uint32_t i = 0; i < op->num_operands; i++)
+    if (implied_by_assumed(goal, tl_op_operand(op, i), depth - 1)) return true;
+  return false;
+}
+
+enum { MAX_ASSUMED_DEPTH = 6 };
+
 bool tl_known_below(const tl_op *op, tl_value *index, int64_t offset, tl_value *limit, int64_t constant) {
   tl_affine end = limit ? tl_affine_of(limit) : constant_form(constant);
   tl_affine at = tl_affine_of(index), last = constant_form(offset);
@@ -81,12 +98,12 @@ bool tl_known_below(const tl_op *op, tl_value *index, int64_t offset, tl_value *
   tl_affine goal = tl_affine_sub(&end, &at);
   if (!goal.valid || goal.constant == INT64_MIN) return false;
   goal.constant -= 1;
-  return tl_known_sum(op, &goal);
+  return tl_known_sum(op, &goal) || implied_by_assumed(&goal, index, MAX_ASSUMED_DEPTH);
 }
 
 bool tl_known_not_negative(const tl_op *op, tl_value *index, int64_t offset) {
   tl_affine at = tl_affine_of(index), first = constant_form(offset);
   if (!at.valid) return false;
   tl_affine goal = tl_affine_add(&at, &first);
-  return tl_known_sum(op, &goal);
+  return tl_known_sum(op, &goal) || implied_by_assumed(&goal, index, MAX_ASSUMED_DEPTH);
 }

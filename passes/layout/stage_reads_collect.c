@@ -178,6 +178,8 @@ static bool is_zero(const tl_value *pad) {
 }
 
 static const char *obstacle_in(const place *at, const tl_staged_region *region) {
+  const tl_op *root = tl_buffer_root(at->tensor);
+  if (root && tl_op_has(root, TL_ATTR_OPTIONAL)) return "it may be absent";
   for (int32_t d = 0; d < at->tensor->type->rank; d++) {
     bool fixed = tl_stage_is_fixed(region, d);
     tl_value *dim = tl_buffer_dim_value(at->tensor, d);

@@ -163,6 +163,13 @@ static bool run_integer(tl_run_env *env, const tl_op *op, int64_t *out) {
   }
 }
 
+// A value that a dynamic param may have, of about that size.
+static int64_t launched(const tl_op *param, int64_t number) {
+  int64_t divisor = tl_op_int(param, TL_ATTR_DIVISOR, 1), most = tl_op_int(param, TL_ATTR_MOST, INT64_MAX);
+  number = (tl_op_int(param, TL_ATTR_LEAST, 0) + divisor - 1) / divisor * divisor + number * divisor;
+  return number <= most ? number : most / divisor * divisor;
+}
+
 void tl_run_scalar(tl_run_env *env, const tl_op *op) {
   if (op->num_results != 1) return;
   const tl_value *result = &op->results[0];
@@ -176,7 +183,7 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op) {
     number = value->v.i;
   } else if (op->code == TL_OP_SELECT) {
     number = tl_run_env_number(env, tl_op_operand(op, tl_run_env_number(env, tl_op_operand(op, 0)) ? 1 : 2));
-  } else if (op->code == TL_OP_CAST && type->kind == TL_TYPE_INDEX) {
+  } else if ((op->code == TL_OP_CAST || op->code == TL_OP_ASSUME) && type->kind == TL_TYPE_INDEX) {
     number = tl_run_env_number(env, tl_op_operand(op, 0));
   } else if (op->code == TL_OP_NOT && is_bool) {
     number = !tl_run_env_number(env, tl_op_operand(op, 0));
@@ -186,7 +193,7 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op) {
   } else if ((type->kind != TL_TYPE_INDEX && !is_bool) || !run_integer(env, op, &number)) {
     // Loads, floats, launch values: small numbers, so that comparisons of indices go either way.
     number = is_bool ? draw_bool(env, op) : (int64_t)(draw(env, op) % 97);
-    if (op->code == TL_OP_DYN_PARAM) number *= tl_op_int(op, TL_ATTR_DIVISOR, 1) * 8;
+    if (op->code == TL_OP_DYN_PARAM) number = launched(op, number * 8);
     drawn = true;
   }
   tl_run_env_set(env, result, number, drawn);

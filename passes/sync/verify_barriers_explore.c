@@ -271,6 +271,7 @@ static tl_run_bound bound_of_root(tl_barrier_verifier *self, tl_value *root) {
   tl_run_bound bound = {.range = {0, 0}};
   for (size_t i = 0; i < self->loops.len; i++)
     if (root_of(self->loops.items[i]) == root) add_numbers(self, root, tl_op_operand(self->loops.items[i], 1), &bound);
+  if (bound.numbers.len == 0) add_number(root, &bound, tl_value_range(root).lo);
   bound.range.hi = (int64_t)bound.numbers.len - 1;
   return bound;
 }

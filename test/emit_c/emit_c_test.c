@@ -12,6 +12,7 @@
 #include "gpu.h"
 #include "md.h"
 #include "names.h"
+#include "optional.h"
 #include "queue.h"
 #include "tl/status.h"
 #include "va.h"
@@ -157,6 +158,25 @@ static void test_names(void) {
   expect(right, "scalars of every kind");
 }
 
+// NULL for an argument that may be absent.
+static void test_optional(void) {
+  float x[N], y[N];
+  for (int i = 0; i < N; i++) x[i] = (float)i;
+  char *X = gpu_put(&gpu, x, sizeof x), *Y = gpu_put(&gpu, NULL, sizeof y);
+  expect_code(optional_launch(NULL, X, X, Y, N), 0, optional_error(), "");
+  gpu_check(gpu.download(y, (gpu_address)(size_t)Y, sizeof y), "cuMemcpyDtoH");
+  expect(y[999] == 1998, "a bias");
+  expect_code(optional_launch(NULL, X, NULL, Y, N), 0, optional_error(), "");
+  gpu_check(gpu.download(y, (gpu_address)(size_t)Y, sizeof y), "cuMemcpyDtoH");
+  expect(y[999] == 1099, "no bias");
+  expect_code(optional_launch(NULL, X, X + 4, Y, N), TL_KERNEL_INVALID_ARGUMENT, optional_error(),
+              "argument 'b': expected a pointer aligned to 16");
+  expect_code(optional_launch(NULL, NULL, NULL, Y, N), TL_KERNEL_INVALID_ARGUMENT, optional_error(),
+              "argument 'X': expected a device");
+  gpu_take(&gpu, X, NULL, 0);
+  gpu_take(&gpu, Y, NULL, 0);
+}
+
 // Blocks in clusters, which the launch must say.
 static void test_cluster(void) {
   enum { ROWS = 128, COLUMNS = 512, INNER = 128 };
@@ -262,6 +282,7 @@ int main(void) {
   test_versions();
   test_queue();
   test_names();
+  test_optional();
   test_cluster();
   test_chain();
   test_threads();
@@ -270,6 +291,7 @@ int main(void) {
   versions_unload();
   queue_unload();
   names_unload();
+  optional_unload();
   cluster_unload();
   forms_unload();
   if (!failures) puts("generated C: all right");

@@ -36,7 +36,7 @@ typedef struct tensor_object {
 } tensor_object;
 
 typedef int function(void *self, const any *args, int32_t num_args, any *result);
-function __tvm_ffi_va, __tvm_ffi_names, __tvm_ffi_forms;
+function __tvm_ffi_va, __tvm_ffi_names, __tvm_ffi_optional, __tvm_ffi_forms;
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
 
@@ -131,6 +131,29 @@ static void test_vectors(void) {
   gpu_take(&gpu, C, NULL, 0);
 }
 
+static void test_optional(void) {
+  float a[N], c[N];
+  for (int i = 0; i < N; i++) a[i] = (float)i;
+  char *A = gpu_put(&gpu, a, sizeof a), *C = gpu_put(&gpu, NULL, sizeof c);
+  int64_t shape[] = {N}, longer[] = {N + 1};
+  tensor x = {A, 2, 0, 1, 2, 32, 1, shape, NULL, 0}, y = {C, 2, 0, 1, 2, 32, 1, shape, NULL, 0}, wrong = x;
+  any args[] = {pointer(&x), pointer(&x), pointer(&y)};
+  call(__tvm_ffi_optional, args, 3, NULL);
+  gpu_check(gpu.download(c, (gpu_address)(size_t)C, sizeof c), "cuMemcpyDtoH");
+  expect(c[999] == 1998, "a bias");
+  args[1] = (any){0, 0, {0}};
+  call(__tvm_ffi_optional, args, 3, NULL);
+  gpu_check(gpu.download(c, (gpu_address)(size_t)C, sizeof c), "cuMemcpyDtoH");
+  expect(c[999] == 1099, "no bias");
+  wrong.shape = longer;
+  args[1] = pointer(&wrong);
+  call(__tvm_ffi_optional, args, 3, "ValueError: argument 'b': dimension 0: expected 1000, given 1001");
+  args[0] = (any){0, 0, {0}};
+  call(__tvm_ffi_optional, args, 3, "TypeError: argument 'X': expected a tensor");
+  gpu_take(&gpu, A, NULL, 0);
+  gpu_take(&gpu, C, NULL, 0);
+}
+
 // Scalars, a stride that a tensor tells, a condition.
 static void test_names(void) {
   enum { ROWS = 3, LD = 68 };
@@ -175,6 +198,7 @@ int main(void) {
   if (!gpu_open(&gpu)) return 1;
   test_vectors();
   test_names();
+  test_optional();
   test_chain();
   if (!failures) puts("tvm-ffi: all right");
   return failures != 0;

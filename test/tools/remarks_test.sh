@@ -79,6 +79,8 @@ says 'remark: 4 warps bring tiles, 8 compute'
 sed 's/-> A_s$/&\n        via: cp_async/' "$work/k.yaml" >"$work/threads.yaml"
 expect 0 "$llc" "$work/threads.yaml" --remarks -Wnone -o /dev/null
 says 'no warps of their own bring tiles by TMA: some copies do not come by TMA'
+expect 0 "$llc" "$work/k.yaml" --remarks -Wnone -o /dev/null -D threads=225
+says 'k.yaml:.*: remark: 225 threads are rounded up to 256, whole warps .TL0813.'
 # A product of 8-bit floats by itself, of one part of K, has nothing to promote.
 sed 's/f16\[/f8e4m3[/;s/B: in f8e4m3\[K, N\]/B: in f8e4m3[N, K]/;s/B_s: f8e4m3\[bk, bn\]/B_s: f8e4m3[bn, bk]/;s/B\[ko \* bk, bx \* bn\]/B[bx * bn, ko * bk]/;s/A_f @ B_s/A_s @ B_s.T/' "$work/k.yaml" >"$work/f8.yaml"
 expect 0 "$llc" "$work/f8.yaml" -D bn=64 -D bk=128 --remarks -Wnone -o /dev/null

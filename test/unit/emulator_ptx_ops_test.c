@@ -11,6 +11,7 @@
 static const struct {
   const char *op, *becomes;
 } others[] = {{"tl.element", ""},
+              {"tl.assume", ""},
               {"tl.memory.order", ""},
               {"tl.undefined.", ""},
               {"tl.cp.async.", "call void @\"llvm.nvvm.cp.async.c"},

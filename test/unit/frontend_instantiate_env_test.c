@@ -140,7 +140,7 @@ END_TEST
 START_TEST(bad_bindings) {
   tl_env env;
   tl_binding items[] = {
-      bind("Mm", "1"),          bind("M", "1 // 0"), bind("scale", "undefined"), bind("threads", "33"),
+      bind("Mm", "1"),          bind("M", "1 // 0"), bind("scale", "undefined"), bind("threads", "1025"),
       bind("fast_math", "0.5"), bind("cols", "3"),   bind("persistent", "maybe")};
   for (uint32_t i = 0; i < 7; ++i) {
     size_t before = diags.num_errors;

@@ -190,6 +190,9 @@ class _Prepared:
                 c.tensor.shape, c.tensor.strides = shape, strides
                 self.keep += [shape, strides]
                 self.cells.append(_c.ctypes.c_size_t.from_address(at + _c.Argument.tensor.offset + _c.Tensor.data.offset))
+            elif value is None:  # an optional tensor that is not given
+                c.kind = _c.TENSOR
+                self.cells.append(_c.ctypes.c_size_t.from_address(at + _c.Argument.tensor.offset + _c.Tensor.data.offset))
             elif isinstance(value, float):
                 c.kind = _c.FLOAT
                 self.cells.append(_c.c_double.from_address(at + _c.Argument.float_value.offset))
@@ -209,6 +212,9 @@ def _make_short(kernel, values, prepared, handle, index):
     tests, stores = [], []
     for i, value in enumerate(values):
         names[f"c{i}"] = prepared.cells[i]
+        if value is None:
+            tests.append(f"a{i} is None")
+            continue
         if not _arrays.is_torch(value):
             names[f"t{i}"] = type(value)
             tests.append(f"type(a{i}) is t{i}")
@@ -248,7 +254,8 @@ def _raise_unless_argument(status):
 
 class Kernel:
     """A compiled kernel or chain. Call it with the arguments of the spec, by position or by name; `out` arguments may be left out and are
-    then allocated and returned: one alone, several as a tuple. Dynamic params that no shape tells are given by name.
+    then allocated and returned: one alone, several as a tuple. Dynamic params that no shape tells are given by name. For an `optional` tensor
+    stands None, or nothing where it is given by name.
 
     `ptx` and `manifest` are what was compiled, `diagnostics` the warnings."""
 
@@ -348,7 +355,7 @@ class Kernel:
         if len(args) > len(names):
             raise TypeError(f"{self.name} takes {len(names)} arguments ({', '.join(names)}), {len(args)} were given")
         # By position `out` arguments may be left out: then the others are in order.
-        required = [p["name"] for p in self._args if p.get("access") != "out"]
+        required = [p["name"] for p in self._args if p.get("access") != "out" or p.get("optional")]
         positions = names if len(args) > len(required) or len(names) == len(required) else required
         for name, value in list(zip(positions, args)) + list(named.items()):
             if name not in names and name not in self._dynamic:
@@ -361,7 +368,7 @@ class Kernel:
     def _describe(self, given, stream):
         arrays = {}
         for p in self._args:
-            if p["kind"] != "tensor" or p["name"] not in given:
+            if p["kind"] != "tensor" or p["name"] not in given or (p.get("optional") and given[p["name"]] is None):
                 continue
             try:
                 arrays[p["name"]] = _arrays.describe(given[p["name"]], stream)
@@ -386,6 +393,9 @@ class Kernel:
         made = []
         missing = [p for p in self._args if p["name"] not in given]
         for p in missing:
+            if p.get("optional"):
+                given[p["name"]] = None
+                continue
             if p.get("access") != "out":
                 raise TypeError(f"argument '{p['name']}' of {self.name} is missing")
             if not arrays:
@@ -440,7 +450,7 @@ class Kernel:
             return results
         prepared = _Prepared(arguments)
         for cell, (_, value) in zip(prepared.cells, arguments):
-            cell.value = value.pointer if isinstance(value, _arrays.Array) else value
+            cell.value = value.pointer if isinstance(value, _arrays.Array) else value or 0
         index = next((a.device for a in arrays.values() if _arrays.is_torch(a.owner)), None)
         if stream is None and index is not None:
             stream = _torch_stream(index)
@@ -464,7 +474,7 @@ class Kernel:
                 placed.append((name, value))
             prepared = _Prepared(placed)
             for cell, (_, value) in zip(prepared.cells, placed):
-                cell.value = value.pointer if isinstance(value, _arrays.Array) else value
+                cell.value = value.pointer if isinstance(value, _arrays.Array) else value or 0
             self._launch(handle, prepared, None)
             for copy, access in copies:
                 if access != "in":

@@ -220,3 +220,10 @@ void tl_lower_op_VIEW(tl_lower *l, tl_op *op) {
   }
   tl_lower_set_buffer(l, tl_op_result(op, 0), view);
 }
+
+void tl_lower_op_PRESENT(tl_lower *l, tl_op *op) {
+  LLVMValueRef base = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_PRESENT_buffer))->base;
+  LLVMValueRef address = LLVMBuildPtrToInt(l->builder, base, l->session->i64, "");
+  tl_lower_set_one(l, tl_op_result(op, 0),
+                   LLVMBuildICmp(l->builder, LLVMIntNE, address, tl_session_i64(l->session, 0), ""));
+}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // print and assert: calls of functions of the device's runtime (vprintf and __assertfail of CUDA C++).
+#include "llvm_backend/lower/memory/lower_print.h"
+
 #include <string.h>
 
-#include "llvm_backend/lower/state/lower.h"
 #include "llvm_backend/lower/value/lower_arith.h"
 
-// Text in global memory, as a generic pointer.
-static LLVMValueRef text_pointer(tl_lower *l, tl_str text) {
+LLVMValueRef tl_lower_text(tl_lower *l, tl_str text) {
   tl_session *s = l->session;
   LLVMValueRef bytes = LLVMConstStringInContext2(s->context, text.data, text.len, false);
   LLVMValueRef global = LLVMAddGlobalInAddressSpace(s->module, LLVMTypeOf(bytes), "tl_text", TL_ADDRSPACE_GLOBAL);
@@ -75,7 +75,7 @@ static void print_one(tl_lower *l, tl_op *op, int32_t e) {
   tl_strbuf format;
   tl_strbuf_init(&format);
   append_format(&format, tl_op_str(op, TL_ATTR_TEXT), conversions);
-  LLVMValueRef args[2] = {text_pointer(l, tl_strbuf_view(&format)), memory};
+  LLVMValueRef args[2] = {tl_lower_text(l, tl_strbuf_view(&format)), memory};
   tl_strbuf_fini(&format);
   tl_session_call_device(s, l->builder, TL_DEVOP_VPRINTF, args, 2);
 }
@@ -100,10 +100,10 @@ void tl_lower_op_ASSERT(tl_lower *l, tl_op *op) {
   for (int32_t e = 0; e < count; e++) {
     LLVMValueRef fails = LLVMBuildNot(l->builder, tl_lower_get(l, tl_op_operand(op, 0), e), "");
     tl_guard guard = tl_lower_guard_begin(l, tl_lower_and(l, speaker(l, op), fails));
-    LLVMValueRef args[5] = {text_pointer(l, tl_str_from(tl_op_str(op, TL_ATTR_TEXT))),
-                            text_pointer(l, tl_str_from(tl_op_str(op, TL_ATTR_NAME))),
+    LLVMValueRef args[5] = {tl_lower_text(l, tl_str_from(tl_op_str(op, TL_ATTR_TEXT))),
+                            tl_lower_text(l, tl_str_from(tl_op_str(op, TL_ATTR_NAME))),
                             tl_session_i32(s, tl_op_int(op, TL_ATTR_LINE, 0)),
-                            text_pointer(l, tl_str_from(tl_op_str(l->kernel, TL_ATTR_NAME))), tl_session_i64(s, 1)};
+                            tl_lower_text(l, tl_str_from(tl_op_str(l->kernel, TL_ATTR_NAME))), tl_session_i64(s, 1)};
     tl_session_call_device(s, l->builder, TL_DEVOP_ASSERTFAIL, args, 5);
     tl_lower_guard_end(l, &guard);
   }
