@@ -38,15 +38,23 @@ static void validate_target(tl_macro_expander *x, const tl_stmt *stmt, const tl_
   }
 }
 
+// `A @ B`, `sparse(A, meta) @ B`.
+static void validate_product(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *product) {
+  for (uint32_t i = 0; i < product->num_operands; i++) {
+    const tl_expr *operand = product->operands[i];
+    bool is_sparse = i == 0 && operand->kind == TL_EXPR_CALL && tl_str_is(operand->text, "sparse");
+    if (!is_sparse) validate_region(x, stmt, operand);
+    for (uint32_t j = 0; is_sparse && j < operand->num_operands; j++) validate_region(x, stmt, operand->operands[j]);
+  }
+}
+
 static void validate_places(tl_macro_expander *x, const tl_stmt *stmt) {
   if (x->full) return;  // copies are not complete
   validate_region(x, stmt, stmt->target);
   if (stmt->kind != TL_STMT_ATOMIC) validate_region(x, stmt, stmt->from);
   validate_region(x, stmt, stmt->to);
   for (uint32_t i = 0; i < stmt->assign.num_targets; i++) validate_target(x, stmt, stmt->assign.targets[i]);
-  const tl_expr *product = stmt->assign.value;
-  for (uint32_t i = 0; stmt->kind == TL_STMT_GEMM && i < product->num_operands; i++)
-    validate_region(x, stmt, product->operands[i]);
+  if (stmt->kind == TL_STMT_GEMM) validate_product(x, stmt, stmt->assign.value);
 }
 
 // ---- statements
