@@ -60,6 +60,13 @@ tl_sema_value tl_sema_rounded_cast(tl_sema *sema, tl_function function, const tl
   tl_value *bits = is_stochastic ? random_bits(sema, name, &args[2], loc) : NULL;
   if (is_stochastic && !bits) return tl_sema_poison();
   bool of_float = tl_sema_is_float(&args[0]);
+  if (args[0].kind == TL_SEMA_CONST && !is_float) {  // also what the integer does not hold, which wraps as in a cast
+    const tl_const pair[2] = {args[0].constant, args[1].constant};
+    tl_const folded;
+    if (tl_fold_call(function, pair, 2, &folded) != TL_FOLD_OK) return refuse(sema, loc, name, "does not take this");
+    sema->builder.loc = loc;
+    return tl_sema_of_value(tl_build_const_int(&sema->builder, tl_type_scalar(sema->module, dtype), folded.i));
+  }
   if (!of_float && !is_float) return tl_sema_of_value(tl_sema_to_dtype(sema, &args[0], dtype, loc));
   if (is_float && mode == TL_ROUNDING_NEAREST && of_float)
     return tl_sema_of_value(tl_sema_to_dtype(sema, &args[0], dtype, loc));
