@@ -40,6 +40,13 @@ static const char both_sides[] =
     "the block that wrote fences before its release, and the one that acquires before its copy";
 static const char no_copy[] = "no copy by the engine follows in this block";
 
+// What a thread computes for a point past the last column is not stored; the column before a point that is inside is
+// so.
+static const char own_column[] =
+    "the column is that of the point which is stored behind the same check, or the one before";
+// The row above the second of the rows that a thread computes together is the first of them.
+static const char second_row[] = "the row above is one of the thread's own";
+
 // Partial sums of one result: they are added up whatever their order in the row is.
 static const char any_order[] = "each row of partial sums is read whole, only their order differs";
 
@@ -69,7 +76,7 @@ static const argument arguments[] = {
     {"matmul_w4a16.yaml", TL_MUTANT_DROP_WAIT, "async_wait {pending = 2}", older},
     {"matmul_w4a16.yaml", TL_MUTANT_WEAKEN_WAIT, "async_wait {pending = 2}", older},
     {"matmul_w4a16.yaml", TL_MUTANT_DROP_BARRIER, "for lower(", older},
-    {"matmul_w4a16.yaml", TL_MUTANT_DROP_COMMIT, "async_commit %4", older},
+    {"matmul_w4a16.yaml", TL_MUTANT_DROP_COMMIT, "async_commit %6", older},
     {"flash_attention.yaml", TL_MUTANT_DROP_BARRIER, "before tile_store", staged},
     {"layer_norm_backward.yaml", TL_MUTANT_FLIP_SWIZZLE,
      "{src_dims = [0, 1], src_check = [0, 0], via = vector, vec = 4}", any_order},
@@ -78,6 +85,13 @@ static const argument arguments[] = {
     {"reduce_axis.yaml", TL_MUTANT_FLIP_SWIZZLE, "{src_dims = [0, 1], src_check = [0, 0], via = vector, vec = 4}",
      any_order},
     {"reduce_axis.yaml", TL_MUTANT_FLIP_SWIZZLE, "tile_store tile(", any_order},
+    {"stencil.yaml", TL_MUTANT_DROP_LOWER_CHECK, "check of dim 0 of %50 = load", second_row},
+    {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %126 = load", own_column},
+    {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %130 = load", own_column},
+    {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %131 = load", own_column},
+    {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %137 = load", own_column},
+    {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %138 = load", own_column},
+    {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %140 = load", own_column},
 };
 
 static bool ends_with(const char *text, const char *end) {
