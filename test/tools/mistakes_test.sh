@@ -58,8 +58,8 @@ product 's/64\([],]\)/512\1/g' >"$work/registers.yaml"
 told registers 1 '.*error: .*\[TL0641\]'
 product 's/threads: 128/threads: 2048/' >"$work/threads.yaml"
 told threads 1 '10:.*error: .*\[TL0318\]'
-product 's/threads: 128/threads: 100/' >"$work/odd.yaml"
-told odd 1 '10:.*error: .*\[TL0318\]'
+product 's/threads: 128/threads: 0/' >"$work/none.yaml"
+told none 1 '10:.*error: .*\[TL0318\]'
 product 's/d: f16/d: f8e4m3/' >"$work/target.yaml"
 told target 1 '22:.*error: .*sm_89 is the first.*' --target=sm_80 -D d=f8e4m3
 product 's/      - gemm: c += a @ b/&\n        mma: mma/; s/d: f16/d: f8e4m3/' >"$work/demanded.yaml"
