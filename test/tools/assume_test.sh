@@ -50,6 +50,12 @@ expect 0 "$llc" "$work/unknown.yaml" --remarks -Wnone -o "$work/unknown.ptx"
 says "TL0802"
 [ "$(grep -c setp "$work/known.ptx")" -lt "$(grep -c setp "$work/unknown.ptx")" ] || fail 'the bounds of A are tested all the same'
 if grep -q 'assume\|gather.yaml' "$work/known.ptx"; then fail 'an assumption left something in the PTX'; fi
+# A bound that is a param, and what requirements say of params.
+gather 's/N: 40/N: dynamic/;s/^  - 0 <= idx/  - N >= 30\n&/;s/{M: 7/{N: 40, M: 7/' >"$work/dynamic.yaml"
+expect 0 "$llc" "$work/dynamic.yaml" --remarks -Wnone -o "$work/dynamic.ptx"
+if grep -q "TL0802" "$work/out"; then fail 'bounds that are params are tested'; fi
+expect 0 "$llc" "$work/dynamic.yaml" --emit=tile -Wnone -o "$work/dynamic.tir"
+grep -q 'dyn_param {name = "L", divisor = 8, least = 16, most = 99}' "$work/dynamic.tir" || fail 'nothing is known of L'
 
 gather 's/idx: ints(0, 39)/idx: const(40)/' >"$work/large.yaml"
 expect 1 "$run" --check --device=emu "$work/large.yaml"
