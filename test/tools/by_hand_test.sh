@@ -68,6 +68,36 @@ size=
 refused TL0516 'sync: ready' 's/named arrivals(3)/named arrivals(2)/' "$turns" --kernel=by_hand_handover
 refused TL0516 'arrive: ready' '/- if: b/,/free$/d;s/ready, free:/ready:/' "$turns" --kernel=by_hand_handover
 says 'these warps may arrive again before the phase has ended at which they did'
+# The second arrival comes when the phase before has ended, which these warps cannot know.
+cat >"$work/guess.yaml" <<'EOF'
+kernel: guess
+args:
+  Y: out f32[96]
+barriers:
+  here: named arrivals(3)
+body:
+  - specialize:
+      - role: waits
+        warps: 1
+        do:
+          - for: b in 2
+            do:
+              - sync: here
+          - parallel: i in 32
+            do:
+              - Y[i] = 1
+      - role: goes
+        warps: 2
+        do:
+          - for: b in 2
+            do:
+              - arrive: here
+          - parallel: i in 64
+            do:
+              - Y[32 + i] = 2
+EOF
+expect 1 "$llc" "$work/guess.yaml" --target=sm_90a -o /dev/null
+says 'arrive of line 22, stage 0 of .here., phase 1: these warps may arrive again before the phase has ended'
 refused TL0516 'parallel: i in 128' '/- arrive: ready/d;0,/- parallel/s/\( *\)- parallel/\1- arrive: ready\n&/' "$turns" --kernel=by_hand_handover
 size='-D K=1024'
 # Products in flight: their slot is given back before they have ended.
