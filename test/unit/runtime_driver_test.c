@@ -235,7 +235,8 @@ START_TEST(plans_the_version_that_it_takes) {
               {64, 4, false, 64, 64}, {64, 0, true, 64, 64},  {48, 4, false, 48, 64}, {48, 0, true, 48, 48},
               {40, 0, true, 48, 40},  {60, 0, false, 60, 40}, {40, 0, true, 60, 40},  {60, 4, false, 60, 40}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    tl_argument argument = tl_argument_tensor(!by_names || i % 2 ? "A" : NULL, data + rows[i].offset, "f32", 1, &rows[i].size);
+    tl_argument argument =
+        tl_argument_tensor(!by_names || i % 2 ? "A" : NULL, data + rows[i].offset, "f32", 1, &rows[i].size);
     status = tl_kernel_launch(kernel, &argument, 1, NULL);
     ck_assert_msg(!status, "%zu: %s", i, tl_status_message(status));
     ck_assert_msg(tl_kernel_took_version(kernel) == rows[i].took, "%zu", i);
