@@ -44,7 +44,7 @@ EOF
 gather '' >"$work/gather.yaml"
 expect 0 "$run" --check --device=emu "$work/gather.yaml"
 expect 0 "$llc" "$work/gather.yaml" --remarks -Wnone -o "$work/known.ptx"
-if grep -q "TL0802" "$work/out"; then fail 'bounds are tested'; fi
+if grep -q "TL0802" "$work/err"; then fail 'bounds are tested'; fi
 gather '/idx.i. < N/d;/more < 30/d' >"$work/unknown.yaml"
 expect 0 "$llc" "$work/unknown.yaml" --remarks -Wnone -o "$work/unknown.ptx"
 says "TL0802"
@@ -53,7 +53,26 @@ if grep -q 'assume\|gather.yaml' "$work/known.ptx"; then fail 'an assumption lef
 # A bound that is a param, and what requirements say of params.
 gather 's/N: 40/N: dynamic/;s/^  - 0 <= idx/  - N >= 30\n&/;s/{M: 7/{N: 40, M: 7/' >"$work/dynamic.yaml"
 expect 0 "$llc" "$work/dynamic.yaml" --remarks -Wnone -o "$work/dynamic.ptx"
-if grep -q "TL0802" "$work/out"; then fail 'bounds that are params are tested'; fi
+if grep -q "TL0802" "$work/err"; then fail 'bounds that are params are tested'; fi
+cat >"$work/sixteenths.yaml" <<'EOF'
+kernel: sixteenths
+params: {N: dynamic}
+args:
+  A: in f32[16 * N]
+  idx: in i32[64]
+  Y: out f32[64]
+assume:
+  - 0 <= idx[i] < N
+  - N >= 1
+grid: {m: 1}
+threads: 64
+body:
+  - parallel: j in 64
+    do:
+      - Y[j] = A[16 * idx[j] + j % 16]
+EOF
+expect 0 "$llc" "$work/sixteenths.yaml" --remarks -Wnone -o "$work/sixteenths.ptx"
+if grep -q "TL0802" "$work/err"; then fail 'bounds of what follows from a bound are tested'; fi
 expect 0 "$llc" "$work/dynamic.yaml" --emit=tile -Wnone -o "$work/dynamic.tir"
 grep -q 'dyn_param {name = "L", divisor = 8, least = 16, most = 99}' "$work/dynamic.tir" || fail 'nothing is known of L'
 
