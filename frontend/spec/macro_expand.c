@@ -7,11 +7,6 @@ static void copy_list(tl_macro_expander *x, tl_macro_frame *frame, const tl_stmt
 
 // ---- places that take only some expressions
 
-static bool is_region(const tl_expr *expr) {
-  while (expr->kind == TL_EXPR_INDEX || expr->kind == TL_EXPR_TRANSPOSE) expr = expr->operands[0];
-  return expr->kind == TL_EXPR_NAME;
-}
-
 static tl_diag *report_argument(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *expr, const char *problem) {
   tl_strbuf text;
   tl_strbuf_init(&text);
@@ -25,7 +20,7 @@ static tl_diag *report_argument(tl_macro_expander *x, const tl_stmt *stmt, const
 
 // What was a parameter there may have become any expression.
 static void validate_region(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *expr) {
-  if (!expr || is_region(expr)) return;
+  if (!expr || tl_spec_is_region(expr)) return;
   report_argument(x, stmt, expr, "is an expression: the macro needs a tensor, a tile or a part of one");
 }
 
@@ -42,7 +37,7 @@ static void validate_target(tl_macro_expander *x, const tl_stmt *stmt, const tl_
 static void validate_product(tl_macro_expander *x, const tl_stmt *stmt, const tl_expr *product) {
   for (uint32_t i = 0; i < product->num_operands; i++) {
     const tl_expr *operand = product->operands[i];
-    bool is_sparse = i == 0 && operand->kind == TL_EXPR_CALL && tl_str_is(operand->text, "sparse");
+    bool is_sparse = i == 0 && tl_spec_is_sparse(operand);
     if (!is_sparse) validate_region(x, stmt, operand);
     for (uint32_t j = 0; is_sparse && j < operand->num_operands; j++) validate_region(x, stmt, operand->operands[j]);
   }

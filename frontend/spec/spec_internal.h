@@ -26,6 +26,11 @@ typedef struct tl_spec_reader {
   uint32_t num_open;             // included files that are being read
 } tl_spec_reader;
 
+// X, X[…], X.T and chains of them: what names a tile, a tensor or a part of one.
+bool tl_spec_is_region(const tl_expr *expr);
+// `sparse(A, meta)`, of whatever arguments.
+bool tl_spec_is_sparse(const tl_expr *operand);
+
 // Whether the node is of the kind; reports "`what` takes …" unless the node is already bad. An empty value is neither a
 // list nor a mapping, and no scalar either: it is reported as missing.
 bool tl_spec_want(tl_spec_reader *reader, const tl_yaml_node *node, tl_yaml_kind kind, tl_str what);

@@ -22,32 +22,35 @@ static bool fail_form(tl_spec_reader *reader, tl_loc loc, const tl_schema_stmt *
   return false;
 }
 
-// X, X[…], X.T and chains of them: what names a tile, a tensor or a part of one.
-static bool is_region(const tl_expr *expr) {
+bool tl_spec_is_region(const tl_expr *expr) {
   while (expr->kind == TL_EXPR_INDEX || expr->kind == TL_EXPR_TRANSPOSE) expr = expr->operands[0];
   return expr->kind == TL_EXPR_NAME;
+}
+
+bool tl_spec_is_sparse(const tl_expr *operand) {
+  return operand->kind == TL_EXPR_CALL && tl_str_is(operand->text, "sparse");
 }
 
 static bool read_target(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value,
                         tl_stmt *stmt) {
   stmt->target = tl_expr_parse(reader->arena, reader->diags, value->text);
   if (!stmt->target) return false;
-  if (is_region(stmt->target)) return true;
+  if (tl_spec_is_region(stmt->target)) return true;
   return fail_form(reader, stmt->target->loc, schema, "only a tile or a part of one can be set");
 }
 
 static bool read_copy(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value, tl_stmt *stmt) {
   if (!tl_expr_parse_arrow(reader->arena, reader->diags, value->text, &stmt->from, &stmt->to)) return false;
   const char *problem = "a side of `copy` is a name, a corner `X[i, j]` or slices `X[i:+n, :]`";
-  if (!is_region(stmt->from)) return fail_form(reader, stmt->from->loc, schema, problem);
-  if (!is_region(stmt->to)) return fail_form(reader, stmt->to->loc, schema, problem);
+  if (!tl_spec_is_region(stmt->from)) return fail_form(reader, stmt->from->loc, schema, problem);
+  if (!tl_spec_is_region(stmt->to)) return fail_form(reader, stmt->to->loc, schema, problem);
   return true;
 }
 
 static bool read_atomic(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value,
                         tl_stmt *stmt) {
   if (!tl_expr_parse_arrow(reader->arena, reader->diags, value->text, &stmt->from, &stmt->to)) return false;
-  if (is_region(stmt->to)) return true;
+  if (tl_spec_is_region(stmt->to)) return true;
   return fail_form(reader, stmt->to->loc, schema,
                    "an atomic operates on an element or a tile: a name or an indexed name");
 }
@@ -62,13 +65,13 @@ static bool read_gemm(tl_spec_reader *reader, const tl_schema_stmt *schema, cons
   if (product->kind != TL_EXPR_BINARY || product->op != TL_EXPR_OP_MATMUL)
     return fail_form(reader, product->loc, schema, "`gemm` takes exactly one matrix product `A @ B`");
   const tl_expr *left = product->operands[0];
-  bool is_sparse = left->kind == TL_EXPR_CALL && tl_str_is(left->text, "sparse");
-  if (is_sparse &&
-      (left->num_operands != 2 || left->num_keywords || !is_region(left->operands[0]) || !is_region(left->operands[1])))
+  bool is_sparse = tl_spec_is_sparse(left);
+  if (is_sparse && (left->num_operands != 2 || left->num_keywords || !tl_spec_is_region(left->operands[0]) ||
+                    !tl_spec_is_region(left->operands[1])))
     return fail_form(reader, left->loc, schema,
                      "`sparse(A, meta)` takes the elements that are there, and the metadata");
   for (int side = is_sparse ? 1 : 0; side < 2; side++)
-    if (!is_region(product->operands[side]))
+    if (!tl_spec_is_region(product->operands[side]))
       return fail_form(reader, product->operands[side]->loc, schema,
                        "an operand of `gemm` is a tile (or its transpose `X.T`)");
   return true;
