@@ -104,7 +104,7 @@ void tl_lower_op_PART_TILE(tl_lower *l, tl_op *op) {
 // layout differs there.
 static int64_t bytes_along(const tl_buffer *buffer, int32_t d, int64_t divisor) {
   const tl_shared_layout *shared = &buffer->shared;
-  int64_t rows = 1, chunks = (int64_t)(shared->swizzle_mask + 1), bits = tl_dtype_bits(buffer->dtype);
+  int64_t rows = 1, chunks = (int64_t)shared->swizzle_mask + 1, bits = tl_dtype_bits(buffer->dtype);
   int32_t last = buffer->rank - 1;
   for (int32_t i = d + 1; i < last; i++) rows *= buffer->dims[i];
   if (d < last) {
