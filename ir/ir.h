@@ -90,8 +90,12 @@ enum tl_operand_group {
 
 typedef enum tl_attr_key {
 #define TL_ATTR(KEY, text, kind) TL_ATTR_##KEY,
+#define TL_ATTR_INT(KEY, text, least, most) TL_ATTR_##KEY,
+#define TL_ATTR_INTS(KEY, text, least, most) TL_ATTR_##KEY,
 #include "ir/attrs.def"
 #undef TL_ATTR
+#undef TL_ATTR_INT
+#undef TL_ATTR_INTS
   TL_ATTR_COUNT
 } tl_attr_key;
 
@@ -249,6 +253,8 @@ const char *tl_attr_key_text(tl_attr_key key);
 tl_attr_kind tl_attr_key_kind(tl_attr_key key);
 // Enumeration behind an ENUM key.
 tl_ir_enum tl_attr_key_enum(tl_attr_key key);
+// What an INT key, or each element of an INTS key, is in a verified module.
+void tl_attr_key_range(tl_attr_key key, int64_t *out_least, int64_t *out_most);
 
 // ---- modules and types
 tl_module *tl_module_create(void);

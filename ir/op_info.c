@@ -200,7 +200,7 @@ bool tl_op_prints_bare(tl_opcode code) {
 
 // ---- attribute keys
 
-// attrs.def writes the kind as INT, STR, … or ENUM_<enumeration>.
+// attrs.def writes the kind as UNIT, STR, … or ENUM_<enumeration>.
 enum {
 #define TL_IR_ENUM_BEGIN(ID, c_name) TL_ATTRKIND_ENUM_##ID = TL_ATTRKIND_ENUM,
 #define TL_IR_ENUM_VALUE(ID, VALUE, text)
@@ -212,9 +212,7 @@ enum {
 };
 enum {
   ENUM_OF_UNIT = TL_IR_ENUM_COUNT,
-  ENUM_OF_INT = TL_IR_ENUM_COUNT,
   ENUM_OF_STR = TL_IR_ENUM_COUNT,
-  ENUM_OF_INTS = TL_IR_ENUM_COUNT,
   ENUM_OF_LAYOUT = TL_IR_ENUM_COUNT,
   ENUM_OF_SWIZZLE = TL_IR_ENUM_COUNT,
   ENUM_OF_INSTRUCTION = TL_IR_ENUM_COUNT,
@@ -233,10 +231,15 @@ static const struct key_info {
   const char *text;
   int kind;
   int which;
+  int64_t least, most;  // of INT and INTS
 } key_table[TL_ATTR_COUNT] = {
-#define TL_ATTR(KEY, text, kind) [TL_ATTR_##KEY] = {text, TL_ATTRKIND_##kind, ENUM_OF_##kind},
+#define TL_ATTR(KEY, text, kind) [TL_ATTR_##KEY] = {text, TL_ATTRKIND_##kind, ENUM_OF_##kind, 0, 0},
+#define TL_ATTR_INT(KEY, text, least, most) [TL_ATTR_##KEY] = {text, TL_ATTRKIND_INT, TL_IR_ENUM_COUNT, least, most},
+#define TL_ATTR_INTS(KEY, text, least, most) [TL_ATTR_##KEY] = {text, TL_ATTRKIND_INTS, TL_IR_ENUM_COUNT, least, most},
 #include "ir/attrs.def"
 #undef TL_ATTR
+#undef TL_ATTR_INT
+#undef TL_ATTR_INTS
 };
 
 const char *tl_attr_key_text(tl_attr_key key) {
@@ -245,6 +248,11 @@ const char *tl_attr_key_text(tl_attr_key key) {
 
 tl_attr_kind tl_attr_key_kind(tl_attr_key key) {
   return (tl_attr_kind)key_table[key].kind;
+}
+
+void tl_attr_key_range(tl_attr_key key, int64_t *out_least, int64_t *out_most) {
+  *out_least = key_table[key].least;
+  *out_most = key_table[key].most;
 }
 
 tl_ir_enum tl_attr_key_enum(tl_attr_key key) {

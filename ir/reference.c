@@ -69,6 +69,13 @@ static void print_enum_values(tl_ir_enum which, tl_strbuf *out) {
   }
 }
 
+static void print_range(tl_attr_key key, tl_strbuf *out) {
+  int64_t least, most;
+  tl_attr_key_range(key, &least, &most);
+  if (least > INT64_MIN) tl_strbuf_appendf(out, " from %lld", (long long)least);
+  if (most < INT32_MAX) tl_strbuf_appendf(out, " to %lld", (long long)most);
+}
+
 static void print_attr_reference(tl_attr_key key, tl_strbuf *out) {
   static const char *const kinds[] = {[TL_ATTRKIND_UNIT] = "present or not",
                                       [TL_ATTRKIND_INT] = "integer",
@@ -83,6 +90,7 @@ static void print_attr_reference(tl_attr_key key, tl_strbuf *out) {
   tl_attr_kind kind = tl_attr_key_kind(key);
   tl_strbuf_appendf(out, "| `%s` | %s", tl_attr_key_text(key), kinds[kind]);
   if (kind == TL_ATTRKIND_ENUM) print_enum_values(tl_attr_key_enum(key), out);
+  if (kind == TL_ATTRKIND_INT || kind == TL_ATTRKIND_INTS) print_range(key, out);
   tl_strbuf_append_c(out, " |\n");
 }
 

@@ -11,6 +11,15 @@ bool tl_type_is_integral(const tl_type *type) {
   return type->kind == TL_TYPE_INDEX || (type->kind == TL_TYPE_SCALAR && tl_dtype_is_int(type->dtype));
 }
 
+int64_t tl_trip_count(int64_t lower, int64_t upper, int64_t step) {
+  if (step >= 0 ? upper <= lower : upper >= lower) return 0;
+  // Distances as unsigned: that of two int64 may have 64 bits.
+  uint64_t distance = step >= 0 ? (uint64_t)upper - (uint64_t)lower : (uint64_t)lower - (uint64_t)upper;
+  uint64_t move = step > 0 ? (uint64_t)step : step < 0 ? -(uint64_t)step : 1;
+  uint64_t trips = (distance - 1) / move + 1;
+  return trips > INT64_MAX ? INT64_MAX : (int64_t)trips;
+}
+
 int64_t tl_gcd(int64_t a, int64_t b) {
   // Magnitudes as unsigned: |INT64_MIN| does not fit.
   uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a, y = b < 0 ? -(uint64_t)b : (uint64_t)b;

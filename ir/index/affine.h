@@ -29,6 +29,9 @@ tl_affine tl_affine_sub(const tl_affine *a, const tl_affine *b);
 tl_affine tl_affine_add(const tl_affine *a, const tl_affine *b);
 // The greatest common divisor; that of 0 and x is x.
 int64_t tl_gcd(int64_t a, int64_t b);
+// How often a loop from `lower` to `upper` runs, in steps of `step` (which may be negative; 0 counts as 1): 0 if not at
+// all, at most INT64_MAX.
+int64_t tl_trip_count(int64_t lower, int64_t upper, int64_t step);
 // Coefficient of `symbol` (0 when absent).
 int64_t tl_affine_coefficient(const tl_affine *affine, const tl_value *symbol);
 

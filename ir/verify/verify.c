@@ -113,6 +113,44 @@ static bool verify_operands(tl_verifier *verifier, const tl_op *op) {
 
 // ---- attributes
 
+// Whatever computes with an attribute counts on its range, the rules of ops around it as well.
+static bool verify_range(tl_verifier *verifier, const tl_op *op, tl_attr_key key, int64_t value) {
+  int64_t least, most;
+  tl_attr_key_range(key, &least, &most);
+  return (value >= least && value <= most) ||
+         tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", tl_attr_key_text(key), (long long)value,
+                        (long long)least, (long long)most);
+}
+
+// Sums of bytes may have more than 32 bits, and what adds to them counts on some to spare.
+static bool verify_dict(tl_verifier *verifier, const tl_op *op, const tl_attr *attr) {
+  const int64_t MAX_DICT = (int64_t)1 << 48;
+  bool good = true;
+  for (int32_t i = 0; i < attr->v.dict.len; i++) {
+    const tl_dict_entry *entry = &attr->v.dict.entries[i];
+    int32_t count = entry->kind == TL_ATTRKIND_INTS ? entry->len : entry->kind == TL_ATTRKIND_INT;
+    const int64_t *items = entry->kind == TL_ATTRKIND_INTS ? entry->items : &entry->i;
+    for (int32_t k = 0; k < count && good; k++) good = items[k] >= -MAX_DICT && items[k] <= MAX_DICT;
+  }
+  return good || tl_verify_fail(verifier, op, "a number in '%s' has more than 48 bits", tl_attr_key_text(attr->key));
+}
+
+static bool verify_numbers(tl_verifier *verifier, const tl_block *block) {
+  bool good = true;
+  for (const tl_op *op = block->first; op; op = op->next) {
+    for (uint32_t a = 0; a < op->num_attrs; a++) {
+      const tl_attr *attr = &op->attrs[a];
+      tl_attr_kind kind = tl_attr_key_kind(attr->key);
+      if (kind == TL_ATTRKIND_INT) good = verify_range(verifier, op, attr->key, attr->v.i) && good;
+      for (int32_t i = 0; kind == TL_ATTRKIND_INTS && i < attr->v.ints.len; i++)
+        good = verify_range(verifier, op, attr->key, attr->v.ints.items[i]) && good;
+      if (kind == TL_ATTRKIND_DICT) good = verify_dict(verifier, op, attr) && good;
+    }
+    for (uint32_t r = 0; r < op->num_regions; r++) good = verify_numbers(verifier, op->regions[r]) && good;
+  }
+  return good;
+}
+
 static bool verify_attr_value(tl_verifier *verifier, const tl_op *op, const tl_attr *attr) {
   const char *key = tl_attr_key_text(attr->key);
   switch (tl_attr_key_kind(attr->key)) {
@@ -158,6 +196,26 @@ static bool verify_attrs(tl_verifier *verifier, const tl_op *op) {
 
 // ---- results and place
 
+// Of one statement (TL0432): what a block does with a tile is counted in 32 bits.
+bool tl_verify_elements(tl_verifier *verifier, const tl_op *op, const int64_t *dims, int32_t rank) {
+  const int64_t most = (int64_t)1 << 30;
+  int64_t elements = 1;
+  for (int32_t d = 0; d < rank; d++) {
+    int64_t dim = dims[d] > 0 ? dims[d] : 1;
+    if (dim > most / elements) return tl_verify_fail(verifier, op, "more than 2^30 elements");
+    elements *= dim;
+  }
+  return true;
+}
+
+static bool verify_tile_type(tl_verifier *verifier, const tl_op *op, const tl_type *type, const char *layout) {
+  if (type->kind != TL_TYPE_TILE && type->kind != TL_TYPE_FLIGHT) return true;
+  if (!tl_verify_elements(verifier, op, type->dims, type->rank)) return false;
+  if (type->kind == TL_TYPE_TILE && type->layout)
+    tl_verify_layout(verifier, op, type->layout, type->dims, type->rank, layout);
+  return true;
+}
+
 static bool verify_results(tl_verifier *verifier, const tl_op *op) {
   const tl_op_info *info = tl_op_info_of(op->code);
   bool good = true;
@@ -169,9 +227,7 @@ static bool verify_results(tl_verifier *verifier, const tl_op *op) {
     if (value->def != op || value->index != i || value->type == NULL || value->type->kind == TL_TYPE_NONE) {
       return tl_verify_fail(verifier, op, "result %u is malformed", i);
     }
-    if (value->type->kind == TL_TYPE_TILE && value->type->layout) {
-      tl_verify_layout(verifier, op, value->type->layout, value->type->dims, value->type->rank, "the result's layout");
-    }
+    good = verify_tile_type(verifier, op, value->type, "the result's layout") && good;
   }
   return good;
 }
@@ -239,10 +295,7 @@ static void verify_block(tl_verifier *verifier, const tl_block *block, const tl_
     if (arg->block != block || arg->index != i || arg->def || arg->type == NULL) {
       tl_verify_fail(verifier, around, "region argument %u is malformed", i);
     }
-    if (arg->type && arg->type->kind == TL_TYPE_TILE && arg->type->layout && around) {
-      tl_verify_layout(verifier, around, arg->type->layout, arg->type->dims, arg->type->rank,
-                       "a region argument's layout");
-    }
+    if (arg->type && around) verify_tile_type(verifier, around, arg->type, "a region argument's layout");
     make_visible(verifier, arg);
   }
   const tl_op *prev = NULL;
@@ -262,7 +315,7 @@ bool tl_module_verify(const tl_module *module, tl_verify_result *out_result) {
   *out_result = (tl_verify_result){0};
   tl_arena_init(&out_result->arena);
   tl_verifier verifier = {.module = module, .result = out_result};
-  verify_block(&verifier, module->body, NULL);
+  if (verify_numbers(&verifier, module->body)) verify_block(&verifier, module->body, NULL);
   tl_ptr_map_fini(&verifier.visible);
   tl_vec_fini(&verifier.scope);
   return out_result->errors.len == 0;

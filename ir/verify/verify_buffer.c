@@ -97,14 +97,13 @@ static void verify_alloc(tl_verifier *verifier, const tl_op *op) {
   if (type->scope == TL_SCOPE_GLOBAL) tl_verify_fail(verifier, op, "a tile of the block is not global");
   for (int32_t d = 0; d < type->rank; d++) {
     if (type->dims[d] < 1) tl_verify_fail(verifier, op, "dim %d of a tile is not a positive constant", d);
-    if (type->dims[d] > INT32_MAX) tl_verify_fail(verifier, op, "dim %d of a tile is over 2^31 - 1", d);
   }
-  if (tl_op_int(op, TL_ATTR_DEPTH, 1) < 1) tl_verify_fail(verifier, op, "'depth' is not positive");
+  tl_verify_elements(verifier, op, type->dims, type->rank);
   if (tl_op_has(op, TL_ATTR_DEPTH) && type->scope != TL_SCOPE_SHARED) {
     tl_verify_fail(verifier, op, "only shared tiles have a depth");
   }
-  if (tl_op_has(op, TL_ATTR_OFFSET) && (type->scope != TL_SCOPE_SHARED || tl_op_int(op, TL_ATTR_OFFSET, 0) < 0)) {
-    tl_verify_fail(verifier, op, "only shared tiles have an offset, and none is negative");
+  if (tl_op_has(op, TL_ATTR_OFFSET) && type->scope != TL_SCOPE_SHARED) {
+    tl_verify_fail(verifier, op, "only shared tiles have an offset");
   }
   verify_shared_layout(verifier, op, type);
 }

@@ -2,8 +2,6 @@
 // Verifier rules of ops with regions: region arguments, yields and results.
 #include "ir/verify/verify_internal.h"
 
-static const int64_t MAX_ELEMENTS = (int64_t)1 << 30;  // of one statement (TL0432)
-
 // What the region yields; a region without a yield yields nothing. False when the number is wrong.
 static bool verify_yield_count(tl_verifier *verifier, const tl_op *op, uint32_t region, uint32_t wanted) {
   const tl_op *yield = tl_block_terminator(op->regions[region]);
@@ -27,9 +25,9 @@ static void verify_yield_types(tl_verifier *verifier, const tl_op *op, uint32_t 
   }
 }
 
-// PTX ISA, "Cluster of Cooperative Thread Arrays": at most 16 blocks.
+// PTX ISA, "Cluster of Cooperative Thread Arrays": at most 8 blocks on every GPU.
 static void verify_cluster(tl_verifier *verifier, const tl_op *kernel) {
-  enum { MAX_BLOCKS = 16 };
+  enum { MAX_BLOCKS = 8 };
   const tl_attr *sizes = tl_op_attr(kernel, TL_ATTR_CLUSTER);
   int64_t blocks = 1;
   if (!sizes) return;
@@ -42,28 +40,11 @@ static void verify_cluster(tl_verifier *verifier, const tl_op *kernel) {
     tl_verify_fail(verifier, kernel, "'cluster' is no %d sizes of at most %d blocks", TL_MAX_CLUSTER_DIMS, MAX_BLOCKS);
 }
 
-// CUDA Programming Guide, "Compute Capabilities": at most 32 resident blocks per multiprocessor.
-static void verify_resident_blocks(tl_verifier *verifier, const tl_op *kernel, tl_attr_key key) {
-  enum { MAX_RESIDENT_BLOCKS = 32 };
-  if (!tl_op_has(kernel, key)) return;
-  int64_t blocks = tl_op_int(kernel, key, 0);
-  if (blocks < 1 || blocks > MAX_RESIDENT_BLOCKS)
-    tl_verify_fail(verifier, kernel, "'%s' is no number of blocks from 1 to %d", tl_attr_key_text(key),
-                   MAX_RESIDENT_BLOCKS);
-}
-
 static void verify_kernel(tl_verifier *verifier, const tl_op *op) {
   verify_cluster(verifier, op);
-  verify_resident_blocks(verifier, op, TL_ATTR_MIN_BLOCKS);
-  verify_resident_blocks(verifier, op, TL_ATTR_OCCUPANCY);
   if (op->regions[0]->num_args != 0) tl_verify_fail(verifier, op, "a kernel's region has no arguments");
   verify_yield_count(verifier, op, 0, 0);
-  if (tl_op_has(op, TL_ATTR_THREADS)) {
-    int64_t threads = tl_op_int(op, TL_ATTR_THREADS, 0);
-    if (threads < 32 || threads > 1024 || threads % 32 != 0) {
-      tl_verify_fail(verifier, op, "'threads' is no multiple of 32 from 32 to 1024");
-    }
-  }
+  if (tl_op_int(op, TL_ATTR_THREADS, 0) % 32 != 0) tl_verify_fail(verifier, op, "'threads' is no multiple of 32");
 }
 
 static void verify_for(tl_verifier *verifier, const tl_op *op) {
@@ -140,23 +121,13 @@ static void verify_parallel(tl_verifier *verifier, const tl_op *op) {
   const tl_attr *extents = tl_op_attr(op, TL_ATTR_EXTENTS);
   const tl_block *block = op->regions[0];
   int32_t rank = extents->v.ints.len;
-  int64_t elements = 1;
   if (rank > TL_MAX_RANK || block->num_args != (uint32_t)rank) {
     tl_verify_fail(verifier, op, "%u region arguments for %d extents", block->num_args, rank);
     return;
   }
-  for (int32_t i = 0; i < rank; i++) {
+  for (int32_t i = 0; i < rank; i++)
     if (block->args[i]->type->kind != TL_TYPE_INDEX) tl_verify_fail(verifier, op, "region argument %d is no index", i);
-    int64_t extent = extents->v.ints.items[i];
-    if (extent < 1)
-      tl_verify_fail(verifier, op, "extent %d is not positive", i);
-    else
-      elements = elements > MAX_ELEMENTS || extent > MAX_ELEMENTS / elements ? MAX_ELEMENTS + 1 : elements * extent;
-  }
-  if (elements > MAX_ELEMENTS) {
-    tl_verify_fail(verifier, op, "more than 2^30 elements");
-    return;
-  }
+  if (!tl_verify_elements(verifier, op, extents->v.ints.items, rank)) return;
   verify_parallel_results(verifier, op, extents);
   const tl_layout *layout = tl_op_layout(op, TL_ATTR_THREAD_LAYOUT);
   if (layout) tl_verify_layout(verifier, op, layout, extents->v.ints.items, rank, "the thread layout");

@@ -185,14 +185,12 @@ void tl_verify_ring_op(tl_verifier *verifier, const tl_op *op) {
   switch (op->code) {
     case TL_OP_RING:
       verify_result_kind(verifier, op, TL_TYPE_RING, "ring");
-      if (tl_op_int(op, TL_ATTR_DEPTH, 0) < 1) tl_verify_fail(verifier, op, "'depth' is not positive");
       break;
     case TL_OP_RING_ACQUIRE:
       verify_result_kind(verifier, op, TL_TYPE_SLOT, "slot");
       break;
     case TL_OP_RING_WAIT:
       verify_result_kind(verifier, op, TL_TYPE_SLOT, "slot");
-      if (tl_op_int(op, TL_ATTR_PENDING, 0) < 0) tl_verify_fail(verifier, op, "'pending' is negative");
       break;
     case TL_OP_RING_RELEASE: {
       const tl_op *from = tl_op_arg(op, TL_GROUP_RING_RELEASE_slot)->def;
@@ -202,7 +200,6 @@ void tl_verify_ring_op(tl_verifier *verifier, const tl_op *op) {
       break;
     }
     case TL_OP_ASYNC_WAIT:
-      if (tl_op_int(op, TL_ATTR_PENDING, 0) < 0) tl_verify_fail(verifier, op, "'pending' is negative");
       break;
     case TL_OP_RING_TILE:
       verify_ring_tile(verifier, op);

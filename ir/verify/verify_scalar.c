@@ -162,7 +162,6 @@ static void verify_launch_op(tl_verifier *verifier, const tl_op *op) {
   switch (op->code) {
     case TL_OP_DYN_PARAM:
       verify_result_is_index(verifier, op);
-      if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
       break;
     case TL_OP_LAUNCHED:
     case TL_OP_BLOCK_ID:
@@ -261,7 +260,6 @@ void tl_verify_scalar_op(tl_verifier *verifier, const tl_op *op) {
         tl_verify_fail(verifier, op, "the result has another type");
       if (!(class_of(op->results[0].type) & (CLASS_INDEX | CLASS_INT)))
         tl_verify_fail(verifier, op, "it is no integer");
-      if (tl_op_int(op, TL_ATTR_DIVISOR, 1) < 1) tl_verify_fail(verifier, op, "'divisor' is not positive");
       break;
     case TL_OP_CAST_ROUNDED:
       verify_cast_rounded(verifier, op);

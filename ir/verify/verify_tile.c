@@ -109,9 +109,7 @@ static void verify_copy(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "a tile of rank %d", rank);
     return;
   }
-  for (int32_t i = 0; i < rank; i++) {
-    if (extents->v.ints.items[i] < 1) tl_verify_fail(verifier, op, "extent %d is not positive", i);
-  }
+  if (!tl_verify_elements(verifier, op, extents->v.ints.items, rank)) return;
   box src = {"src",
              tl_op_arg(op, TL_GROUP_COPY_src),
              TL_GROUP_COPY_src_offsets,
@@ -228,11 +226,7 @@ static bool verify_gemm_warps(tl_verifier *verifier, const tl_op *op, const tl_a
   if (!warps) return true;
   if (warps->v.ints.len != 2 && warps->v.ints.len != 3)
     return tl_verify_fail(verifier, op, "'warps' has two or three entries");
-  for (int32_t i = 0; i < warps->v.ints.len; i++) {
-    if (warps->v.ints.items[i] < 1 || warps->v.ints.items[i] > MAX_WARPS)
-      return tl_verify_fail(verifier, op, "entry %d of 'warps' is not 1 to %d", i, MAX_WARPS);
-    product *= warps->v.ints.items[i];
-  }
+  for (int32_t i = 0; i < warps->v.ints.len; i++) product *= warps->v.ints.items[i];
   if (threads > 0 && product > threads / 32) return tl_verify_fail(verifier, op, "'warps' are more than the block has");
   return true;
 }
@@ -274,6 +268,10 @@ static void verify_gemm_meta(tl_verifier *verifier, const tl_op *op, int64_t m, 
   if (a->kind != TL_TYPE_BUFFER || a->scope != TL_SCOPE_SHARED || tl_op_has(op, TL_ATTR_TRANS_A) ||
       tl_op_has(op, TL_ATTR_B_RUN))
     tl_verify_fail(verifier, op, "a sparse 'a' is shared and not transposed");
+  const tl_type *b = tl_op_arg(op, TL_GROUP_GEMM_b)->type, *acc = tl_op_arg(op, TL_GROUP_GEMM_acc)->type;
+  if (tl_instruction_find(TL_FAMILY_MMA, a->dtype, b->dtype, acc->dtype).family == TL_FAMILY_NONE)
+    tl_verify_fail(verifier, op, "no mma multiplies a sparse %s by %s into %s", tl_dtype_name(a->dtype),
+                   tl_dtype_name(b->dtype), tl_dtype_name(acc->dtype));
   if (!inst) return;
   if (inst->family != TL_FAMILY_MMA) tl_verify_fail(verifier, op, "sparse products run on mma");
   if (k % (2 * inst->k) != 0) tl_verify_fail(verifier, op, "K of a sparse product is no multiple of %d", 2 * inst->k);

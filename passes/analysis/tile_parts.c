@@ -30,9 +30,7 @@ static bool constant_loop(const tl_op *loop, int64_t *out_lower, int64_t *out_st
       !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), out_step))
     return false;
   if (!is_small(*out_lower) || !is_small(upper) || !is_small(*out_step) || *out_step == 0) return false;
-  int64_t span = *out_step > 0 ? upper - *out_lower : *out_lower - upper;
-  int64_t stride = *out_step > 0 ? *out_step : -*out_step;
-  *out_trips = span <= 0 ? 0 : (span + stride - 1) / stride;
+  *out_trips = tl_trip_count(*out_lower, upper, *out_step);
   return true;
 }
 

@@ -11,15 +11,27 @@ typedef struct loop_term {
   int64_t trips;  // -1: known only at launch
 } loop_term;
 
+// Sums of a few numbers that are small in this sense have 64 bits.
+static bool is_small(int64_t value) {
+  return value > -((int64_t)1 << 60) && value < (int64_t)1 << 60;
+}
+
+static bool is_product_small(int64_t a, int64_t b) {
+  int64_t product;
+  return !__builtin_mul_overflow(a, b, &product) && is_small(product);
+}
+
 static bool loop_term_of(const tl_op *loop, int64_t coefficient, loop_term *out) {
   *out = (loop_term){.loop = loop, .coefficient = coefficient, .trips = -1};
   int64_t upper = 0;
   if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &out->lower) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &out->step) || out->step <= 0) {
+      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &out->step) || out->step <= 0 ||
+      !is_product_small(coefficient, out->lower) || !is_product_small(coefficient, out->step)) {
     return false;
   }
   if (tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper)) {
-    out->trips = upper > out->lower ? (upper - out->lower + out->step - 1) / out->step : 0;
+    if (!is_product_small(coefficient, upper)) return false;
+    out->trips = tl_trip_count(out->lower, upper, out->step);
   }
   return coefficient > 0;
 }
@@ -112,7 +124,7 @@ static void check_past(tl_pass_context *context, const tl_op *op, const tl_value
                        const loop_term *term, int64_t rest_low, tl_value *limit) {
   int64_t extent = buffer->type->dims[dim];
   if (limit && !tl_value_const_int(limit, &extent)) extent = -1;
-  if (extent >= 0 && term->trips > 0 && rest_low != INT64_MIN) {
+  if (extent >= 0 && is_small(extent) && term->trips > 0 && is_small(rest_low)) {
     int64_t start = rest_low + term->coefficient * term->lower, move = term->coefficient * term->step;
     int64_t first = start >= extent ? 0 : (extent - start + move - 1) / move;
     long long at = term->lower + first * term->step;

@@ -18,7 +18,7 @@ static bool loop_values(const tl_op *loop, int64_t *out_first, int64_t *out_last
                tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step);
   if (!known || tl_op_has(loop, TL_ATTR_WHILE) || step <= 0 || lower < 0 || upper <= lower || upper > INT32_MAX)
     return false;
-  *out_trips = (upper - lower + step - 1) / step;
+  *out_trips = tl_trip_count(lower, upper, step);
   *out_first = lower;
   *out_last = lower + (*out_trips - 1) * step;
   return true;

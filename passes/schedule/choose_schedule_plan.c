@@ -41,7 +41,7 @@ static int64_t trip_count(const tl_op *loop) {
       !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step <= 0) {
     return INT64_MAX;
   }
-  return upper > lower ? (upper - lower + step - 1) / step : 0;
+  return tl_trip_count(lower, upper, step);
 }
 
 // Most stages (at most TL_PLAN_MAX_STAGES, never more than iterations) for which `blocks` blocks fit; 0 when two do

@@ -53,8 +53,7 @@ static void begin_for(tl_barrier_verifier *self, tl_run_role *role, const tl_op 
   for (uint32_t i = is_tiles; i < (is_tiles ? 2 : 3); i++)
     self->has_drawn |= tl_run_env_at(&self->env, tl_op_operand(op, i))->drawn;
   if (step == 0) step = 1;
-  int64_t trips = step > 0 ? (upper - lower + step - 1) / step : (lower - upper - step - 1) / -step;
-  if ((step > 0 && upper <= lower) || (step < 0 && upper >= lower)) trips = 0;
+  int64_t trips = tl_trip_count(lower, upper, step);
   // Of a loop over tiles the first ones of the one block that is run.
   if (is_tiles) {
     trips = upper < MAX_TILES ? upper : MAX_TILES;

@@ -34,9 +34,7 @@ static bool constant_bounds(const tl_op *op, constant_loop *out) {
       !tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_step), &out->step) || out->step == 0) {
     return false;
   }
-  int64_t distance = out->step > 0 ? upper - out->lower : out->lower - upper;
-  int64_t move = out->step > 0 ? out->step : -out->step;
-  out->trips = distance > 0 ? (distance + move - 1) / move : 0;
+  out->trips = tl_trip_count(out->lower, upper, out->step);
   return true;
 }
 
@@ -55,7 +53,7 @@ static int64_t share_of_thread(const tl_op *op, int64_t threads) {
     at_once = MULTIPLIED_AT_ONCE;
   }
   int64_t share = (elements + threads * at_once - 1) / (threads * at_once);
-  return share > 1 ? share : 1;
+  return share > INT32_MAX ? INT32_MAX : share > 1 ? share : 1;
 }
 
 // How often the body of a loop is written out: by the expansion of a loop inside another one that is expanded first, or

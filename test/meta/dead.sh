@@ -38,7 +38,7 @@ attributes() {
       { sets = /^(\.key|set|put|add)/; while (match($0, /TL_ATTR_[A-Z0-9_]+/)) {
           mention[substr($0, RSTART, RLENGTH) " " (sets ? "set" : "read")]; $0 = substr($0, RSTART + RLENGTH) } }
       END { for (m in mention) print m }' >"$work/mentions"
-  sed -n 's/^TL_ATTR(\([A-Z0-9_]*\),.*/\1/p' ir/attrs.def | while read -r key; do
+  sed -n 's/^TL_ATTR[_INTS]*(\([A-Z0-9_]*\),.*/\1/p' ir/attrs.def | while read -r key; do
     grep -qx "TL_ATTR_$key set" "$work/mentions" || echo "attribute-not-set TL_ATTR_$key"
     grep -qx "TL_ATTR_$key read" "$work/mentions" || echo "attribute-not-read TL_ATTR_$key"
     grep -qw "$key" ir/ops.def || echo "attribute-of-no-op TL_ATTR_$key"

@@ -145,6 +145,28 @@ START_TEST(known_ranges) {
 }
 END_TEST
 
+START_TEST(trip_counts) {
+  static const struct {
+    int64_t lower, upper, step, trips;
+  } cases[] = {{0, 10, 3, 4},
+               {0, 9, 3, 3},
+               {0, 1, 5, 1},
+               {0, 0, 1, 0},
+               {5, 4, 1, 0},
+               {10, 0, -3, 4},
+               {9, 0, -3, 3},
+               {0, 10, -1, 0},
+               {0, 7, 0, 7},
+               {1, INT64_MAX, INT64_MAX, 1},
+               {INT64_MIN, INT64_MAX, INT64_MAX, 3},
+               {INT64_MIN, INT64_MAX, 1, INT64_MAX},
+               {INT64_MAX, INT64_MIN, INT64_MIN, 2},
+               {INT64_MAX, INT64_MIN, -1, INT64_MAX}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    ck_assert_int_eq(tl_trip_count(cases[i].lower, cases[i].upper, cases[i].step), cases[i].trips);
+}
+END_TEST
+
 START_TEST(grid_proofs) {
   // by * 128 + i < M holds when 128 divides M, and else not.
   for (int divisor = 1; divisor <= 256; divisor *= 2) {
@@ -460,6 +482,7 @@ int main(void) {
   Suite *suite = suite_create("ir_affine");
   TCase *tests = tcase_create("affine");
   tcase_add_test(tests, known_ranges);
+  tcase_add_test(tests, trip_counts);
   tcase_add_test(tests, grid_proofs);
   tcase_add_test(tests, loop_proofs);
   tcase_add_test(tests, quotient_proofs);
