@@ -104,7 +104,7 @@ static LLVMValueRef float_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMVal
 }
 
 // Floor division and its remainder of signed values.
-LLVMValueRef tl_lower_floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, bool want_remainder) {
+static LLVMValueRef floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, bool want_remainder) {
   LLVMBuilderRef builder = l->builder;
   LLVMTypeRef type = LLVMTypeOf(a);
   LLVMValueRef zero = LLVMConstNull(type);
@@ -125,7 +125,7 @@ LLVMValueRef tl_lower_floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, 
 }
 
 // Shifts by the width or more: 0, or the sign for an arithmetic right shift.
-LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool left, bool is_signed) {
+static LLVMValueRef shift_bits(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool left, bool is_signed) {
   LLVMBuilderRef builder = l->builder;
   LLVMTypeRef type = LLVMTypeOf(a);
   unsigned width = LLVMGetIntTypeWidth(type);
@@ -141,7 +141,7 @@ LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool l
   return LLVMBuildSelect(builder, fits, shifted, LLVMConstNull(type), "");
 }
 
-static LLVMValueRef int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool is_signed) {
+LLVMValueRef tl_lower_int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool is_signed) {
   LLVMBuilderRef builder = l->builder;
   switch (op->code) {
     case TL_OP_ADD:
@@ -151,9 +151,9 @@ static LLVMValueRef int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValue
     case TL_OP_MUL:
       return LLVMBuildMul(builder, a, b, "");
     case TL_OP_FLOORDIV:
-      return is_signed ? tl_lower_floor_divide(l, a, b, false) : LLVMBuildUDiv(builder, a, b, "");
+      return is_signed ? floor_divide(l, a, b, false) : LLVMBuildUDiv(builder, a, b, "");
     case TL_OP_MOD:
-      return is_signed ? tl_lower_floor_divide(l, a, b, true) : LLVMBuildURem(builder, a, b, "");
+      return is_signed ? floor_divide(l, a, b, true) : LLVMBuildURem(builder, a, b, "");
     case TL_OP_MIN:
       return tl_lower_intrinsic2(l, is_signed ? "llvm.smin" : "llvm.umin", a, b);
     case TL_OP_MAX:
@@ -165,9 +165,9 @@ static LLVMValueRef int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValue
     case TL_OP_XOR:
       return LLVMBuildXor(builder, a, b, "");
     case TL_OP_SHL:
-      return tl_lower_shift(l, a, b, true, is_signed);
+      return shift_bits(l, a, b, true, is_signed);
     case TL_OP_SHR:
-      return tl_lower_shift(l, a, b, false, is_signed);
+      return shift_bits(l, a, b, false, is_signed);
     default:
       break;
   }
@@ -215,7 +215,7 @@ static void binary(tl_lower *l, tl_op *op) {
       LLVMValueRef wide_x = widen(l, x, dtype), wide_y = widen(l, y, dtype);
       out[e] = narrow(l, float_binary(l, op, wide_x, wide_y), dtype);
     } else {
-      out[e] = int_binary(l, op, x, y, tl_dtype_is_signed_int(dtype));
+      out[e] = tl_lower_int_binary(l, op, x, y, tl_dtype_is_signed_int(dtype));
     }
   }
   if (!tl_lower_failed(l)) tl_lower_set(l, result, out, len);

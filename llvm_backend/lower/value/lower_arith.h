@@ -5,8 +5,8 @@
 
 #include "llvm_backend/lower/state/lower.h"
 
-LLVMValueRef tl_lower_floor_divide(tl_lower *l, LLVMValueRef a, LLVMValueRef b, bool want_remainder);
-LLVMValueRef tl_lower_shift(tl_lower *l, LLVMValueRef a, LLVMValueRef by, bool left, bool is_signed);
+// A binary operation of integers or truth values on one element; one that has no lowering is reported.
+LLVMValueRef tl_lower_int_binary(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool is_signed);
 // The comparison `cmp` (tl_cmp) of integers.
 LLVMIntPredicate tl_lower_int_predicate(int64_t cmp, bool is_signed);
 // a / b of f32, off by two units of the last place at most, without a branch (lower_quotient.c).

@@ -59,42 +59,14 @@ static LLVMValueRef divide_apart(tl_lower *l, tl_opcode code, LLVMValueRef a, LL
   return no_wrap(LLVMBuildAdd(l->builder, quotient, LLVMConstInt(type, (unsigned long long)(constant >> n), 1), ""));
 }
 
+// Sums and products of indices do not overflow, and what is not negative divides as unsigned.
 static LLVMValueRef compute(tl_lower *l, tl_op *op, LLVMValueRef a, LLVMValueRef b, bool nonnegative) {
-  LLVMBuilderRef builder = l->builder;
-  if (op->code == TL_OP_FLOORDIV || op->code == TL_OP_MOD) {
-    LLVMValueRef result = divide_apart(l, op->code, a, b, nonnegative);
-    if (result) return result;
-  }
-  switch (op->code) {
-    case TL_OP_ADD:
-      return no_wrap(LLVMBuildAdd(builder, a, b, ""));
-    case TL_OP_SUB:
-      return no_wrap(LLVMBuildSub(builder, a, b, ""));
-    case TL_OP_MUL:
-      return no_wrap(LLVMBuildMul(builder, a, b, ""));
-    case TL_OP_FLOORDIV:
-      return nonnegative ? LLVMBuildUDiv(builder, a, b, "") : tl_lower_floor_divide(l, a, b, false);
-    case TL_OP_MOD:
-      return nonnegative ? LLVMBuildURem(builder, a, b, "") : tl_lower_floor_divide(l, a, b, true);
-    case TL_OP_MIN:
-      return tl_lower_intrinsic2(l, "llvm.smin", a, b);
-    case TL_OP_MAX:
-      return tl_lower_intrinsic2(l, "llvm.smax", a, b);
-    case TL_OP_AND:
-      return LLVMBuildAnd(builder, a, b, "");
-    case TL_OP_OR:
-      return LLVMBuildOr(builder, a, b, "");
-    case TL_OP_XOR:
-      return LLVMBuildXor(builder, a, b, "");
-    case TL_OP_SHL:
-      return tl_lower_shift(l, a, b, true, true);
-    case TL_OP_SHR:
-      return tl_lower_shift(l, a, b, false, true);
-    default:
-      break;
-  }
-  tl_lower_internal(l, op, "not an index operation");
-  return a;
+  bool divides = op->code == TL_OP_FLOORDIV || op->code == TL_OP_MOD;
+  LLVMValueRef apart = divides ? divide_apart(l, op->code, a, b, nonnegative) : NULL;
+  if (apart) return apart;
+  LLVMValueRef result = tl_lower_int_binary(l, op, a, b, !divides || !nonnegative);
+  bool can_wrap = op->code == TL_OP_ADD || op->code == TL_OP_SUB || op->code == TL_OP_MUL;
+  return can_wrap ? no_wrap(result) : result;
 }
 
 void tl_lower_index_binary(tl_lower *l, tl_op *op) {
