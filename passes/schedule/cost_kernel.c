@@ -285,5 +285,7 @@ double tl_cost_kernel(const tl_target *target, tl_op *kernel) {
   double clocks = cost.exposed;
   if (cost.loops > 0) clocks = cost.loops + (stays ? seen_beside : 1 / at_once) * cost.exposed;
   bool spills = registers >= TL_MAX_REGISTERS_PER_THREAD || registers * tl_op_threads(kernel) > TL_REGISTERS_PER_SM;
-  return waves * clocks * (spills ? SPILL_FACTOR : 1);
+  // What is far beyond has its way only if a cluster takes it (spread-rows), the less the better.
+  double beyond = fmax((double)registers / TL_MAX_REGISTERS_PER_THREAD, 1);
+  return waves * clocks * (spills ? SPILL_FACTOR * beyond : 1);
 }

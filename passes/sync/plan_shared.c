@@ -17,7 +17,7 @@
 // share memory so where that makes the block smaller: then every barrier between statements of the body has a fence in
 // front of it.
 //
-// mbarriers live as long as the kernel and share with nothing.
+// mbarriers, and tiles that other blocks read, live as long as the kernel and share with nothing.
 //
 // Of a kernel with roles the statements of the first one count. A tile that another role lets the copy engine fill may
 // be written from the kernel's beginning on; its last fill has come when the last wait for one has ended. Whatever else
@@ -46,7 +46,8 @@ typedef struct shared_tile {
   int64_t offset;
   bool is_placed;
   bool is_filled;  // by the copy engine
-  bool is_kept;    // for the whole kernel: an mbarrier, or filled by hand, so that only a run knows when
+  bool
+      is_kept;  // for the whole kernel: an mbarrier, or filled by hand or read by others, so that only a run knows when
 } shared_tile;
 
 // Statements of a block, those of its branches among them: from the first one to before the last one.
@@ -117,6 +118,14 @@ static shared_tile measure_mbarrier(tl_op *op) {
   int64_t bytes = tl_op_int(op, TL_ATTR_DEPTH, 1) * MBARRIER_BYTES;
   if (op->code == TL_OP_TILE_QUEUE) bytes = TL_TILE_QUEUE_BYTES;
   return (shared_tile){.alloc = op, .bytes = bytes, .align = ALIGN_SMALL, .is_kept = true};
+}
+
+// What other blocks read they may read whenever they come to it.
+static void note_peers(tl_op *op, void *user) {
+  shared_plan *plan = user;
+  if (op->code != TL_OP_PEER_TILE) return;
+  const tl_op *root = tl_buffer_root(tl_op_arg(op, TL_GROUP_PEER_TILE_tile));
+  for (size_t i = 0; i < plan->tiles.len; i++) plan->tiles.items[i].is_kept |= plan->tiles.items[i].alloc == root;
 }
 
 static void note_engine(tl_op *op, void *user) {
@@ -549,6 +558,7 @@ static void plan_kernel(tl_pass_context *context, tl_op *kernel) {
     tl_vec_push(&plan.tiles, measure(op));
   }
   tl_walk(kernel, note_engine, &plan);
+  tl_walk(kernel, note_peers, &plan);
   find_live_ranges(&plan);
   place_tiles(&plan);
   try_fences(&plan);

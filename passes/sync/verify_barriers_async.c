@@ -63,8 +63,7 @@ static void run_init(tl_barrier_verifier *self, const tl_op *op) {
 
 // ---- phases
 
-// Whether somebody may still have to learn of the access, or through another proxy.
-static bool is_of_interest(const tl_barrier_verifier *self, const tl_run_access *record) {
+bool tl_run_is_of_interest(const tl_barrier_verifier *self, const tl_run_access *record) {
   uint32_t everyone = self->roles[0].all;
   if (record->seen != everyone) return true;
   bool is_crossed = record->kind != TL_RUN_WAITED && !record->is_engine && !record->is_matrix && self->uses_proxy;
@@ -92,7 +91,7 @@ static void maybe_end_phase(tl_barrier_verifier *self, const tl_op *op, size_t a
     // Set by run_arrive for who arrived.
     if (is_wait && !record->has_landed)
       fail(self, op, stage, "it may end before everyone has waited for the one before");
-    if (is_wait || !is_of_interest(self, record)) {
+    if (is_wait || !tl_run_is_of_interest(self, record)) {
       tl_vec_fini(&record->releases);
       continue;
     }
@@ -305,6 +304,12 @@ static void describe_lack(const tl_run_stage *stage, tl_strbuf *out) {
 }
 
 void tl_run_describe_wait(tl_barrier_verifier *self, const tl_op *op, tl_strbuf *out) {
+  if (op->code == TL_OP_CLUSTER_BARRIER) {
+    tl_strbuf_append_c(out, "waits for the blocks of its cluster (");
+    tl_run_describe(self, op, out);
+    tl_strbuf_append_c(out, ")");
+    return;
+  }
   if (op->code == TL_OP_NAMED_SYNC) {
     tl_strbuf_appendf(out, "waits for %lld warps at '%s' (",
                       (long long)self->stages.items[find_named(self, op)].pending,
@@ -450,7 +455,7 @@ bool tl_run_keep_at_barrier(tl_barrier_verifier *self, tl_run_access *record) {
   bool own = record->role == self->role && !record->is_engine;
   if (own || (record->seen & all)) record->seen |= all;
   if ((own && record->is_fenced) || (record->fenced & all)) record->fenced |= all;
-  return is_of_interest(self, record);
+  return tl_run_is_of_interest(self, record);
 }
 
 void tl_run_end(tl_barrier_verifier *self) {

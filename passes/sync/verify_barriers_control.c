@@ -151,7 +151,8 @@ static bool run_role(tl_barrier_verifier *self) {
     }
     // Before the roles there is nobody else who could arrive.
     bool waits = (op->code == TL_OP_MBARRIER_WAIT && self->role > 0 && !tl_run_wait_ends(self, op)) ||
-                 (op->code == TL_OP_NAMED_SYNC && self->role > 0 && !sync_ends(self, op, &moved));
+                 (op->code == TL_OP_NAMED_SYNC && self->role > 0 && !sync_ends(self, op, &moved)) ||
+                 (op->code == TL_OP_CLUSTER_BARRIER && self->role > 0 && !tl_run_cluster_met(self, op, &moved));
     role->waits_at = waits ? op : NULL;
     if (waits) return moved;
     moved = true;
@@ -197,6 +198,7 @@ static void report_deadlock(tl_barrier_verifier *self) {
   tl_strbuf_fini(&text);
 }
 
+// Runs the roles that `op` holds; NULL: the blocks of the cluster, each as one.
 static void run_roles(tl_barrier_verifier *self, const tl_op *op) {
   for (int32_t r = 1; r <= self->num_roles; r++) push_block(&self->roles[r], self->roles[r].op->regions[0], op);
   bool moved = true, all_ended = false;
@@ -226,6 +228,8 @@ bool tl_run_find_roles(tl_barrier_verifier *self) {
   self->roles[0] = (tl_run_role){.op = self->kernel, .elected = 1, .all = 3};
   for (const tl_op *op = self->kernel->regions[0]->first; op; op = op->next)
     if (op->code == TL_OP_ROLES) roles = op;
+  for (int32_t block = 0; block < self->num_blocks && self->num_blocks > 1 && !roles; block++)
+    add_role(self, self->kernel, block);
   for (int32_t block = 0; block < self->num_blocks && roles; block++) {
     for (const tl_op *role = roles->regions[0]->first; role; role = role->next) {
       if (role->code != TL_OP_ROLE) continue;
@@ -242,8 +246,12 @@ void tl_run_kernel(tl_barrier_verifier *self) {
   for (int32_t r = 0; r <= self->num_roles; r++) {
     tl_run_role *role = &self->roles[r];
     while (role->frames.len > 0) pop(role);
-    role->num_commits = role->num_bulk = role->num_gemms = 0;
+    role->num_commits = role->num_bulk = role->num_gemms = role->num_met = 0;
     role->waits_at = role->syncs_at = NULL;
+  }
+  if (self->num_roles > 0 && self->roles[1].op == self->kernel) {
+    run_roles(self, NULL);
+    return;
   }
   for (int32_t block = 0; block < self->num_blocks && !self->status && self->budget > 0; block++) {
     tl_run_enter_block(self, block);

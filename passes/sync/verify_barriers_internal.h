@@ -130,6 +130,7 @@ typedef struct tl_run_role {
   int64_t num_bulk;     // bulk groups that were closed
   int64_t num_gemms;    // asynchronous gemms that were issued
   bool in_turn;         // took one, and did not pass it on
+  int64_t num_met;      // meetings of the cluster that it has come to
 } tl_run_role;
 
 // Of a loop: the upper bounds that it may have, and how much the fixed value is less. Turned: numbers that the fixed
@@ -218,6 +219,9 @@ typedef struct tl_run_peers {
   int32_t first, stride, count, place;
 } tl_run_peers;
 tl_run_peers tl_run_peers_of(const tl_barrier_verifier *self, const tl_op *op);
+// Whether the role that runs, which is a block of the cluster, may go on behind a meeting of all of them: others have
+// come as well. To have come there is a step, too (`moved`).
+bool tl_run_cluster_met(tl_barrier_verifier *self, const tl_op *op, bool *moved);
 // Puts the indices of the grid where the block that runs stands in the cluster.
 void tl_run_place_in_cluster(tl_barrier_verifier *self, const tl_op *grid);
 
@@ -252,6 +256,8 @@ void tl_run_forget(tl_barrier_verifier *self);  // all accesses
 
 // ---- verify_barriers_async.c
 
+// Whether somebody may still have to learn of the access, or through another proxy.
+bool tl_run_is_of_interest(const tl_barrier_verifier *self, const tl_run_access *record);
 // Runs an op of mbarriers, proxy fences, gemms in flight or bulk groups; false when it is another one.
 bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
 // A gemm on the matrix unit, number `number` in flight, or 0 where it has ended: its warps met.

@@ -237,7 +237,8 @@ static void walk_statement(order_proof *proof, const tl_op *op, uint16_t *state,
     case TL_OP_NAMED_BARRIER:
     case TL_OP_TENSOR_MAP:
     case TL_OP_ROLES:
-      proof->fails = true;  // the copy engine keeps another order, and so do roles
+    case TL_OP_PEER_TILE:
+      proof->fails = true;  // the copy engine keeps another order, and so do roles and other blocks
       return;
     default:
       walk_accesses(proof, op, state);
