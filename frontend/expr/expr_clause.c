@@ -157,17 +157,17 @@ bool tl_expr_parse_range(tl_arena *arena, tl_diags *diags, tl_located_text text,
   return ok;
 }
 
+// Two expressions with a token between them.
+static bool parse_two(tl_expr_parser *parser, tl_token_kind between, const char *expected, tl_expr **out_first,
+                      tl_expr **out_second) {
+  return (*out_first = tl_expr_parse_conditional(parser)) && tl_expr_expect(parser, between, expected) &&
+         (*out_second = tl_expr_parse_conditional(parser)) && tl_expr_expect_end(parser);
+}
+
 bool tl_expr_parse_arrow(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr **out_from, tl_expr **out_to) {
   tl_expr_parser parser;
-  bool ok = tl_expr_parser_init(&parser, arena, diags, text);
-  if (ok) {
-    *out_from = tl_expr_parse_conditional(&parser);
-    ok = *out_from && tl_expr_expect(&parser, TL_TOKEN_ARROW, "an operator or `->`");
-  }
-  if (ok) {
-    *out_to = tl_expr_parse_conditional(&parser);
-    ok = *out_to && tl_expr_expect_end(&parser);
-  }
+  bool ok = tl_expr_parser_init(&parser, arena, diags, text) &&
+            parse_two(&parser, TL_TOKEN_ARROW, "an operator or `->`", out_from, out_to);
   tl_expr_parser_fini(&parser);
   return ok;
 }
@@ -175,15 +175,8 @@ bool tl_expr_parse_arrow(tl_arena *arena, tl_diags *diags, tl_located_text text,
 bool tl_expr_parse_pair(tl_arena *arena, tl_diags *diags, tl_located_text text, tl_expr **out_first,
                         tl_expr **out_second) {
   tl_expr_parser parser;
-  bool ok = tl_expr_parser_init(&parser, arena, diags, text);
-  if (ok) {
-    *out_first = tl_expr_parse_conditional(&parser);
-    ok = *out_first && tl_expr_expect(&parser, TL_TOKEN_COMMA, "an operator or `,`");
-  }
-  if (ok) {
-    *out_second = tl_expr_parse_conditional(&parser);
-    ok = *out_second && tl_expr_expect_end(&parser);
-  }
+  bool ok = tl_expr_parser_init(&parser, arena, diags, text) &&
+            parse_two(&parser, TL_TOKEN_COMMA, "an operator or `,`", out_first, out_second);
   tl_expr_parser_fini(&parser);
   return ok;
 }
