@@ -358,16 +358,12 @@ static bool is_touched_again(const tl_op *copy, tl_op *kernel) {
   return found;
 }
 
-// What threads wrote to the tile is fenced, and all have written, before one hands it to the engine; that one waits
-// until the engine has read it, and where the tensor is of further interest until it has written.
+// The thread that hands the tile to the engine waits until that has read it, and where the tensor is of further
+// interest until it has written. That all have written the tile and fenced it before is place-barriers' matter.
 static void wait_for_store(tl_pass_context *context, tl_op *copy) {
   tl_op *kernel = tl_op_enclosing(copy, TL_OP_KERNEL);
   bool again = is_touched_again(copy, kernel);
   tl_builder builder;
-  tl_builder_before(&builder, context->module, copy);
-  builder.loc = copy->loc;
-  tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
-  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
   tl_builder_after(&builder, context->module, copy);
   builder.loc = copy->loc;
   tl_group no_tokens[] = {TL_GROUP_EMPTY};

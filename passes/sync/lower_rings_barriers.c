@@ -185,12 +185,23 @@ static void lower_commit(ring_lowering *self, tl_op *op) {
   tl_op_erase(op);
 }
 
+// Whether the threads have made a fence since they last touched memory: slots of several rings are released together.
+static bool is_fenced(const tl_op *release) {
+  const int touches = TL_OPFLAG_READ | TL_OPFLAG_WRITE | TL_OPFLAG_CONTROL;
+  for (const tl_op *op = release->prev; op && op->num_regions == 0; op = op->prev) {
+    if (op->code == TL_OP_FENCE_PROXY) return tl_op_int(op, TL_ATTR_SPACE, TL_SCOPE_SHARED) == TL_SCOPE_SHARED;
+    bool orders = (tl_op_info_of(op->code)->flags & TL_OPFLAG_SYNC) && op->code != TL_OP_MBARRIER_ARRIVE;
+    if (orders || tl_op_info_of(op->code)->flags & touches) return false;
+  }
+  return false;
+}
+
 static void lower_release(ring_lowering *self, tl_op *op) {
   tl_value *slot = tl_op_operand(op, 0);
   barrier_ring *ring = find_ring(self, tl_op_operand(slot->def, 0));
   if (!ring) return;
   tl_builder builder = builder_before(self, op);
-  if (!ring->by_matrix) tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
+  if (!ring->by_matrix && !is_fenced(op)) tl_build(&builder, TL_OP_FENCE_PROXY, NULL, NULL, 0);
   build_arrive(&builder, ring->empty, tl_value_map_get(&self->stages, slot), 0,
                ring->by_matrix ? TL_EACH_WARPGROUP : TL_EACH_WARP);
   tl_op_erase(op);
