@@ -407,6 +407,11 @@ static tl_status make_grid(const binder *b) {
       return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "grid of '%s': %c is %lld, expected 0 to %lld", b->kernel->name,
                             "xyz"[axis], (long long)extent, (long long)limits[axis]);
     }
+    int32_t cluster = b->kernel->cluster[axis];  // 0: of a chain's signature
+    if (cluster > 1 && extent % cluster != 0)
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT,
+                            "grid of '%s': %c is %lld, expected a multiple of the cluster's %d", b->kernel->name,
+                            "xyz"[axis], (long long)extent, (int)cluster);
     b->plan->grid[axis] = (uint32_t)extent;
     if (extent == 0) b->plan->is_empty = true;
   }

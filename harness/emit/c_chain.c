@@ -95,6 +95,26 @@ static void write_shape(const tl_manifest_param *param, const tl_manifest_given 
   tl_strbuf_fini(&elements);
 }
 
+// What a launch of the kernel alone says of a number that its argument's type does not have. Sources are integers: the
+// planner of chains gives floats to floats.
+static void write_range(const c_step *s, const tl_manifest_param *param, const tl_manifest_given *given,
+                        tl_strbuf *out) {
+  const tl_manifest_param *source = &s->chain->signature.params[given->index];
+  if (tl_dtype_is_float(param->dtype) || tl_dtype_bits(param->dtype) == 64) return;
+  if (given->kind == TL_MGIVEN_SCALAR && source->dtype == param->dtype) return;
+  tl_strbuf_append_c(out, "      if ((tlk_code = tlk_number(");
+  c_string(param->name, out);
+  tl_strbuf_append_c(out, ", ");
+  if (given->kind == TL_MGIVEN_SCALAR) {
+    tl_strbuf_append_c(out, "(int64_t)");
+    c_identifier(source->name, out);
+  } else {
+    c_expr(given->value, &outer, out);
+  }
+  tl_strbuf_appendf(out, ", %lld, %llu))) break;\n", (long long)tl_dtype_int_min(param->dtype),
+                    (unsigned long long)tl_dtype_int_max(param->dtype));
+}
+
 static tl_status write_shapes(const c_step *s, tl_strbuf *out) {
   for (uint32_t i = 0; i < s->kernel->num_params; i++) {
     const tl_manifest_param *param = &s->kernel->params[i];
@@ -103,6 +123,7 @@ static tl_status write_shapes(const c_step *s, tl_strbuf *out) {
     if (!given) return unsupported(s, param->name, "is not given");
     bool is_memory = given->kind == TL_MGIVEN_ARGUMENT || given->kind == TL_MGIVEN_BUFFER;
     if (is_memory != (param->kind == TL_MPARAM_TENSOR)) return unsupported(s, param->name, "is of another kind");
+    if (given->kind == TL_MGIVEN_SCALAR || given->kind == TL_MGIVEN_INT) write_range(s, param, given, out);
     if (!is_memory) continue;
     if (given->dtype != param->dtype || given->rank != param->rank)
       return unsupported(s, param->name, "has another dtype or rank");
@@ -192,28 +213,36 @@ static void write_buffers(const tl_manifest *manifest, const tl_manifest_chain *
 
 // Bytes of the workspace for these sizes.
 static void write_bytes(const tl_manifest *manifest, const tl_manifest_chain *chain, uint32_t variant, tl_strbuf *out) {
-  tl_strbuf_appendf(out, "static int tlk_bytes_%u(", variant);
+  tl_strbuf_appendf(out, "TLK_UNUSED static int tlk_bytes_%u(", variant);
   for (uint32_t i = 0; i < chain->signature.num_params; i++) {
     if (!c_is_name(&chain->signature.params[i])) continue;
     c_parameter(&chain->signature.params[i], "", out);
     tl_strbuf_append_c(out, ", ");
   }
   tl_strbuf_append_c(out, "int64_t *tlk_out) {\n  int tlk_bad = 0;\n");
+  for (uint32_t i = 0; i < chain->signature.num_params; i++) {
+    if (!c_is_name(&chain->signature.params[i])) continue;
+    tl_strbuf_append_c(out, "  (void)");
+    c_identifier(chain->signature.params[i].name, out);
+    tl_strbuf_append_c(out, ";\n");
+  }
   write_buffers(manifest, chain, out);
   tl_strbuf_append_c(out, "  *tlk_out = tlk_needed;\n  return 0;\n}\n\n");
 }
 
 tl_status c_chain(const tl_manifest *manifest, uint32_t variant, const c_signature *signature, tl_strbuf *out) {
   const tl_manifest_chain *chain = &manifest->chains[0];
-  write_bytes(manifest, chain, variant, out);
+  if (signature->has_workspace) write_bytes(manifest, chain, variant, out);
   tl_strbuf_appendf(out, "// '%s'\nstatic int tlk_chain_%u(tlk_module *tlk_m, ", chain->signature.name, variant);
   c_parameters(signature, "tlk_stream", out);
   tl_strbuf_append_c(out, ") {\n  int tlk_code = 0, tlk_bad = 0;\n");
   c_checks(&chain->signature, &outer, out);
-  write_buffers(manifest, chain, out);
-  tl_strbuf_append_c(out,
-                     "  if ((tlk_code = tlk_workspace(tlk_m, workspace, workspace_bytes, tlk_needed))) return "
-                     "tlk_code;\n  for (int tlk_pass = 0; tlk_pass < 2; tlk_pass++) {\n");
+  if (signature->has_workspace) {
+    write_buffers(manifest, chain, out);
+    tl_strbuf_append_c(
+        out, "  if ((tlk_code = tlk_workspace(tlk_m, workspace, workspace_bytes, tlk_needed))) return tlk_code;\n");
+  }
+  tl_strbuf_append_c(out, "  for (int tlk_pass = 0; tlk_pass < 2; tlk_pass++) {\n");
   for (uint32_t i = 0; i < chain->num_steps; i++) {
     const c_step step = {chain, &chain->steps[i], &manifest->kernels[chain->steps[i].kernel], i + 1};
     TL_TRY(write_step(&step, variant, out));

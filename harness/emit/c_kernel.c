@@ -50,37 +50,70 @@ static void write_requires(const tl_manifest_kernel *kernel, const c_scope *scop
   tl_strbuf_fini(&values);
 }
 
-// A tensor without elements may be anywhere.
-static void write_pointer_check(const tl_manifest_param *param, const c_scope *scope, tl_strbuf *out) {
-  bool is_conditional = false;
-  tl_strbuf condition = {0};
-  for (int32_t d = 0; d < param->rank; d++) {
-    int64_t constant;
-    if (tl_mexpr_is_int(param->dims[d], &constant) && constant != 0) continue;
-    tl_strbuf_append_c(&condition, is_conditional ? " && " : "");
-    c_expr(param->dims[d], scope, &condition);
-    tl_strbuf_append_c(&condition, " > 0");
-    is_conditional = true;
-  }
-  tl_strbuf_append_c(out, "  if (");
+static bool needs_sum(const tl_mexpr *expr) {
+  int64_t constant;
+  return !tl_mexpr_is_int(expr, &constant) && !tl_mexpr_as_name(expr);
+}
+
+// "A && N * 2 > 0 && ": of an argument that is given and has elements.
+static void write_has_elements(const tl_manifest_param *param, const c_scope *scope, tl_strbuf *out) {
   if (param->is_optional) {
     c_identifier(param->name, out);
     tl_strbuf_append_c(out, " && ");
   }
-  if (is_conditional) tl_strbuf_appendf(out, "%s && ", tl_strbuf_c(&condition));
+  for (int32_t d = 0; d < param->rank; d++) {
+    int64_t constant;
+    if (tl_mexpr_is_int(param->dims[d], &constant) && constant != 0) continue;
+    c_expr(param->dims[d], scope, out);
+    tl_strbuf_append_c(out, " > 0 && ");
+  }
+}
+
+// Dims and strides that no tensor can have, because the sizes that they follow from overflow or make them negative.
+// The stride of a dimension with at most one element is never used.
+static void write_shape_check(const tl_manifest_param *param, const c_scope *scope, tl_strbuf *out) {
+  for (int32_t d = 0; d < param->rank; d++) {
+    if (!needs_sum(param->dims[d])) continue;
+    tl_strbuf_append_c(out, "  if (");
+    if (param->is_optional) c_identifier(param->name, out);
+    if (param->is_optional) tl_strbuf_append_c(out, " && ");
+    tl_strbuf_append_c(out, "(tlk_code = tlk_extent(");
+    c_string(param->name, out);
+    tl_strbuf_appendf(out, ", %d, ", d);
+    c_expr(param->dims[d], scope, out);
+    tl_strbuf_append_c(out, ", &tlk_bad))) return tlk_code;\n");
+  }
+  for (int32_t d = 0; d < param->rank; d++) {
+    int64_t constant;
+    if (!needs_sum(param->strides[d]) || (tl_mexpr_is_int(param->dims[d], &constant) && constant <= 1)) continue;
+    tl_strbuf_append_c(out, "  if (");
+    write_has_elements(param, scope, out);
+    c_expr(param->dims[d], scope, out);
+    tl_strbuf_append_c(out, " > 1) (void)");
+    c_expr(param->strides[d], scope, out);
+    tl_strbuf_append_c(out, ";\n");
+  }
+}
+
+// A tensor without elements may be anywhere.
+static void write_pointer_check(const tl_manifest_param *param, const c_scope *scope, tl_strbuf *out) {
+  tl_strbuf_append_c(out, "  if (");
+  write_has_elements(param, scope, out);
   tl_strbuf_append_c(out, "(tlk_code = tlk_pointer(tlk_m, ");
   c_string(param->name, out);
   tl_strbuf_append_c(out, ", ");
   c_identifier(param->name, out);
   tl_strbuf_appendf(out, ", %lld))) return tlk_code;\n", (long long)(param->align > 1 ? param->align : 1));
-  tl_strbuf_fini(&condition);
 }
 
 void c_checks(const tl_manifest_kernel *kernel, const c_scope *scope, tl_strbuf *out) {
   write_name_checks(kernel, out);
   write_requires(kernel, scope, out);
-  for (uint32_t i = 0; i < kernel->num_params; i++)
-    if (kernel->params[i].kind == TL_MPARAM_TENSOR) write_pointer_check(&kernel->params[i], scope, out);
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    if (kernel->params[i].kind != TL_MPARAM_TENSOR) continue;
+    write_shape_check(&kernel->params[i], scope, out);
+    write_pointer_check(&kernel->params[i], scope, out);
+  }
   c_bad("the shapes", kernel->name, out);
 }
 
@@ -99,14 +132,35 @@ static void make_grid(const tl_manifest_kernel *kernel, const c_scope *scope, tl
   tl_strbuf_append_c(out, "  if (!tlk_blocks[0] || !tlk_blocks[1] || !tlk_blocks[2]) return 0;\n");
 }
 
-static void make_map(const tl_manifest_kernel *kernel, uint32_t index, const c_scope *scope, tl_strbuf *out) {
+// "{1, 2}"
+static void write_numbers(const int32_t *numbers, int32_t count, tl_strbuf *out) {
+  tl_strbuf_append_char(out, '{');
+  for (int32_t i = 0; i < count; i++) tl_strbuf_appendf(out, "%s%d", i ? ", " : "", numbers[i]);
+  tl_strbuf_append_char(out, '}');
+}
+
+static void write_recipe(const tl_manifest_kernel *kernel, uint32_t index, tl_strbuf *out) {
   const tl_manifest_map *map = kernel->params[index].map;
+  int32_t pixels = map->is_im2col ? map->rank - 2 : 0, step[TL_TENSORMAP_MAX_RANK];
+  for (int32_t d = 0; d < map->rank; d++) step[d] = d >= 1 && d <= pixels ? map->step[d - 1] : 1;
   tl_strbuf_appendf(out, "  static const tlk_map tlk_map%u = {", index);
   c_string(kernel->params[map->tensor].name, out);
   tl_strbuf_appendf(out, ", %d, %d, %d, %d, %d, {", (int)map->type, (int)map->swizzle, (int)map->l2, (int)map->fill,
                     map->rank);
   for (int32_t d = 0; d < map->rank; d++) tl_strbuf_appendf(out, "%s%u", d ? ", " : "", map->box[d]);
-  tl_strbuf_appendf(out, "}, %d};\n  static _Thread_local tlk_made_maps tlk_maps%u;\n", map->is_written, index);
+  tl_strbuf_appendf(out, "}, %d, %d, ", map->is_written, map->is_im2col);
+  write_numbers(pixels ? map->lower : (const int32_t[]){0}, pixels ? pixels : 1, out);
+  tl_strbuf_append_c(out, ", ");
+  write_numbers(pixels ? map->upper : (const int32_t[]){0}, pixels ? pixels : 1, out);
+  tl_strbuf_append_c(out, ", ");
+  write_numbers(step, map->rank, out);
+  tl_strbuf_append_c(out, "};\n");
+}
+
+static void make_map(const tl_manifest_kernel *kernel, uint32_t index, const c_scope *scope, tl_strbuf *out) {
+  const tl_manifest_map *map = kernel->params[index].map;
+  write_recipe(kernel, index, out);
+  tl_strbuf_appendf(out, "  static _Thread_local tlk_made_maps tlk_maps%u;\n", index);
   tl_strbuf_appendf(out, "  tlk_made_map tlk_wanted%u = {.address = (void *)(uintptr_t)", index);
   c_identifier(kernel->params[map->tensor].name, out);
   tl_strbuf_append_c(out, ", .dims = {");

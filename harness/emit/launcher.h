@@ -81,6 +81,9 @@ static struct {
   tlk_result (*tensor_map_encode_tiled)(void *, unsigned int, uint32_t, void *, const uint64_t *, const uint64_t *,
                                         const uint32_t *, const uint32_t *, unsigned int, unsigned int, unsigned int,
                                         unsigned int);
+  tlk_result (*tensor_map_encode_im2col)(void *, unsigned int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                         const int *, const int *, uint32_t, uint32_t, const uint32_t *, unsigned int,
+                                         unsigned int, unsigned int, unsigned int);
 } tlk_driver;
 static pthread_once_t tlk_driver_once = PTHREAD_ONCE_INIT;
 static char tlk_no_driver[512];  // why there is none; empty when there is
@@ -120,8 +123,9 @@ static void tlk_open_driver(void) {
                                         "cuMemsetD8Async",
                                         "cuCtxGetId",
                                         "cuLaunchKernelEx",
-                                        "cuTensorMapEncodeTiled"};
-  enum { COUNT = sizeof symbols / sizeof symbols[0], OPTIONAL = 3 };
+                                        "cuTensorMapEncodeTiled",
+                                        "cuTensorMapEncodeIm2col"};
+  enum { COUNT = sizeof symbols / sizeof symbols[0], OPTIONAL = 4 };
   _Static_assert(sizeof tlk_driver == COUNT * sizeof(void *), "a symbol for each function");
   const char *path = getenv("TL_CUDA_DRIVER");
   if (!path || !*path) path = "libcuda.so.1";

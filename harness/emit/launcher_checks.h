@@ -13,6 +13,13 @@ TLK_UNUSED static int tlk_range(const char *name, int64_t value, int64_t most, i
   return 0;
 }
 
+// A dim that sizes make together.
+TLK_UNUSED static int tlk_extent(const char *name, int dim, int64_t extent, const int *bad) {
+  if (*bad || extent >= 0) return 0;
+  return tlk_fail(TL_KERNEL_INVALID_ARGUMENT, "argument '%s': dimension %d is negative: %lld", name, dim,
+                  (long long)extent);
+}
+
 static int tlk_ask_pointer(const tlk_module *module, const char *name, const void *pointer) {
   unsigned int type = 0, is_managed = 0, attributes[] = {2, 8, 9};  // memory type, managed, device ordinal
   int device = -1;
@@ -111,6 +118,12 @@ TLK_UNUSED static int tlk_same(const char *name, const char *what, int dim, int6
                   (long long)expected, (long long)given);
 }
 
+TLK_UNUSED static int tlk_number(const char *name, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return 0;
+  return tlk_fail(TL_KERNEL_INVALID_ARGUMENT, "argument '%s': expected %lld to %lld, given %lld", name,
+                  (long long)least, (long long)most, (long long)value);
+}
+
 TLK_UNUSED static int tlk_step(int code, int number, const char *kernel) {
   char text[sizeof tlk_text];
   memcpy(text, tlk_text, sizeof text);
@@ -149,7 +162,8 @@ typedef struct tlk_map {
   const char *tensor;
   unsigned int type, swizzle, l2, fill;
   uint32_t rank, box[5];
-  int is_written;
+  int is_written, is_im2col, lower[3], upper[3];  // corners of W, H, D of im2col
+  uint32_t step[5];
 } tlk_map;
 
 typedef struct tlk_made_map {
@@ -184,6 +198,7 @@ TLK_UNUSED static int tlk_empty(tlk_module *module, int is_written, void **out) 
   return code;
 }
 
+// What a launch may break of the driver's rules, which says no more than that a value is invalid.
 TLK_UNUSED static int tlk_validate_map(const tlk_map *map, const tlk_made_map *wanted) {
   if ((uintptr_t)wanted->address % 16)
     return tlk_fail(TL_KERNEL_INVALID_ARGUMENT, "argument '%s': expected a pointer aligned to 16 bytes, given %p",
@@ -192,18 +207,46 @@ TLK_UNUSED static int tlk_validate_map(const tlk_map *map, const tlk_made_map *w
     if (wanted->dims[i] > (uint64_t)1 << 32)
       return tlk_fail(TL_KERNEL_INVALID_ARGUMENT, "argument '%s': a dimension of %llu, expected up to 2^32",
                       map->tensor, (unsigned long long)wanted->dims[i]);
-  for (uint32_t i = 0; i + 1 < map->rank; i++)
+  for (uint32_t i = 0; i + 1 < map->rank; i++) {
+    // The driver's documentation: each stride includes those of the dims before it.
+    if (!wanted->strides[i])
+      return tlk_fail(TL_KERNEL_INVALID_ARGUMENT,
+                      "argument '%s': a stride of 0 bytes, which the tensor map that the kernel takes cannot have",
+                      map->tensor);
     if (wanted->strides[i] % 16 || wanted->strides[i] >= (uint64_t)1 << 40)
       return tlk_fail(TL_KERNEL_INVALID_ARGUMENT,
                       "argument '%s': a stride of %llu bytes, expected a multiple of 16 below 2^40", map->tensor,
                       (unsigned long long)wanted->strides[i]);
+  }
+  for (uint32_t i = 0; map->is_im2col && i + 2 < map->rank; i++)
+    if ((int64_t)wanted->dims[1 + i] + map->upper[i] <= map->lower[i])
+      return tlk_fail(TL_KERNEL_INVALID_ARGUMENT,
+                      "argument '%s': a dimension of %llu, too small for the pixels that the kernel takes", map->tensor,
+                      (unsigned long long)wanted->dims[1 + i]);
   return 0;
+}
+
+// Of a tensor without elements, whose dims are 1, all base positions may lie outside: the corners meet.
+TLK_UNUSED static int tlk_encode_map(const tlk_map *map, int is_empty, tlk_made_map *wanted) {
+  if (map->is_im2col && !tlk_driver.tensor_map_encode_im2col)
+    return tlk_fail(TL_KERNEL_UNSUPPORTED, "the driver is too old for tensor maps: it has no cuTensorMapEncodeIm2col");
+  if (map->is_im2col)
+    return tlk_call(
+        tlk_driver.tensor_map_encode_im2col(wanted->bytes, map->type, map->rank, wanted->address, wanted->dims,
+                                            wanted->strides, map->lower, is_empty ? map->lower : map->upper,
+                                            map->box[0], map->box[1], map->step, 0, map->swizzle, map->l2, map->fill),
+        "cuTensorMapEncodeIm2col");
+  if (!tlk_driver.tensor_map_encode_tiled)
+    return tlk_fail(TL_KERNEL_UNSUPPORTED, "the driver is too old for tensor maps: it has no cuTensorMapEncodeTiled");
+  return tlk_call(
+      tlk_driver.tensor_map_encode_tiled(wanted->bytes, map->type, map->rank, wanted->address, wanted->dims,
+                                         wanted->strides, map->box, map->step, 0, map->swizzle, map->l2, map->fill),
+      "cuTensorMapEncodeTiled");
 }
 
 // The map of a tensor, made once for each memory, dims and strides that the thread used lately.
 TLK_UNUSED static int tlk_make_map(tlk_module *module, const tlk_map *map, tlk_made_maps *maps, tlk_made_map *wanted,
                                    void **out) {
-  static const uint32_t ones[5] = {1, 1, 1, 1, 1};
   int is_empty = 0, code = 0;
   for (uint32_t i = 0; i < map->rank; i++) is_empty |= wanted->dims[i] == 0;
   for (uint32_t i = 0; is_empty && i < map->rank; i++) wanted->dims[i] = 1;
@@ -220,14 +263,8 @@ TLK_UNUSED static int tlk_make_map(tlk_module *module, const tlk_map *map, tlk_m
     *out = made->bytes;
     return 0;
   }
-  code = tlk_validate_map(map, wanted);
-  if (code) return code;
-  if (!tlk_driver.tensor_map_encode_tiled)
-    return tlk_fail(TL_KERNEL_UNSUPPORTED, "the driver is too old for tensor maps: it has no cuTensorMapEncodeTiled");
-  code =
-      tlk_call(tlk_driver.tensor_map_encode_tiled(wanted->bytes, map->type, map->rank, wanted->address, wanted->dims,
-                                                  wanted->strides, map->box, ones, 0, map->swizzle, map->l2, map->fill),
-               "cuTensorMapEncodeTiled");
+  if (!is_empty) code = tlk_validate_map(map, wanted);
+  if (!code) code = tlk_encode_map(map, is_empty, wanted);
   if (code) return code;
   tlk_made_map *made = &maps->made[maps->next++ % TLK_MAX_MAPS];
   *made = *wanted;

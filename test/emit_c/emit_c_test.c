@@ -6,14 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "by_either.h"
+#include "by_map.h"
 #include "cluster.h"
 #include "forms.h"
 #include "future.h"
 #include "gpu.h"
 #include "md.h"
 #include "names.h"
+#include "numbers.h"
 #include "optional.h"
+#include "pixels.h"
 #include "queue.h"
+#include "shapes.h"
 #include "tl/status.h"
 #include "va.h"
 #include "versions.h"
@@ -191,6 +196,88 @@ static void test_cluster(void) {
   expect(right, "a product of clusters");
 }
 
+// Rows of A that overlap, or are all one: 64 rows of `lda` elements apart, all ones.
+static void multiply_rows(int by_map, int64_t lda, int code, const char *says) {
+  enum { ROWS = 64, COLUMNS = 64, MOST = ROWS * 128 };
+  static uint16_t ones[MOST];
+  static float c[ROWS * COLUMNS];
+  for (int i = 0; i < MOST; i++) ones[i] = 0x3c00;
+  memset(c, 0, sizeof c);
+  char *A = gpu_put(&gpu, ones, sizeof ones), *C = gpu_put(&gpu, c, sizeof c);
+  if (by_map)
+    expect_code(by_map_launch(NULL, A, A, C, ROWS, lda), code, by_map_error(), says);
+  else
+    expect_code(by_either_launch(NULL, A, A, C, ROWS, lda), code, by_either_error(), says);
+  gpu_take(&gpu, C, c, sizeof c);
+  gpu_take(&gpu, A, NULL, 0);
+  int right = 1;
+  for (int i = 0; i < ROWS * COLUMNS; i++) right = right && c[i] == (code ? 0 : 64);
+  expect(right, "a product of rows that overlap");
+}
+
+static void test_strides(void) {
+  static const char refused[] = "argument 'A': a stride of 0 bytes";
+  multiply_rows(1, 64, 0, "");
+  multiply_rows(1, 8, 0, "");
+  multiply_rows(1, 0, TL_KERNEL_INVALID_ARGUMENT, refused);
+  multiply_rows(0, 64, 0, "");
+  multiply_rows(0, 7, 0, "");
+  multiply_rows(0, 0, 0, "");  // the version without tensor maps
+  expect_code(by_map_launch(NULL, NULL, NULL, NULL, 0, 0), TL_KERNEL_INVALID_ARGUMENT, by_map_error(),
+              "argument 'B': expected a device");
+}
+
+// Sizes that no tensor has.
+static void test_shapes(void) {
+  float y[4] = {1, 1, 1, 1};
+  char *X = gpu_put(&gpu, y, sizeof y), *Y = gpu_put(&gpu, y, sizeof y);
+  int64_t most = INT32_MAX;
+  expect_code(shapes_launch(NULL, X, Y, 5, 1, 1, 1), 0, shapes_error(), "");
+  expect_code(shapes_launch(NULL, X, Y, 3, 1, 1, 1), TL_KERNEL_INVALID_ARGUMENT, shapes_error(),
+              "argument 'Y': dimension 0 is negative: -1");
+  expect_code(shapes_launch(NULL, X, Y, 5, most, most, most), TL_KERNEL_INVALID_ARGUMENT, shapes_error(),
+              "the shapes of 'shapes': these sizes overflow");
+  expect_code(shapes_launch(NULL, X, Y, 5, most, most, 0), 0, shapes_error(), "");
+  gpu_take(&gpu, X, NULL, 0);
+  gpu_take(&gpu, Y, NULL, 0);
+}
+
+// Numbers that a step's kernel has no room for.
+static void test_numbers(void) {
+  int32_t z[32] = {0};
+  void *Z = gpu_put(&gpu, z, sizeof z);
+  expect_code(numbers_launch(NULL, 127, Z, 8), 0, numbers_error(), "");
+  expect_code(numbers_launch(NULL, 128, Z, 8), TL_KERNEL_INVALID_ARGUMENT, numbers_error(),
+              "step 1, 'narrow': argument 'by': expected -128 to 127, given 128");
+  expect_code(numbers_launch(NULL, 1, Z, 64), TL_KERNEL_INVALID_ARGUMENT, numbers_error(),
+              "step 2, 'narrow': argument 'by': expected -128 to 127, given 128");
+  gpu_take(&gpu, Z, NULL, 0);
+}
+
+// Pixels of images by tensor maps of their own kind: at a border the window reaches out.
+static void test_pixels(void) {
+  enum { IMAGES = 2, HEIGHT = 15, WIDTH = 9, CHANNELS = 64, FILTERS = 40, OUT_H = 8, OUT_W = 5 };
+  static uint16_t ones[3 * 3 * CHANNELS * FILTERS], y[IMAGES * OUT_H * OUT_W * FILTERS];
+  for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) ones[i] = 0x3c00;
+  void *X = gpu_put(&gpu, ones, sizeof ones), *Y = gpu_put(&gpu, NULL, sizeof y);
+  expect_code(pixels_launch(NULL, X, X, Y), 0, pixels_error(), "");
+  expect_code(pixels_launch(NULL, X, X, Y), 0, pixels_error(), "");
+  gpu_take(&gpu, Y, y, sizeof y);
+  gpu_take(&gpu, X, NULL, 0);
+  int right = 1;
+  for (int i = 0; i < IMAGES * OUT_H * OUT_W; i++) {
+    int row = 2 * (i / OUT_W % OUT_H), column = 2 * (i % OUT_W);
+    int rows = 3 - (row == 0) - (row == HEIGHT - 1), columns = 3 - (column == 0) - (column == WIDTH - 1);
+    uint16_t wanted = 0;
+    // 64 times 4, 6 or 9, in f16.
+    if (rows * columns == 4) wanted = 0x5c00;
+    if (rows * columns == 6) wanted = 0x5e00;
+    if (rows * columns == 9) wanted = 0x6080;
+    for (int f = 0; f < FILTERS; f++) right = right && y[i * FILTERS + f] == wanted;
+  }
+  expect(right, "a convolution");
+}
+
 static void test_chain(void) {
   enum { ROWS = 8, K = 5 };
   float x[64], z[64];
@@ -283,6 +370,10 @@ int main(void) {
   test_queue();
   test_names();
   test_optional();
+  test_strides();
+  test_shapes();
+  test_numbers();
+  test_pixels();
   test_cluster();
   test_chain();
   test_threads();
@@ -292,6 +383,11 @@ int main(void) {
   queue_unload();
   names_unload();
   optional_unload();
+  by_map_unload();
+  by_either_unload();
+  shapes_unload();
+  numbers_unload();
+  pixels_unload();
   cluster_unload();
   forms_unload();
   if (!failures) puts("generated C: all right");

@@ -215,6 +215,9 @@ START_TEST(quotes_requires_and_limits) {
   shape_a[1] = 8;
   shape_b[0] = 4;
   expect(5, "'mm' requires K >= 16, which does not hold with M = 300, K = 8, sA = 72");
+  reset();
+  manifest.kernels[0].cluster[0] = 2;
+  expect(5, "grid of 'mm': x is 3, expected a multiple of the cluster's 2");
 }
 END_TEST
 
