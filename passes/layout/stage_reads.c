@@ -24,6 +24,7 @@ enum {
   MIN_PIECE_BYTES = 4,   // what one cp.async moves at least
   MIN_REGISTERS = 24,    // of a tile worth recomputing
   OTHER_REGISTERS = 32,  // addresses and values in flight
+  BARE_REGISTERS = 12,   // without which no thread does (register_limit.c)
   STAGED_THREADS = 1536  // on a multiprocessor that are enough, where shared memory has room for more
 };
 
@@ -90,6 +91,16 @@ static bool is_held_dearly(const staging *self, const tl_staged_region *region) 
   tl_op *load = region->loads.items[0];
   int64_t registers = elements_a_thread(self, tl_op_result(load, 0)->type);
   return registers >= MIN_REGISTERS && resident(self, registers, 0) < MIN_BLOCKS && tl_can_recompute(load);
+}
+
+// Blocks for which there must be room: two, but for a tile that no block's registers have room for, if one has it in
+// shared memory. The alternative is local memory, or none.
+static int32_t blocks_wanted(const staging *self, const tl_staged_region *region, bool dear) {
+  int64_t most = TL_REGISTERS_PER_SM / self->threads;
+  if (most > TL_MAX_REGISTERS_PER_THREAD) most = TL_MAX_REGISTERS_PER_THREAD;
+  bool can_hold = !dear || self->largest_tile + BARE_REGISTERS <= most;
+  bool fits = self->shared_bytes + region->bytes <= self->context->target->shared_max_bytes;
+  return can_hold || !fits ? MIN_BLOCKS : 1;
 }
 
 // ---- rewriting
@@ -209,12 +220,12 @@ static void hint_blocks(staging *self, bool recomputes) {
   tl_op_set_int(self->context->module, self->kernel, TL_ATTR_MIN_BLOCKS, blocks);
 }
 
-static const char *obstacle_of(const staging *self, const tl_staged_region *region, int32_t blocks) {
+static const char *obstacle_of(const staging *self, const tl_staged_region *region, int32_t blocks, int32_t wanted) {
   if (self->has_own_copies) return "the kernel has products, pipelined loops or asynchronous copies of its own";
   if (!(self->context->target->features & TL_FEATURE_CP_ASYNC)) return "the target has no asynchronous copies";
   if (region->obstacle) return region->obstacle;
   if (tl_stage_piece_bytes(region) < MIN_PIECE_BYTES) return "its rows are no whole pieces of 4 bytes";
-  return blocks < MIN_BLOCKS ? "a multiprocessor would hold one block only" : NULL;
+  return blocks < wanted ? "a multiprocessor would hold one block only" : NULL;
 }
 
 // A region that the block reads more than once, and why it does so from memory.
@@ -245,7 +256,8 @@ static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
     bool reread = is_reread(region), dear = !reread && is_held_dearly(&self, region);
     if ((!reread && !dear) || region->bytes < MIN_BYTES) continue;
     // What is staged needs no registers between its uses.
-    const char *why = obstacle_of(&self, region, resident(&self, dear ? 0 : self.largest_tile, region->bytes));
+    int32_t blocks = resident(&self, dear ? 0 : self.largest_tile, region->bytes);
+    const char *why = obstacle_of(&self, region, blocks, blocks_wanted(&self, region, dear));
     if (why) {
       if (reread) remark_not_staged(&self, region, why);
       continue;
