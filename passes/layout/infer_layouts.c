@@ -253,6 +253,9 @@ static void join_parallels(tl_op *op, void *user) {
   int32_t dims[TL_MAX_RANK] = {0};
   if (op->code == TL_OP_REDUCE) {
     tl_layout_relate_reduce(graph, op);
+    bool has_places = tl_op_group_len(op, TL_GROUP_REDUCE_src) > 1;
+    if (has_places)
+      join_values(graph, tl_op_group_at(op, TL_GROUP_REDUCE_src, 0), tl_op_group_at(op, TL_GROUP_REDUCE_src, 1));
   } else if (op->code == TL_OP_SCAN) {
     join_values(graph, tl_op_arg(op, TL_GROUP_SCAN_src), tl_op_result(op, 0));
   } else if (op->code == TL_OP_PARALLEL) {

@@ -32,7 +32,6 @@
 
 enum {
   FIRST_SM = 90,         // that has clusters
-  MAX_PARTS = 8,         // PTX ISA, "Cluster of Cooperative Thread Arrays": at most 8 blocks on every GPU
   MIN_BLOCKS = 2,        // on a multiprocessor: while one computes, the other's loads are on their way
   OTHER_REGISTERS = 32,  // beside the tile: addresses and values in flight
   VECTOR_BITS = 128,
@@ -161,7 +160,7 @@ static bool divides(const tl_box *box, int32_t dim, int64_t parts) {
 // The number of parts for the row's dim; 1: none is good.
 static int64_t choose_parts(const spreading *self, const tl_box *box, int32_t dim) {
   int64_t largest = 1;
-  for (int64_t parts = 2; parts <= MAX_PARTS; parts *= 2) {
+  for (int64_t parts = 2; parts <= TL_SPREAD_MAX_BLOCKS; parts *= 2) {
     if (!divides(box, dim, parts)) continue;
     if (has_room_for_two(self, parts)) return parts;
     largest = parts;
@@ -352,97 +351,7 @@ static void move_parallel(spreading *self, tl_op *op) {
   tl_op_set_ints(module, op, TL_ATTR_EXTENTS, shares, rank);
 }
 
-// ---- exchange
-
-static tl_value *make_shared(spreading *self, const tl_op *of, const char *name, const int64_t *dims, int32_t rank,
-                             tl_dtype dtype) {
-  tl_module *module = self->context->module;
-  tl_builder builder;
-  tl_builder_before(&builder, module, self->kernel->regions[0]->first);
-  builder.loc = of->loc;
-  const tl_type *type = tl_type_buffer(module, TL_SCOPE_SHARED, dtype, dims, rank);
-  tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
-  tl_op_set_str(module, alloc, TL_ATTR_NAME, tl_str_from(name));
-  return tl_op_result(alloc, 0);
-}
-
-static void set_whole_box(tl_module *module, tl_op *op, tl_attr_key dims_key, tl_attr_key check_key, int32_t rank) {
-  int64_t dims[TL_MAX_RANK], checks[TL_MAX_RANK] = {0};
-  for (int32_t d = 0; d < rank; d++) dims[d] = d;
-  tl_op_set_ints(module, op, dims_key, dims, rank);
-  tl_op_set_ints(module, op, check_key, checks, rank);
-}
-
-// Element by element: what every block has in `own`, to `all`, a row for each block.
-static void gather(spreading *self, tl_builder *builder, tl_value *own, tl_value *all) {
-  tl_module *module = self->context->module;
-  const tl_type *type = own->type;
-  tl_value *peers[MAX_PARTS];
-  for (int64_t p = 0; p < self->parts; p++) {
-    tl_group groups[] = {TL_GROUP_OF(own), TL_GROUP_OF(tl_build_index(builder, p))};
-    tl_op *peer = tl_build(builder, TL_OP_PEER_TILE, groups, &type, 1);
-    tl_op_set_int(module, peer, TL_ATTR_ACROSS, self->grid->num_results - 1);
-    peers[p] = tl_op_result(peer, 0);
-  }
-  tl_op *parallel = tl_build(builder, TL_OP_PARALLEL, NULL, NULL, 0);
-  tl_op_set_ints(module, parallel, TL_ATTR_EXTENTS, type->dims, type->rank);
-  tl_block *body = parallel->regions[0];
-  for (int32_t d = 0; d < type->rank; d++) tl_block_add_arg(module, body, tl_type_index(module), NULL);
-  tl_builder inside;
-  tl_builder_at_end(&inside, module, body);
-  inside.loc = builder->loc;
-  const tl_type *element = tl_type_scalar(module, type->dtype);
-  int64_t checks[TL_MAX_RANK] = {0};
-  tl_value *loaded[MAX_PARTS];
-  for (int64_t p = 0; p < self->parts; p++) {
-    tl_group groups[] = {TL_GROUP_OF(peers[p]), {body->args, (uint32_t)type->rank}, TL_GROUP_EMPTY};
-    tl_op *load = tl_build(&inside, TL_OP_LOAD, groups, &element, 1);
-    tl_op_set_ints(module, load, TL_ATTR_CHECK, checks, type->rank);
-    loaded[p] = tl_op_result(load, 0);
-  }
-  for (int64_t p = 0; p < self->parts; p++) {
-    tl_value *place[TL_MAX_RANK] = {tl_build_index(&inside, p)};
-    for (int32_t d = 0; d < type->rank; d++) place[d + 1] = body->args[d];
-    tl_group groups[] = {TL_GROUP_OF(loaded[p]), TL_GROUP_OF(all), {place, (uint32_t)type->rank + 1}};
-    tl_op *store = tl_build(&inside, TL_OP_STORE, groups, NULL, 0);
-    tl_op_set_ints(module, store, TL_ATTR_CHECK, checks, type->rank + 1);
-  }
-  tl_build_yield(&inside, NULL, 0);
-}
-
-// The result of a reduction of each block's part, combined with those of the others.
-static void exchange(spreading *self, tl_op *reduce) {
-  tl_module *module = self->context->module;
-  tl_value *part = tl_op_result(reduce, 0);
-  const tl_type *type = part->type;
-  int32_t rank = type->rank;
-  int64_t all_dims[TL_MAX_RANK] = {self->parts};
-  for (int32_t d = 0; d < rank; d++) all_dims[d + 1] = type->dims[d];
-  tl_value *own = make_shared(self, reduce, "own_part", type->dims, rank, type->dtype);
-  tl_value *all = make_shared(self, reduce, "all_parts", all_dims, rank + 1, type->dtype);
-  tl_builder builder;
-  tl_builder_after(&builder, module, reduce);
-  builder.loc = reduce->loc;
-  tl_value *zeros[TL_MAX_RANK];
-  for (int32_t d = 0; d <= rank; d++) zeros[d] = tl_build_index(&builder, 0);
-  tl_group stored[] = {TL_GROUP_OF(part), TL_GROUP_OF(own), {zeros, (uint32_t)rank}, TL_GROUP_EMPTY};
-  tl_op *store = tl_build(&builder, TL_OP_TILE_STORE, stored, NULL, 0);
-  set_whole_box(module, store, TL_ATTR_DST_DIMS, TL_ATTR_DST_CHECK, rank);
-  tl_build(&builder, TL_OP_CLUSTER_BARRIER, NULL, NULL, 0);
-  gather(self, &builder, own, all);
-  const tl_type *all_type = tl_type_tile(module, type->dtype, all_dims, rank + 1, NULL);
-  tl_group loaded[] = {TL_GROUP_OF(all), {zeros, (uint32_t)rank + 1}, TL_GROUP_EMPTY, TL_GROUP_EMPTY};
-  tl_op *load = tl_build(&builder, TL_OP_TILE_LOAD, loaded, &all_type, 1);
-  set_whole_box(module, load, TL_ATTR_SRC_DIMS, TL_ATTR_SRC_CHECK, rank + 1);
-  tl_group sources[] = {TL_GROUP_OF(tl_op_result(load, 0)), TL_GROUP_EMPTY};
-  tl_op *last = tl_build(&builder, TL_OP_REDUCE, sources, &type, 1);
-  tl_op_copy_attrs(module, last, reduce);
-  tl_op_remove_attr(last, TL_ATTR_KEEPDIMS);
-  tl_op_set_ints(module, last, TL_ATTR_AXES, (int64_t[]){0}, 1);
-  tl_op_result(last, 0)->name = part->name;
-  tl_value_replace_uses(part, tl_op_result(last, 0));
-  tl_op_set_group(module, store, TL_GROUP_TILE_STORE_tile, &part, 1);
-}
+// ---- reductions
 
 static bool reduces_parts(spreading *self, const tl_op *op) {
   const tl_value *source = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0);
@@ -515,6 +424,11 @@ static void order_statements(spreading *self) {
 static void spread(spreading *self) {
   extend_grid(self);
   shrink_tiles(self);
+  tl_spread_cluster cluster = {.context = self->context,
+                               .kernel = self->kernel,
+                               .across = self->grid->num_results - 1,
+                               .blocks = self->parts,
+                               .first = self->first};
   for (tl_op *op = self->kernel->regions[0]->first, *next; op; op = next) {
     next = op->next;
     tl_box box;
@@ -531,7 +445,7 @@ static void spread(spreading *self) {
         move_parallel(self, op);
         break;
       case TL_OP_REDUCE:
-        if (reduces_parts(self, op)) exchange(self, op);
+        if (reduces_parts(self, op)) tl_spread_exchange(&cluster, op);
         break;
       default:
         break;

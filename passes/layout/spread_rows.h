@@ -4,7 +4,11 @@
 #define TL_PASSES_SPREAD_ROWS_H
 
 #include "ir/ir.h"
+#include "passes/manager/passes.h"
 #include "support/vec.h"
+
+// PTX ISA, "Cluster of Cooperative Thread Arrays": at most 8 blocks on every GPU.
+enum { TL_SPREAD_MAX_BLOCKS = 8 };
 
 // A tile value or a parallel, with a number for each of its dims from `first` on.
 typedef struct tl_spread_node {
@@ -33,5 +37,20 @@ void tl_spread_fini(tl_spread_dims *dims);
 int32_t tl_spread_class(tl_spread_dims *dims, const tl_value *tile, const tl_op *parallel, int32_t dim);
 // Why the class has no parts for the blocks of a cluster; NULL: it has.
 const char *tl_spread_obstacle(tl_spread_dims *dims, int32_t class_of);
+
+// ---- spread_rows_exchange.c
+
+// The blocks that share a row.
+typedef struct tl_spread_cluster {
+  tl_pass_context *context;
+  tl_op *kernel;
+  int64_t across;   // the dim of the grid along which they lie
+  int64_t blocks;   // at most TL_SPREAD_MAX_BLOCKS
+  tl_value *first;  // the place in the row of the first element of the own part
+} tl_spread_cluster;
+
+// What a reduction of the own part gives, combined with what it gives in the other blocks: every use of its results has
+// that. The cluster meets.
+void tl_spread_exchange(const tl_spread_cluster *cluster, tl_op *reduce);
 
 #endif

@@ -126,7 +126,9 @@ static void look_at_parallel(finding *self, tl_op *op) {
 static const char *reduction_obstacle(const finding *self, const tl_op *op) {
   enum { WORD_BITS = 32 };
   if (op->parent->parent != self->kernel) return "it is reduced in a loop or under a condition";
-  if (op->num_results != 1) return "the place of an extreme is asked for";
+  int32_t num_axes = 0;
+  tl_op_ints(op, TL_ATTR_AXES, &num_axes);
+  if (op->num_results > 1 && num_axes > 1) return "the place of an extreme is asked for among several dims";
   const tl_type *type = tl_op_result(op, 0)->type;
   if (tl_dtype_bits(type->dtype) < WORD_BITS || type->rank == TL_MAX_RANK) return "blocks do not exchange such results";
   return NULL;
