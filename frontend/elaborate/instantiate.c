@@ -139,7 +139,8 @@ tl_module *tl_instantiate(const tl_kernel_spec *kernel, tl_bindings bindings, co
   tl_instantiate_kernel_body(&sema, &kernel->body);
   tl_instantiate_validate_hand(&sema);
   tl_instantiate_validate_peers(&sema);
-  tl_sema_warn_unused(&scratch, kernel, diags);
+  // Beside an error they hide it, and some are only its consequence.
+  if (diags->num_errors == errors_before) tl_sema_warn_unused(&scratch, kernel, diags);
   tl_module *module = sema.module;
   if (diags->num_errors != errors_before) {
     tl_module_destroy(module);

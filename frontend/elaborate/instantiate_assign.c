@@ -181,13 +181,17 @@ void tl_instantiate_assign_one(tl_sema *sema, const tl_assign *assign) {
   const tl_expr *base =
       target->kind == TL_EXPR_INDEX || target->kind == TL_EXPR_TRANSPOSE ? target->operands[0] : target;
   if (base->kind == TL_EXPR_NAME && tl_dtype_parse(base->text) == TL_DTYPE_NONE) {
-    const tl_symbol *symbol = tl_sema_lookup(sema, base->text, base->loc);
+    const tl_symbol *symbol = target == base ? tl_sema_lookup_target(sema, base->text, base->loc)
+                                             : tl_sema_lookup(sema, base->text, base->loc);
     if (!symbol || symbol->kind == TL_SYMBOL_POISON) return;
     if (symbol->kind != TL_SYMBOL_BUFFER) {
       tl_diag *diag =
           tl_diag_report(sema->diags, TL_DIAG_ASSIGN_TARGET, target->loc, "the %s `%.*s` cannot be assigned",
                          tl_symbol_role_text(symbol->role), TL_STR_ARG(symbol->name));
       tl_diag_add_note(sema->diags, diag, symbol->loc, "defined here");
+      if (symbol->role == TL_ROLE_BODY_LET)
+        tl_diag_add_hint(sema->diags, diag, "a value that changes is a local scalar: `%.*s: f32` under `local`",
+                         TL_STR_ARG(symbol->name));
       return;
     }
     if (target->kind == TL_EXPR_NAME && symbol->value->type->scope == TL_SCOPE_LOCAL) {

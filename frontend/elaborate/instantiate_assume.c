@@ -104,6 +104,7 @@ static void refuse(reading *r, tl_loc loc, const char *hint) {
 }
 
 static const char *const forms = "as in `0 <= idx[i] < N`, `row < N`, `row % 8 == 0`";
+static const char *const body_forms = "in a body it is about a `let`: `let: {row: idx[i]}`, then `assume: row < N`";
 
 // At the head an element `X[i, j]` of a tensor with indices that are no names yet, or a scalar argument; in a body a
 // `let` of it.
@@ -187,7 +188,7 @@ static void read_link(reading *r, const tl_expr *a, tl_expr_op op, const tl_expr
     op = turned_op(op);
   }
   if (!is_subject(r, a) || op == TL_EXPR_OP_NE) {
-    refuse(r, r->whole->loc, forms);
+    refuse(r, r->whole->loc, r->sema->in_body ? body_forms : forms);
     return;
   }
   if (!set_subject(r, a)) return;
@@ -207,7 +208,7 @@ static void read_condition(reading *r, const tl_expr *expr) {
     for (uint32_t i = 0; i + 1 < expr->num_operands && r->ok; i++)
       read_link(r, expr->operands[i], expr->compare_ops[i], expr->operands[i + 1]);
   } else {
-    refuse(r, expr->loc, forms);
+    refuse(r, expr->loc, r->sema->in_body ? body_forms : forms);
   }
 }
 

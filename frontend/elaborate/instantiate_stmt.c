@@ -278,6 +278,7 @@ static void emit_let(tl_sema *sema, const tl_stmt *stmt) {
     symbol->kind = value.kind == TL_SEMA_CONST ? TL_SYMBOL_CONST : TL_SYMBOL_VALUE;
     symbol->constant = value.constant;
     symbol->value = value.value;
+    symbol->text = let->value;
     bool is_index = exact.kind == TL_SEMA_VALUE && exact.value->type->kind == TL_TYPE_INDEX;
     if (is_index) symbol->exact = exact.value;
     if (symbol->value && !symbol->value->name) symbol->value->name = tl_module_intern(sema->module, let->name);

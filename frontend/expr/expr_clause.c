@@ -75,8 +75,9 @@ static bool parse_target(tl_expr_parser *parser, tl_expr **out) {
     tl_str text = tl_expr_token_text(parser, &span);
     tl_diag *diag =
         tl_expr_fail(parser, TL_DIAG_EXPR_TARGET, &span, "cannot assign to `%.*s`", tl_expr_shown(text), text.data);
-    if (diag && tl_expr_token_is(parser, first, "__syncthreads"))
-      tl_diag_add_hint(parser->diags, diag, "the compiler places barriers; `sync:` is one more");
+    const char *known = target->kind == TL_EXPR_CALL ? tl_suggest_for_function(target->text) : NULL;
+    if (diag && known)
+      tl_diag_add_hint(parser->diags, diag, "%s", known);
     else if (diag && target->kind == TL_EXPR_CALL && tl_expr_peek(parser)->kind == TL_TOKEN_END)
       tl_diag_add_hint(parser->diags, diag, "a macro is used by `use: %.*s`", tl_expr_shown(text), text.data);
     return false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "frontend/expr/suggest.h"
 
+#include <string.h>
+
 #include "support/dtype.h"
 
 static tl_str lower(tl_str text, char *buffer, size_t capacity) {
@@ -14,6 +16,10 @@ static tl_str lower(tl_str text, char *buffer, size_t capacity) {
 
 // Twice the edit distance without regard to case, plus one when only case differs somewhere.
 static size_t score(tl_str word, tl_str candidate) {
+  // `padding` for `pad`, `dim` for `dims`: a word and what it begins with.
+  enum { LEAST_PREFIX = 3 };
+  size_t shorter = word.len < candidate.len ? word.len : candidate.len;
+  if (shorter >= LEAST_PREFIX && !memcmp(word.data, candidate.data, shorter)) return word.len == candidate.len ? 0 : 2;
   char word_buffer[64], candidate_buffer[64];
   size_t distance = tl_str_distance(lower(word, word_buffer, sizeof(word_buffer)),
                                     lower(candidate, candidate_buffer, sizeof(candidate_buffer)));
@@ -86,6 +92,15 @@ const char *tl_suggest_for_function(tl_str name) {
       {"arcsinh", "did you mean `asinh`?"},
       {"arccosh", "did you mean `acosh`?"},
       {"arctanh", "did you mean `atanh`?"},
+      {"ballot", "votes of the block are `any(…)` and `all(…)`; `count` of them is `sum(1 if … else 0)`"},
+      {"__ballot_sync", "votes of the block are `any(…)` and `all(…)`"},
+      {"__syncthreads", "the compiler places barriers; `sync:` is one more"},
+      {"atomicAdd", "a statement of its own: `atomic: x -> C[i]`"},
+      {"atomicMax", "a statement of its own: `atomic: x -> C[i]` with `op: max`"},
+      {"atomicMin", "a statement of its own: `atomic: x -> C[i]` with `op: min`"},
+      {"atomic_add", "a statement of its own: `atomic: x -> C[i]`"},
+      {"atomic_max", "a statement of its own: `atomic: x -> C[i]` with `op: max`"},
+      {"atomic_min", "a statement of its own: `atomic: x -> C[i]` with `op: min`"},
       {"zeros", "a tile is set by `clear: x` or `fill: x`"},
       {"full", "a tile is set by `fill: x` with `value:`"},
       {"program_id", "the indices of the grid are the names under `grid`"},

@@ -54,6 +54,7 @@ typedef struct tl_symbol {
   int access;                   // tl_access of tensors and their views; tiles are INOUT
   const tl_sema_fact *fact;     // BUFFER: of each of its elements, and of 0; NULL: none
   bool is_optional;             // BUFFER: it may be absent
+  const tl_expr *text;          // VALUE of a body let: what it was given; else NULL
   struct tl_symbol *shadowed;   // what the name means outside of this scope
 } tl_symbol;
 
@@ -135,6 +136,8 @@ tl_symbol *tl_sema_define(tl_sema *sema, tl_str name, tl_loc loc, tl_symbol_role
 tl_symbol *tl_sema_shadow(tl_sema *sema, tl_str name);
 // Reports unknown names with the nearest visible one; returns NULL.
 tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc);
+// The same of a name that is assigned as a whole: who writes `y = …` may want a `let`. Later uses are not reported.
+tl_symbol *tl_sema_lookup_target(tl_sema *sema, tl_str name, tl_loc loc);
 size_t tl_sema_open_scope(const tl_sema *sema);
 void tl_sema_close_scope(tl_sema *sema, size_t mark);
 // "param", "tile", "loop index", …; and with the article.

@@ -178,8 +178,10 @@ bool tl_sema_validate_local_place(tl_sema *sema, const tl_symbol *symbol, bool i
         tl_diag_report(sema->diags, TL_DIAG_LOCAL_PLACE, loc,
                        "the local scalar `%.*s` belongs to the block and is assigned outside of `parallel` only",
                        TL_STR_ARG(symbol->name));
-    tl_diag_add_hint(sema->diags, diag, "for a value of each element declare a local array: `%.*s: %s[1]`",
-                     TL_STR_ARG(symbol->name), tl_dtype_name(symbol->value->type->dtype));
+    tl_diag_add_hint(sema->diags, diag,
+                     "for a value of each element declare a local array, `%.*s: %s[1]`; one of all elements is a "
+                     "reduction outside of `parallel`, as `%.*s = sum(x)`",
+                     TL_STR_ARG(symbol->name), tl_dtype_name(symbol->value->type->dtype), TL_STR_ARG(symbol->name));
     return false;
   }
   if (sema->in_parallel) return true;
@@ -197,7 +199,11 @@ tl_sema_value tl_sema_load(tl_sema *sema, const tl_symbol *symbol, tl_value *con
     tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_FRAGMENT_ELEMENT, loc,
                                    "an element of the fragment `%.*s` can be read inside `parallel` only",
                                    TL_STR_ARG(symbol->name));
-    tl_diag_add_hint(sema->diags, diag, "copy `%.*s` to a shared tile and read that", TL_STR_ARG(symbol->name));
+    if (tl_type_num_elements(type) == 1)
+      tl_diag_add_hint(sema->diags, diag, "a value of the whole block is no tile: `let: {%.*s: max(x)}`, or a local",
+                       TL_STR_ARG(symbol->name));
+    else
+      tl_diag_add_hint(sema->diags, diag, "copy `%.*s` to a shared tile and read that", TL_STR_ARG(symbol->name));
     return tl_sema_poison();
   }
   if (!tl_sema_validate_local_place(sema, symbol, false, loc)) return tl_sema_poison();

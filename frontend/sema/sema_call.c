@@ -31,13 +31,15 @@ tl_function tl_sema_validate_call(tl_diags *diags, const tl_expr *expr) {
     return TL_FUNCTION_NONE;
   }
   if (count < info->min_args || count > info->max_args) {
+    tl_diag *diag;
     if (info->min_args == info->max_args) {
-      tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, expr->loc, "`%s` takes %d argument%s, %d given", info->name,
-                     info->min_args, info->min_args == 1 ? "" : "s", count);
+      diag = tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, expr->loc, "`%s` takes %d argument%s, %d given", info->name,
+                            info->min_args, info->min_args == 1 ? "" : "s", count);
     } else {
-      tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, expr->loc, "`%s` takes %d to %d arguments, %d given", info->name,
-                     info->min_args, info->max_args, count);
+      diag = tl_diag_report(diags, TL_DIAG_FUNCTION_ARGS, expr->loc, "`%s` takes %d to %d arguments, %d given",
+                            info->name, info->min_args, info->max_args, count);
     }
+    tl_diag_add_hint(diags, diag, "`%s%s`: %s", info->name, info->arguments, info->doc);
     return TL_FUNCTION_NONE;
   }
   return function;

@@ -19,6 +19,12 @@ void tl_sema_know_present(tl_sema *sema, const tl_expr *condition, bool holds) {
     tl_sema_know_present(sema, condition->operands[1], holds);
     return;
   }
+  // A let means its text.
+  const tl_symbol *let = condition->kind == TL_EXPR_NAME ? tl_strmap_get(&sema->names, condition->text) : NULL;
+  if (let && let->text) {
+    tl_sema_know_present(sema, let->text, holds);
+    return;
+  }
   bool asks = holds && condition->kind == TL_EXPR_CALL && tl_str_is(condition->text, "present");
   if (!asks || condition->num_operands != 1 || condition->operands[0]->kind != TL_EXPR_NAME) return;
   const tl_symbol *symbol = tl_strmap_get(&sema->names, condition->operands[0]->text);

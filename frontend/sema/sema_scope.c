@@ -87,6 +87,26 @@ void tl_sema_close_scope(tl_sema *sema, size_t mark) {
   }
 }
 
+static const tl_symbol *nearest_symbol(const tl_sema *sema, tl_str name) {
+  tl_str *candidates = TL_NEW_ARRAY(sema->arena, tl_str, sema->stack.len + 1);
+  for (size_t i = 0; i < sema->stack.len; ++i) candidates[i] = sema->stack.items[i]->name;
+  size_t nearest = tl_suggest_index(name, candidates, sema->stack.len);
+  return nearest == SIZE_MAX ? NULL : sema->stack.items[nearest];
+}
+
+tl_symbol *tl_sema_lookup_target(tl_sema *sema, tl_str name, tl_loc loc) {
+  tl_symbol *symbol = tl_strmap_get(&sema->names, name);
+  if (symbol) return symbol;
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NAME_UNKNOWN, loc, "unknown name `%.*s`", TL_STR_ARG(name));
+  const tl_symbol *near = nearest_symbol(sema, name);
+  tl_diag_add_hint(sema->diags, diag, "a new value is named by `let: {%.*s: …}`%s%.*s%s", TL_STR_ARG(name),
+                   near ? "; or did you mean `" : "", near ? (int)near->name.len : 0, near ? near->name.data : "",
+                   near ? "`?" : "");
+  // What reads it has nothing to say.
+  tl_sema_define(sema, name, loc, TL_ROLE_BODY_LET, TL_SYMBOL_POISON);
+  return NULL;
+}
+
 tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc) {
   tl_symbol *symbol = tl_strmap_get(&sema->names, name);
   if (symbol) return symbol;
@@ -95,13 +115,14 @@ tl_symbol *tl_sema_lookup(tl_sema *sema, tl_str name, tl_loc loc) {
     tl_diag_add_hint(sema->diags, diag, "`%.*s` is a function: write `%.*s(…)`", TL_STR_ARG(name), TL_STR_ARG(name));
     return NULL;
   }
-  if (sema->diags->num_errors > sema->diags->max_errors) return NULL;  // the report is not kept: save the search
-  tl_str *candidates = TL_NEW_ARRAY(sema->arena, tl_str, sema->stack.len + 1);
-  for (size_t i = 0; i < sema->stack.len; ++i) candidates[i] = sema->stack.items[i]->name;
-  size_t nearest = tl_suggest_index(name, candidates, sema->stack.len);
-  if (nearest != SIZE_MAX) {
-    tl_diag_add_hint(sema->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(candidates[nearest]));
+  const char *known = tl_suggest_for_attribute(name);
+  if (known) {
+    tl_diag_add_hint(sema->diags, diag, "%s", known);
+    return NULL;
   }
+  if (sema->diags->num_errors > sema->diags->max_errors) return NULL;  // the report is not kept: save the search
+  const tl_symbol *near = nearest_symbol(sema, name);
+  if (near) tl_diag_add_hint(sema->diags, diag, "did you mean `%.*s`?", TL_STR_ARG(near->name));
   return NULL;
 }
 

@@ -91,6 +91,34 @@ static bool is_c_conditional(tl_str text, uint32_t start, uint32_t end) {
   return false;
 }
 
+// Whether a colon ends a key in this line before the one that fails.
+static bool has_key_before(const failure *fail, uint32_t text) {
+  for (uint32_t i = text; i + 1 < fail->offset; i++)
+    if (fail->text.data[i] == ':' && fail->text.data[i + 1] == ' ') return true;
+  return false;
+}
+
+static bool ends_line(const failure *fail, uint32_t at) {
+  return at >= fail->text.len || fail->text.data[at] == '\n' || fail->text.data[at] == '\r';
+}
+
+// `text` is where the line's text begins.
+static const char *hint_for_colon(const failure *fail, uint32_t text) {
+  const char *data = fail->text.data;
+  bool has_key = has_key_before(fail, text);
+  if (has_key && ends_line(fail, fail->offset + 1)) return "leave out the colon at the end of the line";
+  // A list item right below `key: value`: libyaml reads it as more of the value.
+  if (!has_key && data[text] == '-' && text + 1 < fail->text.len && data[text + 1] == ' ')
+    return "this line continues the value above it: is a key such as `do:` missing between?";
+  uint32_t end = text;
+  while (end < fail->offset && is_word_char(data[end])) end++;
+  if (end == fail->offset && end > text)
+    return "this line continues the value above it: a key stands under the first letter of the key that it belongs to";
+  return is_c_conditional(fail->text, fail->line_start, fail->offset)
+             ? "a choice is written `a if c else b`"
+             : "a text that holds `: ` needs quotes or a block (`doc: >`)";
+}
+
 // X[a: b]: the colon makes a key of what stands before it.
 static bool report_colon(const failure *fail) {
   if (!strstr(fail->problem, "mapping values are not allowed")) return false;
@@ -108,17 +136,7 @@ static bool report_colon(const failure *fail) {
       tl_diag_report(fail->diags, TL_DIAG_YAML_COLON, loc, "YAML takes the text before this `: ` for a key");
   uint32_t text = fail->line_start;
   while (text < fail->offset && fail->text.data[text] == ' ') text++;
-  // A list item right below `key: value`: libyaml reads it as more of the value.
-  bool is_item = fail->text.data[text] == '-' && text + 1 < fail->text.len && fail->text.data[text + 1] == ' ';
-  if (is_item) {
-    tl_diag_add_hint(fail->diags, diag,
-                     "this line continues the value above it: is a key such as `do:` missing between?");
-    return true;
-  }
-  tl_diag_add_hint(fail->diags, diag, "%s",
-                   is_c_conditional(fail->text, fail->line_start, fail->offset)
-                       ? "a choice is written `a if c else b`"
-                       : "a text that holds `: ` needs quotes or a block (`doc: >`)");
+  tl_diag_add_hint(fail->diags, diag, "%s", hint_for_colon(fail, text));
   return true;
 }
 

@@ -266,9 +266,11 @@ static tl_status compare_ptx(tl_emu_kernel *ptx, const tl_manifest_kernel *info,
       uint64_t at = e * bytes;
       const uint8_t *a = (const uint8_t *)one->original + at, *b = (const uint8_t *)one->copy + at;
       if (!memcmp(a, b, bytes) || are_nan(param->dtype, one->original, one->copy, e)) continue;
-      return tl_status_make(TL_STATUS_CHECK_FAILED,
-                            "the PTX gives other bits than the module before it: '%s', byte %llu", param->name,
-                            (unsigned long long)at);
+      return tl_status_make(
+          TL_STATUS_CHECK_FAILED,
+          "the PTX gives other bits than the module before it: '%s', byte %llu (float atomics add in the "
+          "order in which blocks run: --threads=1 runs them in one)",
+          param->name, (unsigned long long)at);
     }
   }
   return TL_OK;
