@@ -207,7 +207,7 @@ static bool same_double(double a, double b) {
   return bits_a == bits_b;
 }
 
-static bool same_attr(const tl_attr *a, const tl_attr *b) {
+bool tl_attr_equal(const tl_attr *a, const tl_attr *b) {
   if (a->key != b->key) return false;
   switch (tl_attr_key_kind(a->key)) {
     case TL_ATTRKIND_VALUE:
@@ -236,7 +236,7 @@ static bool same_attr(const tl_attr *a, const tl_attr *b) {
 bool tl_op_same_attrs(const tl_op *a, const tl_op *b) {
   if (a->num_attrs != b->num_attrs) return false;
   for (uint32_t i = 0; i < a->num_attrs; i++) {
-    if (!same_attr(&a->attrs[i], &b->attrs[i])) return false;
+    if (!tl_attr_equal(&a->attrs[i], &b->attrs[i])) return false;
   }
   return true;
 }

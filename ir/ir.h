@@ -364,6 +364,8 @@ void tl_op_set_dict(tl_module *module, tl_op *op, tl_attr_key key, const tl_dict
 void tl_op_set_unit(tl_module *module, tl_op *op, tl_attr_key key);
 void tl_op_set_attr(tl_module *module, tl_op *op, const tl_attr *attr);
 void tl_op_remove_attr(tl_op *op, tl_attr_key key);
+// Whether two attributes have the same key and value.
+bool tl_attr_equal(const tl_attr *a, const tl_attr *b);
 // Whether both ops have the same attributes with the same values.
 bool tl_op_same_attrs(const tl_op *a, const tl_op *b);
 // Constant behind a value: true when its def is a CONST with an integer (index, int, bool) value.

@@ -357,6 +357,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   if (self.num_roles > 0) self.budget *= self.num_roles;
   tl_walk(kernel, look_at, &self);
   tl_run_find_written(&self);
+  tl_run_find_uses(&self);
   tl_run_fix_bounds(&self);
   if (can_run)
     tl_run_explore(&self);
@@ -375,6 +376,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.bounds);
   tl_vec_fini(&self.extents);
   tl_vec_fini(&self.loops);
+  tl_vec_fini(&self.branches);
   tl_run_env_fini(&self.env);
   return self.status;
 }

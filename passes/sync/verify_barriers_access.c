@@ -322,6 +322,53 @@ void tl_run_find_written(tl_barrier_verifier *self) {
     tl_run_each_access(self, op, note_write, self);
 }
 
+typedef struct use_search {
+  tl_barrier_verifier *self;
+  const tl_run_role *role;
+} use_search;
+
+static void note_use(void *user, const tl_op *op, tl_run_kind kind, const tl_value *buffer) {
+  use_search *search = user;
+  (void)kind;
+  if (buffer->type->kind != TL_TYPE_BUFFER || buffer->type->scope == TL_SCOPE_LOCAL) return;
+  int64_t root = tl_run_root_of(search->self, buffer);
+  if (root < 0) return;
+  tl_run_use *use = &search->self->uses[root];
+  bool is_engine = op->code == TL_OP_COPY && tl_op_arg(op, TL_GROUP_COPY_map);
+  use->threads |= is_engine ? search->role->elected : search->role->all;
+  use->is_proxied |= is_engine || tl_run_is_matrix(op);
+}
+
+// What stands in no role all of them are together for.
+static void find_uses_in(use_search *search, const tl_op *op) {
+  const tl_barrier_verifier *self = search->self;
+  if (op->code != TL_OP_ROLES) {
+    search->role = &self->roles[0];
+    tl_run_each_access(search->self, op, note_use, search);
+    return;
+  }
+  for (int32_t r = 1; r <= self->num_roles; r++) {
+    search->role = &self->roles[r];
+    tl_run_each_access(search->self, self->roles[r].op, note_use, search);
+  }
+}
+
+void tl_run_find_uses(tl_barrier_verifier *self) {
+  use_search search = {.self = self};
+  size_t count = self->roots.len;
+  tl_run_use *own = TL_NEW_ARRAY(&self->context->scratch, tl_run_use, count + 1);
+  self->uses = own;
+  for (const tl_op *op = self->kernel->regions[0]->first; op; op = op->next) find_uses_in(&search, op);
+  self->uses = TL_NEW_ARRAY(&self->context->scratch, tl_run_use, count + 1);
+  for (size_t i = 0; i < count; i++) {
+    for (size_t j = 0; j < count; j++) {
+      if (!tl_run_roots_meet(self, (int64_t)i, (int64_t)j)) continue;
+      self->uses[i].threads |= own[j].threads;
+      self->uses[i].is_proxied |= own[j].is_proxied;
+    }
+  }
+}
+
 // Whether no warp is left out of a gemm.
 static bool takes_all_warps(const tl_op *gemm) {
   enum { WARP = 32 };

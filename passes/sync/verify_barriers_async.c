@@ -64,10 +64,11 @@ static void run_init(tl_barrier_verifier *self, const tl_op *op) {
 // ---- phases
 
 bool tl_run_is_of_interest(const tl_barrier_verifier *self, const tl_run_access *record) {
-  uint32_t everyone = self->roles[0].all;
-  if (record->seen != everyone) return true;
-  bool is_crossed = record->kind != TL_RUN_WAITED && !record->is_engine && !record->is_matrix && self->uses_proxy;
-  return is_crossed && record->fenced != everyone;
+  if (record->kind == TL_RUN_WAITED) return record->seen != self->roles[0].all;
+  const tl_run_use *use = &self->uses[record->root];
+  if ((record->seen & use->threads) != use->threads) return true;
+  bool is_crossed = !record->is_engine && !record->is_matrix && use->is_proxied;
+  return is_crossed && (record->fenced & use->threads) != use->threads;
 }
 
 // What arrivals at phases before `phase` of a stage handed on: no wait ends by those any more.

@@ -106,7 +106,7 @@ static bool next_iteration(tl_barrier_verifier *self, tl_run_frame *frame) {
 
 static void begin_if(tl_barrier_verifier *self, tl_run_role *role, const tl_op *op) {
   const tl_run_value *condition = tl_run_env_at(&self->env, tl_op_operand(op, 0));
-  self->has_drawn |= condition->drawn;
+  self->has_drawn |= condition->drawn && !self->has_drawn && tl_run_decides(self, op);
   push_block(role, op->regions[condition->number != 0 ? 0 : 1], op);
 }
 

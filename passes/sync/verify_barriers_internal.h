@@ -143,15 +143,30 @@ typedef struct tl_run_bound {
   TL_VEC(int64_t) numbers;
 } tl_run_bound;
 
+// A condition, and whether it matters to memory which way is taken.
+typedef struct tl_run_branch {
+  const tl_op *op;
+  bool decides;
+} tl_run_branch;
+
+// Of a root: who touches it, or what lies on the same memory (bits of roles: where the copy engine does, of the elected
+// thread alone); whether any of that goes through the asynchronous proxy.
+typedef struct tl_run_use {
+  uint32_t threads;
+  bool is_proxied;
+} tl_run_use;
+
 enum { TL_RUN_MAX_DEPTH = 16 };  // stages of a ring
 
 typedef struct tl_barrier_verifier {
   tl_pass_context *context;
   tl_op *kernel;
   tl_run_env env;
-  TL_VEC(const tl_op *) roots;    // ALLOC and TENSOR ops; a buffer's number is its position
-  TL_VEC(tl_run_extent) extents;  // of every root
-  bool *is_written;               // a root each: what nobody writes needs no records. In scratch memory.
+  TL_VEC(const tl_op *) roots;     // ALLOC and TENSOR ops; a buffer's number is its position
+  TL_VEC(tl_run_extent) extents;   // of every root
+  bool *is_written;                // a root each: what nobody writes needs no records. In scratch memory.
+  tl_run_use *uses;                // a root each. In scratch memory.
+  TL_VEC(tl_run_branch) branches;  // that the run came to
   TL_VEC(tl_run_access) records;
   TL_VEC(tl_ring_state) rings;
   TL_VEC(tl_run_stage) stages;
@@ -207,6 +222,13 @@ void tl_run_fix_bounds(tl_barrier_verifier *self);
 // Runs the kernel with every number of trips that matters.
 void tl_run_explore(tl_barrier_verifier *self);
 
+// ---- verify_barriers_same.c
+
+// Whether two roles compute a value in the same way.
+bool tl_run_is_same(const tl_value *a, const tl_value *b);
+// Whether the two ways of an IF touch memory or synchronise in different ways.
+bool tl_run_decides(tl_barrier_verifier *self, const tl_op *branch);
+
 // ---- verify_barriers_cluster.c
 
 // Whether the kernel's blocks reach others of their cluster; then all of them are run.
@@ -248,6 +270,8 @@ bool tl_run_roots_meet(const tl_barrier_verifier *self, int64_t a, int64_t b);
 
 // Finds the roots that the kernel writes.
 void tl_run_find_written(tl_barrier_verifier *self);
+// Finds who touches which root; the roles are known.
+void tl_run_find_uses(tl_barrier_verifier *self);
 // Checks the accesses of `statement` and of everything inside against what was before, and keeps them.
 void tl_run_accesses(tl_barrier_verifier *self, const tl_op *statement);
 // An op that has no case: what it does would pass unseen. An internal error.
@@ -256,7 +280,7 @@ void tl_run_forget(tl_barrier_verifier *self);  // all accesses
 
 // ---- verify_barriers_async.c
 
-// Whether somebody may still have to learn of the access, or through another proxy.
+// Whether somebody who touches the memory may still have to learn of the access, or through another proxy.
 bool tl_run_is_of_interest(const tl_barrier_verifier *self, const tl_run_access *record);
 // Runs an op of mbarriers, proxy fences, gemms in flight or bulk groups; false when it is another one.
 bool tl_run_async(tl_barrier_verifier *self, const tl_op *op);
