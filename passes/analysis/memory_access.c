@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "passes/analysis/effects.h"
+
 int64_t tl_common_divisor(int64_t a, int64_t b) {
   if (a < 0) a = -a;
   if (b < 0) b = -b;
@@ -399,7 +401,8 @@ static const char *element_obstacle(const tl_op *op, const tl_op *parallel, int3
     if (form.divisor != 0 && !divides(vec, stride * tl_common_divisor(form.divisor, vec)))
       return d == last ? "it may start between two multiples" : "rows may start between two multiples";
   }
-  bool split = full_tile && tl_index_is_affine_in(tl_element_index(op, (uint32_t)last), parallel);
+  bool split = (full_tile && tl_index_is_affine_in(tl_element_index(op, (uint32_t)last), parallel)) ||
+               (op->code == TL_OP_LOAD && tl_op_has(op, TL_ATTR_PARTIAL));
   if (!split && (tl_element_check(op, last) & TL_CHECK_UPPER) && !divides(vec, tl_buffer_dim_divisor(buffer, last)))
     return "the bound may cut through it";
   if (op->code == TL_OP_LOAD && tl_op_arg(op, TL_GROUP_LOAD_pad)) {
@@ -513,6 +516,84 @@ tl_packed_load tl_element_packed(const tl_op *op, const tl_op *parallel, int32_t
     int32_t repeat = shared_by(index, along, vec);
     if (repeat > 1 && vec / repeat * bits <= 128 && packed_allows(op, along, vec, repeat))
       return (tl_packed_load){.vec = vec / repeat, .repeat = repeat};
+  }
+  return none;
+}
+
+// ---- loads between two aligned vectors
+
+// How much further than a multiple of `vec` the index begins, where it steps by one along `along`: 0 to vec - 1, or -1.
+static int32_t shift_of(tl_value *index, const tl_value *along, int32_t vec) {
+  tl_affine affine = tl_affine_of(index);
+  tl_lane_form sum = form_of(0, 0);
+  for (int32_t i = 0; affine.valid && i < affine.num_terms; i++) {
+    tl_lane_form form = tl_lane_form_of(affine.terms[i].symbol, along, vec);
+    int64_t by = affine.terms[i].coefficient;
+    if (!form.known || by > INT32_MAX || by < -INT32_MAX) return -1;
+    sum = form_of(sum.scale + form.scale * by, tl_common_divisor(sum.divisor, form.divisor % vec * (by % vec)));
+  }
+  if (!affine.valid || sum.scale != 1 || !divides(vec, sum.divisor)) return -1;
+  return (int32_t)((affine.constant % vec + vec) % vec);
+}
+
+// Whether the elements around those that are asked for may be read, too: nobody writes them at the same time.
+static bool is_read_only(const tl_op *op, const tl_value *buffer) {
+  const tl_op *root = tl_buffer_root(buffer);
+  if (!root) return false;
+  if (root->code == TL_OP_TENSOR) return tl_op_int(root, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN;
+  if (root->code != TL_OP_ALLOC || !tl_buffer_is_shared(buffer)) return false;
+  // A copy of the whole tile has a barrier behind it, whatever is read; of parts it may be known that they do not meet.
+  tl_effect_list effects = {0};
+  tl_effects_inside(tl_op_enclosing(op, TL_OP_KERNEL), &effects);
+  bool fits = true;
+  for (size_t i = 0; i < effects.len && fits; i++) {
+    tl_effect *effect = &effects.items[i];
+    if (effect->root != &root->results[0] || effect->kind == TL_EFFECT_READ) continue;
+    fits = effect->op->code == TL_OP_COPY;
+    tl_box box = fits ? tl_box_destination(effect->op) : (tl_box){0};
+    int64_t elements = 1;
+    for (int32_t t = 0; t < box.tile_rank; t++) elements *= box.extents[t];
+    fits = fits && elements == tl_type_num_elements(root->results[0].type);
+  }
+  tl_vec_fini(&effects);
+  return fits;
+}
+
+// Whether the elements come out of aligned vectors of `vec`, each of which is inside or outside of the buffer as a
+// whole.
+static bool shift_allows(const tl_op *op, const tl_op *parallel, int32_t vec, int32_t *out_shift) {
+  const tl_block *body = parallel->regions[0];
+  const tl_value *along = body->args[body->num_args - 1], *buffer = tl_element_buffer(op);
+  int32_t last = buffer->type->rank - 1, num_extents = 0;
+  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &num_extents);
+  if (!divides(vec, extents[num_extents - 1]) || !vector_is_aligned(buffer, vec)) return false;
+  if (!divides(vec, tl_buffer_dim_divisor(buffer, last))) return false;
+  for (int32_t d = 0; d < last; d++) {
+    tl_lane_form form = tl_lane_form_of(tl_element_index(op, (uint32_t)d), along, vec);
+    int64_t stride = tl_common_divisor(tl_buffer_stride_divisor(buffer, d), vec);
+    if (!form.known || form.scale != 0) return false;
+    if (form.divisor != 0 && !divides(vec, stride * tl_common_divisor(form.divisor, vec))) return false;
+  }
+  if (tl_op_arg(op, TL_GROUP_LOAD_pad)) {
+    tl_lane_form pad = tl_lane_form_of(tl_op_arg(op, TL_GROUP_LOAD_pad), along, vec);
+    if (!pad.known || pad.scale != 0) return false;
+  }
+  *out_shift = shift_of(tl_element_index(op, (uint32_t)last), along, vec);
+  return *out_shift > 0;
+}
+
+tl_shifted_load tl_element_shifted(const tl_op *op, const tl_op *parallel, int32_t max_elems) {
+  enum { VECTOR_BITS = 128, GAIN = 4 };
+  const tl_shifted_load none = {.vec = 1, .shift = 0};
+  if (op->code != TL_OP_LOAD || any_obstacle(op, parallel)) return none;
+  int bits = tl_dtype_bits(tl_element_buffer(op)->type->dtype);
+  int32_t vec = 1, shift = 0;
+  while (vec * 2 <= max_elems && vec * 2 * bits <= VECTOR_BITS) vec *= 2;
+  // Two vectors in the place of `vec / narrow`: half of them at most.
+  int32_t narrow = widest_vector(op, parallel, vec, false);
+  for (; bits >= 8 && vec >= narrow * GAIN; vec /= 2) {
+    if (shift_allows(op, parallel, vec, &shift))
+      return is_read_only(op, tl_element_buffer(op)) ? (tl_shifted_load){vec, shift} : none;
   }
   return none;
 }

@@ -88,6 +88,14 @@ typedef struct tl_packed_load {
   int32_t vec, repeat;
 } tl_packed_load;
 tl_packed_load tl_element_packed(const tl_op *op, const tl_op *parallel, int32_t max_iterations);
+// The same for a LOAD whose neighbours lie side by side and begin between two multiples of a vector, as `x[i, j + 3]`:
+// a vector of `vec` elements comes out of two aligned ones, from `shift` elements behind the first one's start on. Only
+// where it costs fewer accesses than vectors that are as narrow as the place. A shift of 0: the load is not of that
+// kind.
+typedef struct tl_shifted_load {
+  int32_t vec, shift;
+} tl_shifted_load;
+tl_shifted_load tl_element_shifted(const tl_op *op, const tl_op *parallel, int32_t max_elems);
 // Whether neighbouring iterations along the last index of `parallel` access one and the same element.
 bool tl_element_is_uniform(const tl_op *op, const tl_op *parallel);
 // Whether the index is a sum of loop indices of `parallel` and values from outside of it, so that its bounds can be

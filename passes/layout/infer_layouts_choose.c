@@ -61,6 +61,8 @@ static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *p
     if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
       tl_value *buffer = tl_element_buffer(op);
       int32_t vec = tl_element_vector(op, parallel, vector_limit(buffer), true);
+      tl_shifted_load shifted = tl_element_shifted(op, parallel, vector_limit(buffer));
+      if (shifted.vec > vec) vec = shifted.vec;
       add_vote(vote, element_dim(op, parallel), vec, tl_buffer_is_global(buffer));
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {
@@ -146,5 +148,11 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
   int32_t lanes = vote.global[fast] > 0 && rank > 1 ? lanes_of_short_row(shape[fast], vec) : 0;
   if (lanes > 1 && elements / shape[fast] * lanes >= graph->threads && streams(graph, root))
     return tl_layout_blocked_narrow(shape, rank, order, vec, lanes, graph->threads);
+  // Rows of shared memory that are read element by element: a warp each, so that a reduction along them stays within
+  // it.
+  enum { WARP = 32 };
+  bool is_by_element = vec == 1 && vote.global[fast] == 0 && vote.other[fast] == 1;
+  if (is_by_element && rank > 1 && shape[fast] > WARP && elements / shape[fast] >= graph->threads / WARP)
+    return tl_layout_blocked_narrow(shape, rank, order, vec, WARP, graph->threads);
   return tl_layout_blocked(shape, rank, order, vec, graph->threads);
 }

@@ -71,19 +71,22 @@ static int element_passes(const tl_op *access, const tl_op *parallel, const tl_s
   const tl_layout *layout = tl_op_layout(parallel, TL_ATTR_THREAD_LAYOUT);
   int32_t shape[TL_MAX_RANK], at[TL_MAX_RANK], coord[TL_MAX_RANK], bits = tl_dtype_bits(type->dtype);
   int64_t offsets[LANES];
+  int32_t held = tl_parallel_vector(parallel), vec = tl_element_vector(access, parallel, held, false);
+  tl_shifted_load shifted = tl_element_shifted(access, parallel, held);
+  if (shifted.shift > 0) vec = shifted.vec;
+  if (vec == 1) vec = tl_element_packed(access, parallel, held).vec;
   shape_of(type, shape);
   for (int32_t lane = 0; lane < LANES; lane++) {
     tl_layout_coord(layout, 0, lane, 0, at);
     for (int32_t d = 0; d < type->rank; d++) {
       int64_t index = 0;
       if (!evaluate(tl_element_index(access, (uint32_t)d), parallel, at, DEPTH, &index)) return 0;
+      if (d == type->rank - 1 && shifted.shift > 0) index -= shifted.shift;
       if (index < 0 || index >= shape[d]) return 0;
       coord[d] = (int32_t)index;
     }
     offsets[lane] = tl_shared_layout_offset(shared, shape, type->rank, bits, coord);
   }
-  int32_t held = tl_parallel_vector(parallel), vec = tl_element_vector(access, parallel, held, false);
-  if (vec == 1) vec = tl_element_packed(access, parallel, held).vec;
   return passes_of(offsets, vec * bits / 8);
 }
 

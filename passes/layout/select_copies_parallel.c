@@ -47,9 +47,16 @@ static void choose_element(tl_op *op, void *user) {
   vector_state *state = user;
   if (op->code == TL_OP_ATOMIC) choose_reduction(op, state);
   if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
-  int32_t vec = tl_element_vector(op, state->parallel, largest_power_of_two_divisor(state->limit), false);
+  int32_t most = largest_power_of_two_divisor(state->limit);
+  int32_t vec = tl_element_vector(op, state->parallel, most, false);
+  tl_op_remove_attr(op, TL_ATTR_SHIFT);
+  tl_shifted_load shifted = tl_element_shifted(op, state->parallel, most);
+  if (shifted.shift > 0) {
+    tl_op_set_int(state->context->module, op, TL_ATTR_SHIFT, shifted.shift);
+    vec = shifted.vec;
+  }
   if (vec <= 1) {
-    tl_packed_load packed = tl_element_packed(op, state->parallel, largest_power_of_two_divisor(state->limit));
+    tl_packed_load packed = tl_element_packed(op, state->parallel, most);
     tl_op_remove_attr(op, TL_ATTR_VEC);
     tl_op_remove_attr(op, TL_ATTR_REPEAT);
     if (packed.repeat == 1) return;
@@ -208,6 +215,8 @@ static void choose_gather(tl_pass_context *context, tl_op *parallel, int32_t wid
   const char *obstacle = NULL;
   if (pad && !is_zero(pad)) {
     obstacle = "it pads with another value than 0";
+  } else if (tl_op_has(found.load, TL_ATTR_SHIFT)) {
+    obstacle = "what it loads begins between two aligned vectors";
   } else if (vec != widest || tl_op_int(found.store, TL_ATTR_VEC, 1) != vec) {
     obstacle = "load and store allow different vectors";
   } else if (bytes != 4 && bytes != 8 && bytes != 16) {
@@ -263,6 +272,8 @@ static void report_access(tl_op *op, void *user) {
   tl_strbuf_appendf(&text, "'%s' is %s %d element%s at a time", tl_buffer_name(buffer),
                     op->code == TL_OP_LOAD ? "loaded" : "stored", vec, vec == 1 ? "" : "s");
   if (is_one) tl_strbuf_append_c(&text, ", the same for all neighbours");
+  if (tl_op_has(op, TL_ATTR_SHIFT))
+    tl_strbuf_append_c(&text, " out of two aligned vectors, the second of which is the neighbours' first");
   if (obstacle) tl_strbuf_appendf(&text, ", not %d: %s", vec * 2, obstacle);
   if (conflicts > 1) tl_strbuf_appendf(&text, "; bank conflicts make it %d times as long", conflicts);
   tl_diag_report(state->context->diags, TL_DIAG_REMARK_ACCESS, op->loc, "%s", tl_strbuf_c(&text));

@@ -163,6 +163,26 @@ LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl
   return inside;
 }
 
+LLVMValueRef tl_lower_access_bytes(tl_lower *l, tl_mem_access *access, const tl_place *place, int32_t bytes) {
+  LLVMBuilderRef b = l->builder;
+  LLVMTypeRef i64 = l->session->i64;
+  int32_t last = access->rank - 1;
+  int64_t check = access->check[last], size = tl_dtype_bits(access->buffer->dtype) / 8;
+  access->check[last] &= 1;
+  LLVMValueRef inside = tl_lower_access_inside(l, access, place), all = tl_session_i32(l->session, bytes);
+  access->check[last] = check;
+  if (check & 2) {
+    LLVMValueRef left = access_limit(l, b, access, last, i64), zero = LLVMConstInt(i64, 0, 0);
+    if (access->var[last]) left = LLVMBuildSub(b, left, tl_lower_index_as(l, b, access->var[last], i64), "");
+    left = LLVMBuildSub(b, left, tl_session_i64(l->session, access_const_index(access, place, last)), "");
+    LLVMValueRef most = tl_session_i64(l->session, bytes / size);
+    left = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, left, most, ""), left, most, "");
+    left = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSGT, left, zero, ""), left, zero, "");
+    all = LLVMBuildTrunc(b, LLVMBuildMul(b, left, tl_session_i64(l->session, size), ""), l->session->i32, "");
+  }
+  return inside ? LLVMBuildSelect(b, inside, all, tl_session_i32(l->session, 0), "") : check & 2 ? all : NULL;
+}
+
 // ---- global addresses
 static LLVMValueRef stride_value(tl_lower *l, LLVMBuilderRef b, const tl_buffer *buffer, int32_t d) {
   if (buffer->strides[d] >= 0) return tl_session_i64(l->session, buffer->strides[d]);

@@ -26,6 +26,8 @@ void tl_lower_access_checks(tl_mem_access *access, const tl_op *op, tl_attr_key 
 LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const tl_place *place);
 // Bounds of that element; NULL when nothing has to be tested.
 LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl_place *place);
+// How many of the `bytes` of a vector that begins there lie inside, as an i32; NULL when all do.
+LLVMValueRef tl_lower_access_bytes(tl_lower *l, tl_mem_access *access, const tl_place *place, int32_t bytes);
 // Two 4-bit elements share a byte: 0 or 1 (i32) for the lower or upper half, when one such element is accessed alone.
 // NULL for wider dtypes, and for `count` > 1 elements, which start at a byte.
 LLVMValueRef tl_lower_access_half(tl_lower *l, const tl_mem_access *access, const tl_place *place, int32_t count);

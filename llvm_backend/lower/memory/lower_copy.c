@@ -73,7 +73,8 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   item->inside = tl_lower_and(l, active, dst_inside);
   item->pointer = tl_lower_access_pointer(l, &copy->dst, &copy->place);
   if (copy->async) {
-    tl_lower_cp_async(l, item->pointer, from, bytes, src_inside, item->inside);
+    LLVMValueRef reads = src_inside ? tl_lower_bytes_if(l, src_inside, bytes) : NULL;
+    tl_lower_cp_async(l, item->pointer, from, bytes, reads, item->inside);
     return;
   }
   LLVMValueRef reads = tl_lower_and(l, item->inside, src_inside);

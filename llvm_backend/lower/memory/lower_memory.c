@@ -132,6 +132,20 @@ static void load_repeated(tl_lower *l, tl_op *op, int32_t repeat, int32_t width,
   }
 }
 
+// Neighbours that begin `shift` elements behind an aligned vector, out of that one and the next. Which is the first one
+// of the elements behind, and of other loads of the row: the optimiser keeps one of each.
+static void load_shifted(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec, LLVMValueRef allowed,
+                         LLVMValueRef *out) {
+  int64_t shift = tl_op_int(op, TL_ATTR_SHIFT, 0), *constant = &access->constant[access->rank - 1];
+  LLVMValueRef parts[2 * TL_MAX_GROUP];
+  *constant -= shift;
+  load_vector(l, op, access, e, vec, allowed, parts);
+  *constant += vec;
+  load_vector(l, op, access, e, vec, allowed, parts + vec);
+  *constant += shift - vec;
+  for (int32_t i = 0; i < vec; i++) out[i] = parts[i + shift];
+}
+
 void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
   if (tl_op_arg(op, TL_GROUP_LOAD_buffer)->type->scope == TL_SCOPE_LOCAL) {
     tl_lower_local_load(l, op);
@@ -153,10 +167,21 @@ void tl_lower_op_LOAD(tl_lower *l, tl_op *op) {
   }
   int32_t vec = uniform ? 1 : vector_width(l, op, result->type->dtype);
   LLVMValueRef allowed = may_load(l, op);
+  bool is_shifted = tl_op_has(op, TL_ATTR_SHIFT);
+  // Narrower than it was planned it begins anywhere.
+  if (is_shifted && vec != tl_op_int(op, TL_ATTR_VEC, 1)) {
+    is_shifted = false;
+    vec = 1;
+  }
+  // Registers take no part of a vector.
+  if (tl_op_has(op, TL_ATTR_PARTIAL)) vec = 1;
   for (int32_t e = 0; e < width; e += vec) {
     tl_mem_access *access = tl_lower_element_access(l, op, TL_GROUP_LOAD_buffer, TL_GROUP_LOAD_index, e);
     if (!access) return;
-    load_vector(l, op, access, e, vec, allowed, &out[e]);
+    if (is_shifted)
+      load_shifted(l, op, access, e, vec, allowed, &out[e]);
+    else
+      load_vector(l, op, access, e, vec, allowed, &out[e]);
   }
   tl_lower_set(l, result, out, width);
 }
@@ -172,15 +197,22 @@ static void async_store(tl_lower *l, tl_op *op) {
     tl_mem_access *to = tl_lower_element_access(l, op, TL_GROUP_STORE_buffer, TL_GROUP_STORE_index, e);
     if (!from || !to) return;
     tl_place place = tl_lower_element_place(l, e);
-    LLVMValueRef inside = tl_lower_access_inside(l, from, &place);
+    bool is_partial = tl_op_has(load, TL_ATTR_PARTIAL);
+    LLVMValueRef reads =
+        is_partial ? tl_lower_access_bytes(l, from, &place, bytes) : tl_lower_access_inside(l, from, &place);
     LLVMValueRef target = tl_lower_access_pointer(l, to, &place);
     LLVMValueRef source = tl_lower_access_pointer(l, from, &place);
     LLVMValueRef active = tl_lower_and(l, l->parallel->place.owner, tl_lower_access_inside(l, to, &place));
-    tl_lower_cp_async(l, target, source, bytes, inside, active);
+    if (!is_partial && reads) reads = tl_lower_bytes_if(l, reads, bytes);
+    tl_lower_cp_async(l, target, source, bytes, reads, active);
   }
 }
 
-void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
+LLVMValueRef tl_lower_bytes_if(tl_lower *l, LLVMValueRef inside, int32_t bytes) {
+  return LLVMBuildSelect(l->builder, inside, tl_session_i32(l->session, bytes), tl_session_i32(l->session, 0), "");
+}
+
+void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef reads,
                        LLVMValueRef active) {
   // Rows of device_ops.def, in their order: plain, with zero fill, and both once more with a predicate.
   tl_device_op_id id = bytes == 16  ? TL_DEVOP_CP_ASYNC_CG_16
@@ -188,14 +220,11 @@ void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t 
                                     : TL_DEVOP_CP_ASYNC_CA_4;
   LLVMValueRef args[4] = {to, from};
   unsigned n = 2;
-  if (inside) {
-    // With 0 bytes to read the address is not touched.
-    LLVMValueRef all = tl_session_i32(l->session, bytes), none = tl_session_i32(l->session, 0);
-    args[n++] = LLVMBuildSelect(l->builder, inside, all, none, "");
-  }
+  // With 0 bytes to read the address is not touched.
+  if (reads) args[n++] = reads;
   active = tl_lower_and(l, active, l->copies_if);
   if (active) args[n++] = active;
-  tl_session_call_device(l->session, l->builder, (tl_device_op_id)(id + (inside ? 1 : 0) + (active ? 2 : 0)), args, n);
+  tl_session_call_device(l->session, l->builder, (tl_device_op_id)(id + (reads ? 1 : 0) + (active ? 2 : 0)), args, n);
 }
 
 static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e, int32_t vec,

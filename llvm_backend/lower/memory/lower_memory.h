@@ -14,9 +14,12 @@ tl_place tl_lower_element_place(const tl_lower *l, int32_t e);
 // makes the access of `op`, which is a load, store or atomic.
 void tl_lower_mark_parallel(tl_lower *l);
 void tl_lower_mark_element(tl_lower *l, const tl_op *op);
-// cp.async of 4, 8 or 16 bytes where `active` (NULL: always) holds; zeros when `inside` (NULL: always) is false.
-void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef inside,
+// cp.async of 4, 8 or 16 bytes where `active` (NULL: always) holds, of which it reads `reads` (i32; NULL: all); the
+// others are zeros.
+void tl_lower_cp_async(tl_lower *l, LLVMValueRef to, LLVMValueRef from, int32_t bytes, LLVMValueRef reads,
                        LLVMValueRef active);
+// What it reads where all or nothing is `inside`.
+LLVMValueRef tl_lower_bytes_if(tl_lower *l, LLVMValueRef inside, int32_t bytes);
 
 // ---- local arrays (lower_local.c): one for each thread, used inside parallels of width 1
 tl_buffer *tl_lower_local_array(tl_lower *l, const tl_type *type);
