@@ -216,12 +216,11 @@ bool tl_rows_have_room(tl_pass_context *context, const tl_op *kernel, const tl_v
              tl_cost_resident_blocks(context->target, threads, registers, bytes);
 }
 
-static bool checks_nothing(const tl_op *op, tl_attr_key key) {
+// Bounds of the tile's rows that a load tests.
+static int64_t last_check(const tl_op *op, tl_attr_key key) {
   int32_t len = 0;
   const int64_t *checks = tl_op_ints(op, key, &len);
-  for (int32_t i = 0; checks && i < len; i++)
-    if (checks[i] != 0) return false;
-  return checks != NULL;
+  return checks && len > 0 ? checks[len - 1] : TL_CHECK_LOWER | TL_CHECK_UPPER;
 }
 
 // Why the tile keeps its shape, or NULL.
@@ -233,8 +232,8 @@ static const char *tile_obstacle(const window *self) {
     const tl_op *op = use->owner;
     if (op == self->copy || op->code == TL_OP_FILL) continue;
     if (op->code == TL_OP_GEMM) return "a product reads its tile, whose rows begin at multiples of 16 bytes";
-    bool is_read = (op->code == TL_OP_LOAD && checks_nothing(op, TL_ATTR_CHECK)) ||
-                   (op->code == TL_OP_TILE_LOAD && checks_nothing(op, TL_ATTR_SRC_CHECK));
+    int64_t checks = op->code == TL_OP_LOAD ? last_check(op, TL_ATTR_CHECK) : last_check(op, TL_ATTR_SRC_CHECK);
+    bool is_read = op->code == TL_OP_LOAD || (op->code == TL_OP_TILE_LOAD && !(checks & TL_CHECK_LOWER));
     if (!is_read) return "others than loads use its tile, too";
   }
   return NULL;
@@ -267,7 +266,8 @@ static const char *obstacle_of(tl_pass_context *context, tl_op *kernel, const wi
   if (obstacle) return obstacle;
   const tl_value *tile = self->destination.buffer;
   int64_t elements = tl_type_num_elements(tile->type) / self->destination.extents[self->last] * self->width;
-  bool has_room = tl_rows_have_room(context, kernel, tile, elements, 1);
+  // What a pass brings ahead was counted there.
+  bool has_room = tl_op_has(self->copy, TL_ATTR_ASYNC) || tl_rows_have_room(context, kernel, tile, elements, 1);
   return has_room ? NULL : "with room for the elements around fewer blocks would fit on a multiprocessor";
 }
 
@@ -365,6 +365,7 @@ static tl_op *widened_copy(tl_pass_context *context, const window *self, tl_valu
   else
     set_source(context, wide, self, &builder);
   tl_refine_bounds(context->module, wide);
+  if (is_async(wide) && tl_copy_pads_with_zero(wide)) tl_op_set_unit(context->module, wide, TL_ATTR_PARTIAL);
   return wide;
 }
 
@@ -386,14 +387,57 @@ static tl_value *build_behind(tl_pass_context *context, tl_op *kernel, const win
   return tl_index_mod(&builder, rest, tl_build_index(&builder, self->vec));
 }
 
+// Behind the row's end the new tile has what is around.
+static void keep_limit(tl_pass_context *context, tl_op *load, const window *self, tl_value *behind) {
+  const tl_value *old = self->destination.buffer;
+  tl_box box = tl_box_source(load);
+  tl_value *limits[TL_MAX_RANK];
+  int32_t rank = old->type->rank;
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, load);
+  for (int32_t d = 0; d < rank; d++) {
+    limits[d] = tl_box_limit(&box, d);
+    if (!limits[d]) limits[d] = tl_build_index(&builder, old->type->dims[d]);
+  }
+  limits[rank - 1] = tl_index_add(&builder, limits[rank - 1], behind);
+  tl_op_set_group(context->module, load, TL_GROUP_TILE_LOAD_src_limits, limits, (uint32_t)rank);
+}
+
+// The same for an element, which has no limits of its own: it is chosen.
+static void keep_bounds(tl_pass_context *context, tl_op *load, const window *self) {
+  int32_t rank = self->destination.buffer->type->rank;
+  int64_t checks = last_check(load, TL_ATTR_CHECK);
+  if (checks == 0) return;
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, load);
+  tl_value *at = tl_element_index(load, (uint32_t)rank - 1), *value = tl_op_result(load, 0);
+  tl_value *end = tl_build_index(&builder, self->destination.buffer->type->dims[rank - 1]);
+  tl_value *inside = NULL;
+  if (checks & TL_CHECK_UPPER) inside = tl_build_cmp(&builder, TL_CMP_LT, at, end);
+  if (checks & TL_CHECK_LOWER) {
+    tl_value *from = tl_build_cmp(&builder, TL_CMP_GE, at, tl_build_index(&builder, 0));
+    inside = inside ? tl_build_binary(&builder, TL_OP_AND, inside, from) : from;
+  }
+  tl_value *pad = tl_op_arg(load, TL_GROUP_LOAD_pad);
+  if (!pad) pad = tl_build_zero(&builder, value->type->dtype);
+  tl_builder_after(&builder, context->module, load);
+  tl_value *chosen = tl_build_select(&builder, inside, pad, pad);
+  tl_value_replace_uses(value, chosen);
+  tl_value *operands[] = {inside, value, pad};
+  for (uint32_t i = 0; i < 3; i++) tl_op_set_operand(chosen->def, i, operands[i]);
+}
+
 // What used a row of the old tile uses that of the new one, `behind` elements further.
-static void move_use(tl_pass_context *context, tl_op *op, tl_value *tile, tl_value *behind) {
-  int buffer = op->code == TL_OP_LOAD   ? TL_GROUP_LOAD_buffer
-               : op->code == TL_OP_FILL ? TL_GROUP_FILL_buffer
-                                        : TL_GROUP_TILE_LOAD_src;
-  tl_op_set_group(context->module, op, buffer, &tile, 1);
-  if (op->code == TL_OP_FILL) return;
-  int places = op->code == TL_OP_LOAD ? TL_GROUP_LOAD_index : TL_GROUP_TILE_LOAD_src_offsets;
+static void move_use(tl_pass_context *context, tl_op *op, const window *self, tl_value *tile, tl_value *behind) {
+  bool is_element = op->code == TL_OP_LOAD;
+  if (op->code == TL_OP_FILL) {
+    tl_op_set_group(context->module, op, TL_GROUP_FILL_buffer, &tile, 1);
+    return;
+  }
+  if (is_element) keep_bounds(context, op, self);
+  if (!is_element && last_check(op, TL_ATTR_SRC_CHECK)) keep_limit(context, op, self, behind);
+  tl_op_set_group(context->module, op, is_element ? TL_GROUP_LOAD_buffer : TL_GROUP_TILE_LOAD_src, &tile, 1);
+  int places = is_element ? TL_GROUP_LOAD_index : TL_GROUP_TILE_LOAD_src_offsets;
   uint32_t rank = tl_op_group_len(op, places);
   tl_value *at[TL_MAX_RANK];
   for (uint32_t d = 0; d < rank; d++) at[d] = tl_op_group_at(op, places, d);
@@ -408,7 +452,7 @@ static void commit(tl_pass_context *context, tl_op *kernel, const window *self, 
   for (uint32_t i = 0; i < self->copy->num_results; i++)
     tl_value_replace_uses(tl_op_result(self->copy, i), tl_op_result(wide, i));
   tl_op_erase(self->copy);
-  while (old->uses) move_use(context, old->uses->owner, tile, behind);
+  while (old->uses) move_use(context, old->uses->owner, self, tile, behind);
   tl_op_erase(old->def);
   int64_t bytes = self->vec * tl_dtype_bits(self->source.buffer->type->dtype) / 8;
   tl_diag_report(context->diags, TL_DIAG_REMARK_WINDOW, wide->loc,

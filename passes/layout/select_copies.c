@@ -88,6 +88,7 @@ static void select_copy(tl_pass_context *context, tl_op *copy, int32_t threads) 
   tl_box source = tl_box_source(copy), destination = tl_box_destination(copy);
   tl_copy_shape shape = tl_copy_shape_of(copy, threads, false);
   int32_t vec = shape.is_permuted ? 1 : shape.vec;
+  if (tl_op_has(copy, TL_ATTR_PARTIAL)) vec = tl_copy_shape_of(copy, threads, true).vec;
   int64_t wanted = tl_op_int(copy, TL_ATTR_VIA, TL_VIA_AUTO);
   const char *obstacle = cp_async_obstacle(context, copy, &source, &destination, vec);
   // A copy that counts on a barrier of the author goes by TMA or not at all.

@@ -68,7 +68,8 @@ tl_copy_shape tl_copy_shape_of(tl_op *copy, int32_t threads, bool is_async) {
   // Without a common contiguous dim the global side decides who is coalesced.
   int32_t fast = tl_buffer_is_global(source.buffer) ? fast_source : fast_destination;
   if (fast < 0) fast = fast_source >= 0 ? fast_source : fast_destination;
-  int32_t vec = common_vector(&source, &destination, false);
+  // Of a vector that the bound cuts through cp.async brings what is inside.
+  int32_t vec = common_vector(&source, &destination, is_async && tl_op_has(copy, TL_ATTR_PARTIAL));
   tl_copy_shape shape = {.fast = fast, .vec = vec, .src_vec = vec, .dst_vec = vec};
   // Full tiles may take wider vectors later (split-tails): threads are laid out for those.
   held = is_async ? vec : common_vector(&source, &destination, true);

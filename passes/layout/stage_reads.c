@@ -224,7 +224,8 @@ static const char *obstacle_of(const staging *self, const tl_staged_region *regi
   if (self->has_own_copies) return "the kernel has products, pipelined loops or asynchronous copies of its own";
   if (!(self->context->target->features & TL_FEATURE_CP_ASYNC)) return "the target has no asynchronous copies";
   if (region->obstacle) return region->obstacle;
-  if (tl_stage_piece_bytes(region) < MIN_PIECE_BYTES) return "its rows are no whole pieces of 4 bytes";
+  if (tl_stage_piece_bytes(region) < MIN_PIECE_BYTES && !tl_stage_is_one_row(region))
+    return "its rows are no whole pieces of 4 bytes";
   return blocks < wanted ? "a multiprocessor would hold one block only" : NULL;
 }
 

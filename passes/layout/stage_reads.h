@@ -37,6 +37,9 @@ int64_t tl_stage_checks(const tl_staged_region *region, int32_t dim, const tl_op
 // Bytes, a power of two of at most 16, of the pieces that the region's rows consist of; 0: rows are not contiguous.
 int64_t tl_stage_piece_bytes(const tl_staged_region *region);
 
+// Whether the region is a row of an input that lies densely: align-rows brings it in whole vectors, wherever it begins.
+bool tl_stage_is_one_row(const tl_staged_region *region);
+
 // The shared tile of a region, allocated in `kernel`.
 tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region);
 // An asynchronous copy of the region to it, before `before`.

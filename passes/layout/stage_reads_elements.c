@@ -12,6 +12,8 @@
 // have answered. The elements of all iterations together are whole pieces of rows.
 #include "passes/layout/stage_reads.h"
 
+#include "passes/layout/align_rows.h"
+
 #include <string.h>
 
 #include "passes/analysis/known_conditions.h"
@@ -94,6 +96,23 @@ static bool region_of(tl_op *load, const tl_op *loop, tl_staged_region *out) {
   }
   out->bytes = (int64_t)tl_dtype_bytes(out->tensor->type->dtype, (uint64_t)elements);
   return elements > 1 && out->bytes <= MAX_BYTES && elements <= MAX_WASTE * read;
+}
+
+bool tl_stage_is_one_row(const tl_staged_region *region) {
+  const tl_value *tensor = region->tensor;
+  int32_t last = tensor->type->rank - 1;
+  const tl_op *root = tensor->def;
+  bool fits = root && root->code == TL_OP_TENSOR && tl_rows_are_dense(tensor) &&
+              tl_dtype_bits(tensor->type->dtype) >= 8 &&
+              tl_op_int(root, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN && region->checks[last] == 0;
+  for (int32_t d = 0; d < last && fits; d++) fits = region->lo[d] == region->hi[d] && region->checks[d] == 0;
+  for (size_t i = 0; i < region->loads.len && fits; i++) {
+    tl_op *load = region->loads.items[i];
+    tl_box box = load->code == TL_OP_TILE_LOAD ? tl_box_source(load) : (tl_box){0};
+    int64_t checks = load->code == TL_OP_TILE_LOAD ? tl_box_check(&box, last) : tl_element_check(load, last);
+    fits = !(checks & TL_CHECK_LOWER);
+  }
+  return fits;
 }
 
 int64_t tl_stage_piece_bytes(const tl_staged_region *region) {

@@ -73,7 +73,9 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   item->inside = tl_lower_and(l, active, dst_inside);
   item->pointer = tl_lower_access_pointer(l, &copy->dst, &copy->place);
   if (copy->async) {
+    bool is_partial = tl_op_has(copy->op, TL_ATTR_PARTIAL);
     LLVMValueRef reads = src_inside ? tl_lower_bytes_if(l, src_inside, bytes) : NULL;
+    if (is_partial) reads = tl_lower_access_bytes(l, &copy->src, &copy->place, bytes);
     tl_lower_cp_async(l, item->pointer, from, bytes, reads, item->inside);
     return;
   }
@@ -221,6 +223,8 @@ void tl_lower_op_COPY(tl_lower *l, tl_op *op) {
   tl_value *pad = tl_op_arg(op, TL_GROUP_COPY_pad);
   if (pad && !is_zero(pad)) copy->pad = tl_lower_get(l, pad, 0);
   copy->async = tl_lower_copy_is_async(op);
+  // Registers take no part of a vector.
+  if (tl_op_has(op, TL_ATTR_PARTIAL) && !copy->async) copy->vec = copy->src_vec = copy->dst_vec = 1;
   run_copy(l, copy);
 }
 
