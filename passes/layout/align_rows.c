@@ -29,6 +29,7 @@ typedef struct window {
   tl_affine behind;    // how far behind a multiple of vec that is, but for multiples
   int64_t most;        // elements in front, at most
   int64_t width;       // elements of a row of the tile
+  bool is_counted;     // its room was, by the pass that made it asynchronous, which it is for whole vectors only
   const char *reason;  // why nothing is done about the copy, if it would gain
 } window;
 
@@ -266,8 +267,7 @@ static const char *obstacle_of(tl_pass_context *context, tl_op *kernel, const wi
   if (obstacle) return obstacle;
   const tl_value *tile = self->destination.buffer;
   int64_t elements = tl_type_num_elements(tile->type) / self->destination.extents[self->last] * self->width;
-  // What a pass brings ahead was counted there.
-  bool has_room = tl_op_has(self->copy, TL_ATTR_ASYNC) || tl_rows_have_room(context, kernel, tile, elements, 1);
+  bool has_room = self->is_counted || tl_rows_have_room(context, kernel, tile, elements, 1);
   return has_room ? NULL : "with room for the elements around fewer blocks would fit on a multiprocessor";
 }
 
@@ -475,6 +475,7 @@ static const char *shift(tl_pass_context *context, tl_op *kernel, window *self) 
   int32_t before = held_vector(self->copy, is_async(self->copy));
   int bits = tl_dtype_bits(self->source.buffer->type->dtype);
   if (before * bits >= VECTOR_BITS) return NULL;
+  self->is_counted = tl_op_has(self->copy, TL_ATTR_ASYNC) && before * bits < BITS;
   if (!find_begin(context, self)) return self->reason;
   if (self->vec <= before || self->vec * bits < BITS) return "its rows begin at different places within 16 bytes";
   const char *obstacle = obstacle_of(context, kernel, self);
