@@ -10,6 +10,10 @@
 // What a thread needs beside its tiles: addresses, loop state, values under way (measured, docs/performance.md).
 enum { OTHER_REGISTERS = 12, WARP = 32 };
 
+// Elements of a thread up to which ptxas reads a tile from shared memory one after the other (13.0 for sm_80 and
+// sm_90a: softmax with 256 in 40 registers, with 320 in 255 and 2892 bytes of local memory).
+enum { MAX_READ_ANEW = 256 };
+
 // A tile value from where it is made to where it is used last, as positions in the kernel's text.
 typedef struct tile_range {
   const tl_value *value;
@@ -116,12 +120,38 @@ static bool is_used_once(const tl_value *value) {
   return only != NULL;
 }
 
-// The largest sum of registers over all positions, and where. With `held_only` without values that are used once: their
-// elements can go by one after the other.
-static int64_t most_registers(const register_count *count, bool held_only, int32_t *out_at) {
+static bool is_read_anew(const tl_value *value);
+
+// Whether every tile of many registers that the loop takes elements of is read anew, and there is one.
+static bool takes_read_anew(const tl_block *block, bool *found) {
+  for (const tl_op *op = block->first; op; op = op->next) {
+    if (op->code == TL_OP_EXTRACT && registers_of(tl_op_arg(op, TL_GROUP_EXTRACT_tile)) > OTHER_REGISTERS) {
+      *found = true;
+      if (!is_read_anew(tl_op_arg(op, TL_GROUP_EXTRACT_tile))) return false;
+    }
+    for (uint32_t r = 0; r < op->num_regions; r++)
+      if (!takes_read_anew(op->regions[r], found)) return false;
+  }
+  return true;
+}
+
+// Whether the tile is used once and comes from shared memory (stage-reads), itself or the tiles that it is made of: its
+// elements are read there one after the other rather than held.
+static bool is_read_anew(const tl_value *value) {
+  bool found = false;
+  if (!value->def || registers_of(value) > MAX_READ_ANEW || !is_used_once(value)) return false;
+  if (value->def->code == TL_OP_TILE_LOAD)
+    return tl_op_arg(value->def, TL_GROUP_TILE_LOAD_src)->type->scope == TL_SCOPE_SHARED;
+  return value->def->code == TL_OP_PARALLEL && takes_read_anew(value->def->regions[0], &found) && found;
+}
+
+// The largest sum of registers over all positions, and where. Without the values that `passes` says go by one element
+// after the other.
+typedef bool passes_by(const tl_value *value);
+static int64_t most_registers(const register_count *count, passes_by *passes, int32_t *out_at) {
   int64_t *change = tl_xcalloc(count->text.len + 1, sizeof *change), sum = 0, most = 0;
   for (size_t i = 0; i < count->ranges.len; i++) {
-    if (held_only && is_used_once(count->ranges.items[i].value)) continue;
+    if (passes(count->ranges.items[i].value)) continue;
     change[count->ranges.items[i].from] += count->ranges.items[i].registers;
     change[count->ranges.items[i].to] -= count->ranges.items[i].registers;
   }
@@ -184,7 +214,7 @@ static void validate_op(tl_op *op, void *user) {
   int64_t registers = 0;
   for (uint32_t i = 0; i < count; i++) {
     const tl_value *value = is_loop ? op->regions[0]->args[i] : &op->results[i];
-    if (registers_of(value) == 0) continue;
+    if (registers_of(value) == 0 || is_read_anew(value)) continue;
     tl_vec_push(&held, value);
     registers += registers_of(value);
   }
@@ -235,10 +265,10 @@ static void validate_spills(tl_layout_graph *graph) {
   add_ranges(&count);
   int64_t blocks = tl_op_int(graph->kernel, TL_ATTR_MIN_BLOCKS, 1);
   int32_t limit = tl_target_registers(graph->threads, blocks), at, held_at;
-  int64_t registers = most_registers(&count, false, &at);
+  int64_t registers = most_registers(&count, is_read_anew, &at);
   bool fits = registers + OTHER_REGISTERS <= limit || make_room(graph, registers + OTHER_REGISTERS);
-  // What stage-reads brought to shared memory is read there again rather than held.
-  if (!fits && blocks > 1) fits = most_registers(&count, true, &held_at) + OTHER_REGISTERS <= limit;
+  // What is used once can go by, too, where registers are fewer so that more blocks fit.
+  if (!fits && blocks > 1) fits = most_registers(&count, is_used_once, &held_at) + OTHER_REGISTERS <= limit;
   if (!fits && registers > 0) warn_of_spills(graph, &count, at, registers);
   tl_vec_fini(&count.ops);
   tl_vec_fini(&count.text);

@@ -68,13 +68,13 @@ expect 0 timeout 60 "$llc" "$work/tiles.yaml" --emit=scheduled -o /dev/null
 expect 0 timeout 60 "$llc" "$work/paths.yaml" -Wnone -o /dev/null
 
 # The registers of a thread are what its block leaves it: rows of so many elements a thread, held in f32, over all sizes
-# of blocks. Hints name blocks that exist and hold the row.
+# of blocks. Hints name blocks that exist and hold the row. Shared memory has no room for those that are too long.
 row() {
-  "$bin/tl-llc" kernels/softmax.yaml -D threads_per_row=$1 -D N=$(($1 * $2)) -o /dev/null 2>"$work/err"
+  "$bin/tl-llc" kernels/softmax.yaml -D dtype=f32 -D threads_per_row=$1 -D N=$(($1 * $2)) -o /dev/null 2>"$work/err"
   grep -o 'TL064[12]' "$work/err" | sort -u | tr '\n' ' '
   more=$(sed -n 's/^hint: \([0-9]*\) threads would hold them.*/\1/p' "$work/err")
   [ -z "$more" ] || [ $((more % 32)) = 0 ] && [ "${more:-1024}" -le 1024 ] || fail "the hint names $more threads"
-  if [ -n "$more" ] && ! "$bin/tl-llc" kernels/softmax.yaml -D threads_per_row="$more" -D N=$(($1 * $2)) -o /dev/null 2>"$work/err2"; then
+  if [ -n "$more" ] && ! "$bin/tl-llc" kernels/softmax.yaml -D dtype=f32 -D threads_per_row="$more" -D N=$(($1 * $2)) -o /dev/null 2>"$work/err2"; then
     fail "$more threads do not hold $1 x $2"
   fi
 }
@@ -87,6 +87,13 @@ for threads in 32 64 128 256 512 1024; do
   given="/$(row $threads 64)/$(row $threads 126)/$(row $threads 300)"
   [ "$(echo $given)" = "$(echo $wanted | sed 's#/ /#//#g; s#/ /#//#g')" ] || fail "$threads threads: $given"
 done
+# A row that one block has shared memory for is read there, up to as many elements of a thread as ptxas reads one after the other.
+for row in '65536 1024' '65536 256' '64512 512'; do
+  expect 0 "$bin/tl-llc" kernels/softmax.yaml -D N="${row% *}" -D threads_per_row="${row#* }" -o /dev/null
+  ! grep -q 'TL064[12]' "$work/err" || fail "a row that shared memory has room for: $row"
+done
+expect 1 "$bin/tl-llc" kernels/softmax.yaml -D N=81920 -D threads_per_row=256 -o /dev/null
+says 'with 256 threads there are 255 \[TL0641\]'
 expect 1 "$bin/tl-llc" kernels/softmax.yaml -D N=262144 -D threads_per_row=1024 -o /dev/null
 says 'with 1024 threads there are 64 \[TL0641\]'
 says '^hint: no block has registers for them: '
