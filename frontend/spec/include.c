@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `include: file.yaml`: the macros of other files. A file is read once for the kernels that it is meant for, however
-// often it is named; what is being read already cannot be included again.
+// Documents of macros, and `include: file.yaml`: the macros of other files. A file is read once for the kernels that it
+// is meant for, however often it is named; what is being read already cannot be included again.
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -119,6 +119,12 @@ static bool read_text(tl_spec_reader *reader, const found_file *file, tl_str pat
   return true;
 }
 
+bool tl_spec_is_macro_document(const tl_yaml_node *document) {
+  if (document->bad || document->kind != TL_YAML_MAPPING) return false;
+  if (tl_yaml_get(document, "kernel") || tl_yaml_get(document, "chain")) return false;
+  return tl_yaml_get(document, "macros") || tl_yaml_get(document, "include");
+}
+
 // Kernels and chains of an included file are not this spec's.
 static void read_documents(tl_spec_reader *reader, uint32_t source, tl_str path, tl_loc loc, tl_macro_list *out) {
   tl_yaml_tree tree;
@@ -162,6 +168,24 @@ void tl_spec_read_include(tl_spec_reader *reader, const tl_yaml_node *node, tl_m
     return;
   }
   for (uint32_t i = 0; i < node->num_items; i++) include_one(reader, node->items[i], out);
+}
+
+void tl_spec_read_macro_document(tl_spec_reader *reader, const tl_yaml_node *document, bool is_included,
+                                 tl_macro_list *out) {
+  for (uint32_t i = 0; i < document->num_entries; i++) {
+    const tl_yaml_entry *entry = &document->entries[i];
+    if (entry->key->bad) continue;
+    tl_str key = entry->key->text.text;
+    if (tl_str_is(key, "macros")) {
+      tl_spec_read_macros(reader, entry->value, is_included, out);
+    } else if (tl_str_is(key, "include")) {
+      tl_spec_read_include(reader, entry->value, out);
+    } else if (!tl_str_is(key, "doc")) {
+      tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_DOC_UNKNOWN_KEY, entry->key->loc,
+                                     "`%.*s` in a document without `kernel`", tl_expr_shown(key), key.data);
+      tl_diag_add_hint(reader->diags, diag, "such a document holds `macros`, `include` and `doc`, for the whole file");
+    }
+  }
 }
 
 void tl_spec_open_file(tl_spec_reader *reader, uint32_t source) {

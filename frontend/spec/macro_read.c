@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Macros as they are written: the section `macros`, documents that hold nothing else, and their printed form.
+// Macros as they are written: the section `macros` and its printed form.
 #include <string.h>
 
 #include "frontend/spec/spec_internal.h"
@@ -54,30 +54,6 @@ void tl_spec_read_macros(tl_spec_reader *reader, const tl_yaml_node *node, bool 
     tl_spec_read_body(reader, entry->value, &macro->body);
     macro->is_broken = !ok;
     if (ok || macro->name.len) add_macro(reader, macro, out);
-  }
-}
-
-bool tl_spec_is_macro_document(const tl_yaml_node *document) {
-  if (document->bad || document->kind != TL_YAML_MAPPING) return false;
-  if (tl_yaml_get(document, "kernel") || tl_yaml_get(document, "chain")) return false;
-  return tl_yaml_get(document, "macros") || tl_yaml_get(document, "include");
-}
-
-void tl_spec_read_macro_document(tl_spec_reader *reader, const tl_yaml_node *document, bool is_included,
-                                 tl_macro_list *out) {
-  for (uint32_t i = 0; i < document->num_entries; i++) {
-    const tl_yaml_entry *entry = &document->entries[i];
-    if (entry->key->bad) continue;
-    tl_str key = entry->key->text.text;
-    if (tl_str_is(key, "macros")) {
-      tl_spec_read_macros(reader, entry->value, is_included, out);
-    } else if (tl_str_is(key, "include")) {
-      tl_spec_read_include(reader, entry->value, out);
-    } else if (!tl_str_is(key, "doc")) {
-      tl_diag *diag = tl_diag_report(reader->diags, TL_DIAG_DOC_UNKNOWN_KEY, entry->key->loc,
-                                     "`%.*s` in a document without `kernel`", tl_expr_shown(key), key.data);
-      tl_diag_add_hint(reader->diags, diag, "such a document holds `macros`, `include` and `doc`, for the whole file");
-    }
   }
 }
 

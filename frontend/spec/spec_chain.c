@@ -2,6 +2,7 @@
 // Documents `chain: name`: reading, the kernels behind the steps, printing.
 #include "frontend/expr/suggest.h"
 #include "frontend/spec/spec_internal.h"
+#include "frontend/spec/spec_print_part.h"
 #include "support/vec.h"
 
 typedef struct buffer_list {

@@ -4,59 +4,12 @@
 #include <string.h>
 
 #include "frontend/spec/spec_internal.h"
-
-void tl_spec_print_indent(int indent, tl_strbuf *out) {
-  for (int i = 0; i < indent; i++) tl_strbuf_append_char(out, ' ');
-}
-
-// Whether YAML reads the text as it stands as one plain scalar with this very text.
-static bool is_plain(tl_str text) {
-  if (!text.len || strchr("!&*{}[],#|>@`\"'%?", text.data[0])) return false;
-  if (text.data[0] == '-' && (text.len == 1 || text.data[1] == ' ' || text.data[1] == '-')) return false;
-  if (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == ':' || text.data[0] == ' ' || text.data[0] == ':')
-    return false;
-  for (size_t i = 0; i < text.len; i++) {
-    char c = text.data[i], next = i + 1 < text.len ? text.data[i + 1] : '\0';
-    if ((unsigned char)c < 0x20 || (unsigned char)c >= 0x7F) return false;
-    if ((c == ':' && next == ' ') || (c == ' ' && next == '#')) return false;
-  }
-  return true;
-}
-
-void tl_spec_print_value(tl_str text, tl_strbuf *out) {
-  if (is_plain(text))
-    tl_strbuf_append(out, text);
-  else
-    tl_strbuf_append_json(out, text);
-}
-
-static void print_expr_value(const tl_expr *value, tl_strbuf *out) {
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  tl_expr_print(value, &text);
-  tl_spec_print_value(tl_strbuf_view(&text), out);
-  tl_strbuf_fini(&text);
-}
-
-void tl_spec_print_expr(const char *key, const tl_expr *value, int indent, tl_strbuf *out) {
-  if (!value) return;
-  tl_spec_print_indent(indent, out);
-  tl_strbuf_appendf(out, "%s: ", key);
-  print_expr_value(value, out);
-  tl_strbuf_append_char(out, '\n');
-}
+#include "frontend/spec/spec_print_part.h"
 
 static void print_key(tl_str key, int indent, tl_strbuf *out) {
   tl_spec_print_indent(indent, out);
   tl_strbuf_append(out, key);
   tl_strbuf_append_c(out, ": ");
-}
-
-void tl_spec_print_list(tl_expr *const *items, uint32_t len, tl_strbuf *out) {
-  for (uint32_t i = 0; i < len; i++) {
-    if (i) tl_strbuf_append_c(out, ", ");
-    tl_expr_print(items[i], out);
-  }
 }
 
 static void print_type(const tl_expr *dtype, tl_expr *const *dims, uint32_t num_dims, tl_strbuf *out) {
@@ -74,7 +27,7 @@ static void print_params(const tl_kernel_spec *kernel, tl_strbuf *out) {
     print_key(param->name, 2, out);
     switch (param->kind) {
       case TL_PARAM_VALUE:
-        print_expr_value(param->value, out);
+        tl_spec_print_expr_value(param->value, out);
         break;
       case TL_PARAM_AUTO:
         tl_strbuf_append_c(out, "auto");
@@ -95,7 +48,7 @@ static void print_named(const char *section, const tl_named_expr *items, uint32_
   if (len) tl_strbuf_appendf(out, "%s:\n", section);
   for (uint32_t i = 0; i < len; i++) {
     print_key(items[i].name, 2, out);
-    print_expr_value(items[i].value, out);
+    tl_spec_print_expr_value(items[i].value, out);
     tl_strbuf_append_char(out, '\n');
   }
 }
@@ -150,7 +103,7 @@ static void print_conditions(const char *key, tl_expr *const *conditions, uint32
   if (len) tl_strbuf_appendf(out, "%s:\n", key);
   for (uint32_t i = 0; i < len; i++) {
     tl_strbuf_append_c(out, "  - ");
-    print_expr_value(conditions[i], out);
+    tl_spec_print_expr_value(conditions[i], out);
     tl_strbuf_append_char(out, '\n');
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints the sections check and bench.
 #include "frontend/spec/spec_internal.h"
+#include "frontend/spec/spec_print_part.h"
 
 static void line(int indent, const char *text, tl_strbuf *out) {
   tl_spec_print_indent(indent, out);

@@ -2,6 +2,7 @@
 // The section tune: lists of values, conditions and a budget.
 #include "frontend/expr/suggest.h"
 #include "frontend/spec/spec_internal.h"
+#include "frontend/spec/spec_print_part.h"
 
 // A list of expressions, or one alone.
 static void read_exprs(tl_spec_reader *reader, const tl_yaml_node *node, tl_str what, tl_expr ***out_items,

@@ -22,15 +22,6 @@ static bool fail_form(tl_spec_reader *reader, tl_loc loc, const tl_schema_stmt *
   return false;
 }
 
-bool tl_spec_is_region(const tl_expr *expr) {
-  while (expr->kind == TL_EXPR_INDEX || expr->kind == TL_EXPR_TRANSPOSE) expr = expr->operands[0];
-  return expr->kind == TL_EXPR_NAME;
-}
-
-bool tl_spec_is_sparse(const tl_expr *operand) {
-  return operand->kind == TL_EXPR_CALL && tl_str_is(operand->text, "sparse");
-}
-
 static bool read_target(tl_spec_reader *reader, const tl_schema_stmt *schema, const tl_yaml_node *value,
                         tl_stmt *stmt) {
   stmt->target = tl_expr_parse(reader->arena, reader->diags, value->text);
@@ -247,40 +238,6 @@ static bool read_value(tl_spec_reader *reader, const tl_schema_stmt *schema, con
       break;
   }
   return false;
-}
-
-// Whether `text` is one of the words of `choices`.
-static bool is_choice(tl_str text, tl_str choices) {
-  while (choices.len > 0) {
-    size_t space = tl_str_find(choices, ' ');
-    size_t len = space == SIZE_MAX ? choices.len : space;
-    if (tl_str_equal(text, tl_str_sub(choices, 0, len))) return true;
-    choices = tl_str_trim(tl_str_sub(choices, len, choices.len - len));
-  }
-  return false;
-}
-
-tl_str tl_spec_read_choice(tl_spec_reader *reader, const tl_yaml_node *value, const char *key, const char *words) {
-  if (!tl_spec_want(reader, value, TL_YAML_SCALAR, tl_str_from(key))) return (tl_str){0};
-  tl_str text = tl_str_trim(value->text.text);
-  tl_str choices = tl_str_from(words), later = {0};
-  size_t bar = tl_str_find(choices, '|');
-  if (bar != SIZE_MAX) {
-    later = tl_str_trim(tl_str_sub(choices, bar + 1, choices.len - bar - 1));
-    choices = tl_str_trim(tl_str_sub(choices, 0, bar));
-  }
-  if (is_choice(text, choices)) return text;
-  if (is_choice(text, later)) {
-    tl_strbuf shown = {0};
-    tl_strbuf_appendf(&shown, "%s: %.*s", key, TL_STR_ARG(text));
-    tl_spec_refuse_later(reader, value->loc, tl_strbuf_c(&shown));
-    tl_strbuf_fini(&shown);
-  } else {
-    tl_diag_report(reader->diags, TL_DIAG_BAD_CHOICE, value->loc,
-                   "`%.*s` is not a choice of `%s`: it takes one of %.*s", tl_expr_shown(text), text.data, key,
-                   TL_STR_ARG(choices));
-  }
-  return (tl_str){0};
 }
 
 // A choice is a word, not an expression: `and` and `or` are words here too.

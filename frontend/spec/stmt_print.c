@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints statements as spec YAML.
 #include "frontend/spec/spec_internal.h"
+#include "frontend/spec/spec_print_part.h"
 
 static void print_assign(const tl_assign *assign, tl_strbuf *out) {
   tl_spec_print_list(assign->targets, assign->num_targets, out);
