@@ -45,6 +45,9 @@ bool tl_extract_dims(const tl_op *extract, const tl_op *parallel, int32_t *out_d
 
 // A blocked layout for the component of `root` from the memory accesses that its nodes make.
 tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root);
+// infer_layouts_cost.c: what the accesses of the component of `root` cost, were `layout` its layout: a number to
+// compare with that of another layout for the same threads.
+int64_t tl_layout_cost(tl_layout_graph *graph, int32_t root, const tl_layout *layout);
 
 // A new shared tile in the kernel for `type`'s elements.
 tl_value *tl_scratch_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, const char *name, tl_loc loc);

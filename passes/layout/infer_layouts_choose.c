@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Blocked layouts for components that no strict op fixes: threads run along the dim that is contiguous in memory, each
-// with as wide a vector as the accesses allow.
+// with as wide a vector as the accesses allow. Where they run along several dims, each of these is tried, and that
+// layout taken under which all accesses together cost least.
 #include "passes/analysis/memory_access.h"
 #include "passes/layout/infer_layouts.h"
 
 // What the accesses of a component want.
 typedef struct blocked_vote {
   int32_t rank;
-  int64_t weight[TL_MAX_RANK];  // per dim: accesses that run along it, global ones counting more
+  bool wanted[TL_MAX_RANK];     // per dim: whether some access runs along it
   int32_t global[TL_MAX_RANK];  // per dim: widest vector (elements) of a global access along it
   int32_t other[TL_MAX_RANK];   // the same for shared accesses
 } blocked_vote;
 
-enum { GLOBAL_WEIGHT = 16 };
-
 static void add_vote(blocked_vote *vote, int32_t dim, int32_t vec, bool is_global) {
   if (dim < 0 || dim >= vote->rank) return;
-  vote->weight[dim] += is_global ? GLOBAL_WEIGHT : 1;
+  vote->wanted[dim] = true;
   int32_t *widest = is_global ? &vote->global[dim] : &vote->other[dim];
   if (vec > *widest) *widest = vec;
 }
@@ -123,9 +122,61 @@ static int32_t lanes_of_short_row(int32_t row, int32_t vec) {
   return lanes != vectors && lanes <= WARP && row % vec == 0 ? lanes : 0;
 }
 
-tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
+// The widest vector that some access along dim `fast` allows, as far as it suits the shape.
+static int32_t vector_along(tl_layout_graph *graph, int32_t root, const blocked_vote *vote, int32_t fast) {
   int32_t shape[TL_MAX_RANK], rank = 0;
   int64_t elements = shape_of_node(&graph->nodes.items[root], shape, &rank);
+  if (rank == 0) return 1;
+  int32_t vec = vote->global[fast] > 0 ? vote->global[fast] : vote->other[fast] > 0 ? vote->other[fast] : 1;
+  while (vec > 1 && (shape[fast] % vec != 0 || narrower_is_better(elements, vec, graph->threads))) vec /= 2;
+  return vec;
+}
+
+// A layout with threads along dim `fast`, each with vectors of `vec` elements.
+static tl_layout layout_along(tl_layout_graph *graph, int32_t root, const blocked_vote *vote, int32_t fast,
+                              int32_t vec) {
+  int32_t shape[TL_MAX_RANK], rank = 0;
+  int64_t elements = shape_of_node(&graph->nodes.items[root], shape, &rank);
+  int32_t order[TL_MAX_RANK];
+  int32_t len = 0;
+  order[len++] = fast;
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    if (d != fast) order[len++] = d;
+  }
+  int32_t lanes = rank > 1 && vote->global[fast] > 0 ? lanes_of_short_row(shape[fast], vec) : 0;
+  if (lanes > 1 && elements / shape[fast] * lanes >= graph->threads && streams(graph, root))
+    return tl_layout_blocked_narrow(shape, rank, order, vec, lanes, graph->threads);
+  // Rows of shared memory that are read element by element: a warp each, so that a reduction along them stays within
+  // it.
+  enum { WARP = 32 };
+  bool is_by_element = vec == 1 && rank > 1 && vote->global[fast] == 0 && vote->other[fast] == 1;
+  if (is_by_element && shape[fast] > WARP && elements / shape[fast] >= graph->threads / WARP)
+    return tl_layout_blocked_narrow(shape, rank, order, vec, WARP, graph->threads);
+  return tl_layout_blocked(shape, rank, order, vec, graph->threads);
+}
+
+// Of several dims along which accesses run, and the vectors along them, those under which all accesses together cost
+// least; of nearly equal ones the later dim, whose elements vectors can hold, and the wider vector: accesses of few
+// elements find in L1 what their neighbours brought.
+static tl_layout cheapest_layout(tl_layout_graph *graph, int32_t root, const blocked_vote *vote) {
+  enum { NEARLY = 4 };  // a quarter
+  tl_layout best = {0};
+  int64_t least = INT64_MAX;
+  for (int32_t d = vote->rank - 1; d >= 0; d--) {
+    for (int32_t vec = vote->wanted[d] ? vector_along(graph, root, vote, d) : 0; vec > 0; vec /= 2) {
+      tl_layout layout = layout_along(graph, root, vote, d, vec);
+      int64_t cost = tl_layout_cost(graph, root, &layout);
+      if (cost >= least - least / NEARLY) continue;
+      least = cost;
+      best = layout;
+    }
+  }
+  return best;
+}
+
+tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
+  int32_t shape[TL_MAX_RANK], rank = 0;
+  shape_of_node(&graph->nodes.items[root], shape, &rank);
   blocked_vote vote = {.rank = rank};
   for (size_t n = 0; n < graph->nodes.len; n++) {
     if (tl_layout_graph_root(graph, (int32_t)n) != root) continue;
@@ -133,26 +184,12 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
     if (node->value) vote_value(&vote, node->value);
     if (node->parallel) vote_block(&vote, node->parallel->regions[0], node->parallel);
   }
-  int32_t fast = rank - 1;
-  for (int32_t d = rank - 2; d >= 0; d--) {
-    if (vote.weight[d] > vote.weight[fast]) fast = d;
+  int32_t num_wanted = 0, fast = rank - 1;
+  for (int32_t d = 0; d < rank; d++) {
+    if (!vote.wanted[d]) continue;
+    num_wanted++;
+    fast = d;
   }
-  int32_t vec = vote.global[fast] > 0 ? vote.global[fast] : vote.other[fast] > 0 ? vote.other[fast] : 1;
-  while (vec > 1 && (shape[fast] % vec != 0 || narrower_is_better(elements, vec, graph->threads))) vec /= 2;
-  int32_t order[TL_MAX_RANK];
-  int32_t len = 0;
-  order[len++] = fast;
-  for (int32_t d = rank - 1; d >= 0; d--) {
-    if (d != fast) order[len++] = d;
-  }
-  int32_t lanes = vote.global[fast] > 0 && rank > 1 ? lanes_of_short_row(shape[fast], vec) : 0;
-  if (lanes > 1 && elements / shape[fast] * lanes >= graph->threads && streams(graph, root))
-    return tl_layout_blocked_narrow(shape, rank, order, vec, lanes, graph->threads);
-  // Rows of shared memory that are read element by element: a warp each, so that a reduction along them stays within
-  // it.
-  enum { WARP = 32 };
-  bool is_by_element = vec == 1 && vote.global[fast] == 0 && vote.other[fast] == 1;
-  if (is_by_element && rank > 1 && shape[fast] > WARP && elements / shape[fast] >= graph->threads / WARP)
-    return tl_layout_blocked_narrow(shape, rank, order, vec, WARP, graph->threads);
-  return tl_layout_blocked(shape, rank, order, vec, graph->threads);
+  if (num_wanted > 1) return cheapest_layout(graph, root, &vote);
+  return layout_along(graph, root, &vote, fast, vector_along(graph, root, &vote, fast));
 }
