@@ -570,6 +570,7 @@ tl_status tl_pass_place_barriers(tl_pass_context *context) {
     tl_walk(op, find_proxied, &self);
     place_block(&self, op->regions[0], &state, true);
     tl_turns_drop_broken(op);
+    tl_arrivals_mark_finished(self.module, op);
     fini_state(&state);
   }
   tl_vec_fini(&self.placed);

@@ -39,4 +39,7 @@ bool tl_accesses_never_meet(const tl_effect *before, const tl_effect *after);
 // What one statement of a turn writes may have to be seen by another one, for whatever reason: then nobody takes turns.
 void tl_turns_drop_broken(tl_op *kernel);
 
+// Marks arrivals across the cluster that hand on nothing but reads of products which have ended. All fences stand.
+void tl_arrivals_mark_finished(tl_module *module, tl_op *kernel);
+
 #endif

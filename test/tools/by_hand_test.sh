@@ -142,6 +142,15 @@ grep -q 'mbarrier.arrive.release.cluster.shared::cluster' "$work/sums.ptx" || fa
 grep -q 'try_wait.parity.acquire.cluster' "$work/sums.ptx" || fail 'a wait does not acquire what other blocks released'
 expect 0 "$llc" "$grid" --kernel=by_hand_cluster_grid --emit=ptx -o "$work/grid.ptx"
 grep -q 'release.cluster.shared\|acquire.cluster' "$work/grid.ptx" && fail 'the end of a product is released to the cluster'
+# … but not where threads did something for another block before the product, nor what stays in the block: arrivals there, waits for them.
+expect 0 "$llc" "$(dirname "$0")/../pipeline/by_hand_cluster_handed.yaml" --emit=ptx -o "$work/handed.ptx"
+[ "$(grep -c 'mbarrier.arrive.release.cluster.shared::cluster' "$work/handed.ptx")" = 4 ] || fail 'what threads wrote before a product is not released to the cluster'
+[ "$(grep -c 'try_wait.parity.acquire.cluster' "$work/handed.ptx")" = 2 ] || fail 'a wait does not acquire what is behind a product'
+grep -q 'mbarrier.arrive.shared::cluster' "$work/handed.ptx" && fail 'an arrival at another block is of the own one alone'
+for ptx in sums grid handed; do
+  grep 'mbarrier.*\.shared::cta\|mbarrier.*\.shared\.b64' "$work/$ptx.ptx" | grep 'arrive.*\.cluster' && fail "an arrival at the own block is released to the cluster"
+done
+grep -q 'try_wait.parity.shared.b64' "$work/sums.ptx" || fail 'a wait for the own block acquires from the cluster'
 
 # What a wait for another block acquired comes before copies by TMA.
 expect 0 "$llc" "$three" --kernel=by_hand_relay --target=sm_90 --emit=ptx -o "$work/relay.ptx"

@@ -121,48 +121,26 @@ void tl_lower_op_MBARRIER_INIT(tl_lower *l, tl_op *op) {
   tl_lower_guard_end(l, &guard);
 }
 
-// What runs before: a condition's body is behind what stands before the condition.
-static const tl_op *before(const tl_op *op) {
-  while (!op->prev && op->parent && op->parent->parent && op->parent->parent->code == TL_OP_IF) op = op->parent->parent;
-  return op->prev;
-}
-
-// Whether an arrival hands on nothing but tiles that finished products read: behind a wait for them, with no access of
-// the threads to what the copy engine touches between (place-barriers' fence would stand before the arrival). Such
-// reads are over, so that nothing is left to order: a release to the cluster would cost a fence of all memory of the
-// GPU for each slot (half of the kernel's speed), one to the own block costs nothing.
-static bool hands_on_products_only(const tl_op *arrival) {
-  const int stops = TL_OPFLAG_READ | TL_OPFLAG_WRITE | TL_OPFLAG_SYNC | TL_OPFLAG_CONTROL;
-  for (const tl_op *op = before(arrival); op; op = before(op)) {
-    if (op->code == TL_OP_GEMM_WAIT) return true;
-    if (op->code == TL_OP_GEMM) {
-      const tl_instruction *inst = tl_op_instruction(op);
-      return inst && inst->family == TL_FAMILY_WGMMA && !tl_op_has(op, TL_ATTR_ASYNC);
-    }
-    if (op->code != TL_OP_MBARRIER_ARRIVE && tl_op_info_of(op->code)->flags & stops) return false;
-  }
-  return false;
-}
-
 // Whether a wait acquires from other blocks of the cluster: where an arrival from there releases to it. Bytes that the
 // copy engines of other blocks bring are complete and seen with the phase, as one's own.
 static bool acquires_from_cluster(const tl_value *barrier) {
   for (const tl_use *use = barrier->uses; use; use = use->next) {
     const tl_op *op = use->owner;
-    if (op->code == TL_OP_MBARRIER_ARRIVE && tl_op_has(op, TL_ATTR_ACROSS) && !hands_on_products_only(op)) return true;
+    if (op->code == TL_OP_MBARRIER_ARRIVE && tl_op_has(op, TL_ATTR_ACROSS) && !tl_op_has(op, TL_ATTR_FINISHED))
+      return true;
   }
   return false;
 }
 
-// At the same barrier of every peer (mapa).
+// At the same barrier of every peer (mapa). Released to the cluster, unless nothing is left to order.
 static void arrive_across(tl_lower *l, const tl_op *op, LLVMValueRef barrier) {
   peers all = peers_along(l, tl_op_int(op, TL_ATTR_ACROSS, 0));
-  bool only_products = hands_on_products_only(op);
   for (int64_t i = 0; i < all.count; i++) {
     LLVMValueRef where[] = {barrier, rank_of_peer(l, &all, i)};
     LLVMValueRef args[] = {tl_session_call_device(l->session, l->builder, TL_DEVOP_CLUSTER_MAPA, where, 2),
                            tl_session_i32(l->session, 1)};
-    call(l, only_products ? TL_DEVOP_MBARRIER_ARRIVE_ACROSS : TL_DEVOP_MBARRIER_ARRIVE_CLUSTER, args, 2);
+    call(l, tl_op_has(op, TL_ATTR_FINISHED) ? TL_DEVOP_MBARRIER_ARRIVE_ACROSS : TL_DEVOP_MBARRIER_ARRIVE_CLUSTER, args,
+         2);
   }
 }
 
