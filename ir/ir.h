@@ -407,9 +407,9 @@ int64_t tl_kernel_cluster_blocks(const tl_op *kernel);
 int64_t tl_kernel_cluster_size(const tl_op *kernel, int64_t dim, int64_t *out_stride);
 // The ROLES of the kernel; NULL: it has none.
 const tl_op *tl_kernel_roles(const tl_op *kernel);
-// Whether only the elected thread does anything in the block, as far as others can see. With `settles`, once waits
+// Whether only the elected thread does anything in the block, as far as others can see. With `counts_waits`, once waits
 // that every thread makes were its own.
-bool tl_block_is_elected(const tl_block *block, bool settles);
+bool tl_block_is_elected(const tl_block *block, bool counts_waits);
 // Threads of a block of the kernel: of all its roles, or its math threads.
 int32_t tl_kernel_block_threads(const tl_op *kernel);
 // Registers that each thread begins with, all that MIN_BLOCKS blocks leave it (PTX ISA, .minnctapersm, setmaxnreg); 0

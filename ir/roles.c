@@ -27,15 +27,15 @@ int64_t tl_kernel_cluster_blocks(const tl_op *kernel) {
   return stride;
 }
 
-static bool is_elected(const tl_op *op, bool settles) {
+static bool is_elected(const tl_op *op, bool counts_waits) {
   switch (op->code) {
     case TL_OP_FOR:
     case TL_OP_IF:
       for (uint32_t r = 0; r < op->num_regions; r++)
-        if (!tl_block_is_elected(op->regions[r], settles)) return false;
+        if (!tl_block_is_elected(op->regions[r], counts_waits)) return false;
       return true;
     case TL_OP_MBARRIER_WAIT:
-      return settles || tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD) == TL_EACH_ROLE;
+      return counts_waits || tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD) == TL_EACH_ROLE;
     case TL_OP_MBARRIER_ARRIVE:
       return tl_op_int(op, TL_ATTR_EACH, TL_EACH_THREAD) == TL_EACH_ROLE;
     case TL_OP_COPY:
@@ -55,9 +55,9 @@ static bool is_elected(const tl_op *op, bool settles) {
   }
 }
 
-bool tl_block_is_elected(const tl_block *block, bool settles) {
+bool tl_block_is_elected(const tl_block *block, bool counts_waits) {
   for (const tl_op *op = block->first; op; op = op->next)
-    if (!is_elected(op, settles)) return false;
+    if (!is_elected(op, counts_waits)) return false;
   return true;
 }
 

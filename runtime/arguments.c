@@ -305,7 +305,7 @@ static tl_status eval_map(const binder *b, const tl_manifest_map *map, tl_tensor
 }
 
 // A stride that no second index uses may be anything: the driver still wants it in order.
-static void settle_strides(tl_tensormap_params *params) {
+static void complete_strides(tl_tensormap_params *params) {
   for (uint32_t d = 0; d + 1 < params->rank; d++)
     if (params->dims[d + 1] == 1) params->strides[d] = TL_TENSORMAP_STRIDE_UNIT;
 }
@@ -324,7 +324,7 @@ static tl_status make_map(const binder *b, uint32_t index) {
   for (uint32_t d = 0; d < made->params.rank && made->is_empty; d++) made->params.dims[d] = 1;
   // Base positions of a larger image may all lie outside of this one.
   for (uint32_t d = 0; d + 2 < made->params.rank && made->is_empty; d++) made->params.upper[d] = made->params.lower[d];
-  settle_strides(&made->params);
+  complete_strides(&made->params);
   if (made->is_empty) return TL_OK;
   made->params.address = b->given[map->tensor]->tensor.data;
   return tl_launch_plan_validate_map(b->kernel, b->plan, index);

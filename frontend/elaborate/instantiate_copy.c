@@ -219,6 +219,16 @@ static bool copy_through_registers(tl_sema *sema, const tl_stmt *stmt, const tl_
   return true;
 }
 
+// A pad stands for elements that are not there: past a tensor's bounds, or past the run-time end of a slice.
+static bool validate_pad(tl_sema *sema, const tl_option *option, const tl_sema_region *src) {
+  if (src->symbol->value->type->scope == TL_SCOPE_GLOBAL || src->has_limits) return true;
+  tl_diag *diag =
+      tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, option->value->loc,
+                     "`pad` has no effect: every element of the tile `%.*s` is there", TL_STR_ARG(src->symbol->name));
+  tl_diag_add_hint(sema->diags, diag, "it stands for elements past the bounds of a tensor that is read");
+  return false;
+}
+
 void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
   if (tl_instantiate_refuse_in_parallel(sema, stmt, "`copy`")) return;
   tl_sema_region src, dst;
@@ -234,6 +244,7 @@ void tl_instantiate_copy(tl_sema *sema, const tl_stmt *stmt) {
     tl_sema_value value = tl_sema_expr(sema, option->value);
     pad = tl_sema_to_dtype(sema, &value, src.symbol->value->type->dtype, option->value->loc);
     ok = ok && pad;
+    ok = ok && validate_pad(sema, option, &src);
   }
   sema->builder.loc = stmt->loc;
   if (!tl_sema_match_regions(sema, &src, &dst, stmt->text_loc) || !ok) return;

@@ -362,8 +362,25 @@ static void emit_single_block(tl_sema *sema) {
   tl_instantiate_cluster(sema, op);  // it names no index
 }
 
+// Panels change the order along two dims.
+static bool validate_raster(tl_sema *sema, const tl_kernel_spec *kernel, int64_t *out_panel) {
+  if (!kernel->raster_panel) return true;
+  if (!tl_sema_const_int(sema, kernel->raster_panel, "rasterize.panel", out_panel)) return false;
+  if (*out_panel < 1 || *out_panel > INT32_MAX) {
+    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, kernel->raster_panel->loc, "panel is at least 1, not %lld",
+                   (long long)*out_panel);
+    return false;
+  }
+  if (kernel->num_grid >= 2) return true;
+  tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, kernel->raster_panel->loc,
+                 "`rasterize` orders blocks along two dims of the grid, this one has %u", kernel->num_grid);
+  return false;
+}
+
 static void emit_grid(tl_sema *sema) {
   const tl_kernel_spec *kernel = sema->kernel;
+  int64_t panel = 0;
+  bool ok = validate_raster(sema, kernel, &panel);
   if (kernel->num_grid == 0) {
     emit_single_block(sema);
     return;
@@ -373,7 +390,6 @@ static void emit_grid(tl_sema *sema) {
   tl_symbol **symbols = TL_NEW_ARRAY(sema->arena, tl_symbol *, kernel->num_grid + 1);
   tl_strbuf names;
   tl_strbuf_init(&names);
-  bool ok = true;
   for (uint32_t i = 0; i < kernel->num_grid; ++i) {
     const tl_named_expr *dim = &kernel->grid[i];
     int64_t extent = 0;
@@ -391,13 +407,6 @@ static void emit_grid(tl_sema *sema) {
   }
   for (uint32_t i = 0; i < kernel->num_grid; ++i) {
     symbols[i] = tl_sema_define(sema, kernel->grid[i].name, kernel->grid[i].loc, TL_ROLE_GRID, TL_SYMBOL_POISON);
-  }
-  int64_t panel = 0;
-  if (kernel->raster_panel && tl_sema_const_int(sema, kernel->raster_panel, "rasterize.panel", &panel) &&
-      (panel < 1 || panel > INT32_MAX)) {
-    tl_diag_report(sema->diags, TL_DIAG_OPTION_VALUE, kernel->raster_panel->loc, "panel is at least 1, not %lld",
-                   (long long)panel);
-    ok = false;
   }
   if (ok) {
     sema->builder.loc = kernel->num_grid ? kernel->grid[0].loc : kernel->loc;

@@ -276,8 +276,8 @@ int64_t tl_shared_layout_offset(const tl_shared_layout *layout, const int32_t *s
   for (int32_t d = 0; d + 1 < rank; d++) row = row * shape[d] + coord[d];
   tl_shared_split split =
       tl_shared_layout_split(layout, shared_layout_rows(shape, rank), row, (int64_t)coord[rank - 1] * bits / 8);
-  int64_t turn = (split.row >> layout->swizzle_shift) & layout->swizzle_mask;
-  return split.offset + (split.bytes ^ turn << 4);
+  int64_t swizzle = (split.row >> layout->swizzle_shift) & layout->swizzle_mask;
+  return split.offset + (split.bytes ^ swizzle << 4);
 }
 
 int64_t tl_shared_layout_bytes(const tl_shared_layout *layout, const int32_t *shape, int32_t rank, int32_t bits) {

@@ -46,7 +46,7 @@ static factor_list thread_factors(int32_t threads) {
   return list;
 }
 
-// How the factors are dealt out: dim number i of the order gets `taken[i]` of them, in the list's order.
+// How the factors are distributed: dim number i of the order gets `taken[i]` of them, in the list's order.
 typedef struct distribution {
   int64_t registers;
   int32_t taken[TL_MAX_RANK];
@@ -104,21 +104,22 @@ tl_layout tl_layout_blocked(const int32_t *shape, int32_t rank, const int32_t *o
   return layout;
 }
 
-// What is still to be dealt out of a layout: groups of elements along each dim of the order, and where the next begins.
-typedef struct dealing {
+// What is still to be distributed over the threads: groups of elements along each dim of the order, and where the next
+// begins.
+typedef struct undistributed {
   tl_layout *layout;
   const int32_t *order;
   int32_t rank;
   int32_t chunks[TL_MAX_RANK], stride[TL_MAX_RANK];
-} dealing;
+} undistributed;
 
-static void deal(dealing *d, tl_layout_axis axis, int32_t i, int32_t size) {
+static void distribute(undistributed *d, tl_layout_axis axis, int32_t i, int32_t size) {
   add_mode(d->layout, axis, size, d->order[i], d->stride[i]);
   d->stride[i] *= size;
   d->chunks[i] = ceil_div(d->chunks[i], size);
 }
 
-static int32_t lanes_along(const dealing *d, int32_t i, int32_t most) {
+static int32_t lanes_along(const undistributed *d, int32_t i, int32_t most) {
   int32_t lanes = 1;
   while (lanes * 2 <= most && lanes < d->chunks[i]) lanes *= 2;
   return lanes;
@@ -127,19 +128,19 @@ static int32_t lanes_along(const dealing *d, int32_t i, int32_t most) {
 tl_layout tl_layout_blocked_narrow(const int32_t *shape, int32_t rank, const int32_t *order, int32_t vec, int32_t lanes,
                                    int32_t threads) {
   tl_layout layout = new_layout(shape, rank);
-  dealing d = {.layout = &layout, .order = order, .rank = rank};
+  undistributed d = {.layout = &layout, .order = order, .rank = rank};
   for (int32_t i = 0; i < rank; i++) {
     d.stride[i] = i == 0 ? vec : 1;
     d.chunks[i] = ceil_div(shape[order[i]], d.stride[i]);
   }
   add_mode(&layout, TL_AXIS_REGISTER, vec, order[0], 1);
   int32_t left = 32, first = lanes_along(&d, 0, lanes), idle = 1;
-  deal(&d, TL_AXIS_LANE, 0, first);
+  distribute(&d, TL_AXIS_LANE, 0, first);
   left /= first;
   // Behind the others the first dim takes what nobody else does.
   for (int32_t n = 1; n <= rank; n++) {
     int32_t along = lanes_along(&d, n % rank, left);
-    deal(&d, TL_AXIS_LANE, n % rank, along);
+    distribute(&d, TL_AXIS_LANE, n % rank, along);
     left /= along;
   }
   add_mode(&layout, TL_AXIS_LANE, left, TL_DIM_NONE, 0);
@@ -149,12 +150,12 @@ tl_layout tl_layout_blocked_narrow(const int32_t *shape, int32_t rank, const int
     for (int32_t i = 1; i < rank; i++)
       if (d.chunks[i] >= d.chunks[longest]) longest = i;
     if (d.chunks[longest] > 1)
-      deal(&d, TL_AXIS_WARP, longest, list.values[f]);
+      distribute(&d, TL_AXIS_WARP, longest, list.values[f]);
     else
       idle *= list.values[f];
   }
   add_mode(&layout, TL_AXIS_WARP, idle, TL_DIM_NONE, 0);
-  for (int32_t i = 0; i < rank; i++) deal(&d, TL_AXIS_REGISTER, i, d.chunks[i]);
+  for (int32_t i = 0; i < rank; i++) distribute(&d, TL_AXIS_REGISTER, i, d.chunks[i]);
   return layout;
 }
 

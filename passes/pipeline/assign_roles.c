@@ -287,19 +287,19 @@ bool tl_roles_expected(tl_pass_context *context, tl_op *kernel) {
 
 // ---- roles of the author
 
-static void settle_wait(tl_op *op, void *user) {
+static void elect_waiter(tl_op *op, void *user) {
   if (op->code == TL_OP_MBARRIER_WAIT) tl_op_set_int(user, op, TL_ATTR_EACH, TL_EACH_ROLE);
 }
 
 // Where one thread does all there is to do, the others need not wait.
-static void settle_roles(tl_module *module, const tl_op *roles) {
+static void elect_waiters(tl_module *module, const tl_op *roles) {
   for (tl_op *role = roles->regions[0]->first; role; role = role->next)
-    if (role->code == TL_OP_ROLE && tl_block_is_elected(role->regions[0], true)) tl_walk(role, settle_wait, module);
+    if (role->code == TL_OP_ROLE && tl_block_is_elected(role->regions[0], true)) tl_walk(role, elect_waiter, module);
 }
 
 static void assign_kernel(tl_pass_context *context, tl_op *kernel) {
   if (tl_kernel_roles(kernel)) {
-    settle_roles(context->module, tl_kernel_roles(kernel));
+    elect_waiters(context->module, tl_kernel_roles(kernel));
     return;
   }
   role_assignment self = {.context = context, .module = context->module, .kernel = kernel};

@@ -81,7 +81,7 @@ static tl_op *build_wait(delaying *self, tl_block *block, tl_op *before, tl_loc 
   return wait;
 }
 
-static void settle(delaying *self, tl_block *block, tl_op *from, tl_value *tile, tl_loc loc, int64_t pending) {
+static void place_wait(delaying *self, tl_block *block, tl_op *from, tl_value *tile, tl_loc loc, int64_t pending) {
   tl_op *place = find_place(from, tile, &pending), *loop = block->parent;
   bool goes_round = !place && loop->code == TL_OP_FOR && !tl_op_has(loop, TL_ATTR_WHILE);
   if (!goes_round) {
@@ -95,7 +95,7 @@ static void settle(delaying *self, tl_block *block, tl_op *from, tl_value *tile,
     return;
   }
   build_wait(self, block, first, loc, around);
-  settle(self, loop->parent, loop->next, tile, loc, pending);
+  place_wait(self, loop->parent, loop->next, tile, loc, pending);
 }
 
 static void collect(tl_op *op, void *user) {
@@ -135,7 +135,7 @@ tl_status tl_pass_delay_stores(tl_pass_context *context) {
     for (size_t i = self.waits.len; i-- > 0;) {
       tl_op *wait = self.waits.items[i];
       tl_value *tile = stored_tile(wait);
-      settle(&self, wait->parent, wait->next, tile, wait->loc, tl_op_int(wait, TL_ATTR_PENDING, 0));
+      place_wait(&self, wait->parent, wait->next, tile, wait->loc, tl_op_int(wait, TL_ATTR_PENDING, 0));
       tl_op_erase(wait);
     }
     tl_walk(op, drop_needless, NULL);

@@ -5,7 +5,7 @@
 #include "passes/analysis/memory_access.h"
 #include "passes/tile/promote_locals.h"
 
-enum { MAX_TURNS = 32 };
+enum { MAX_ITERATIONS = 32 };
 
 // Whether `symbol` is the index of a loop that is, or from now on will be, unrolled completely.
 static bool is_unrolled(tl_pass_context *context, const tl_value *symbol) {
@@ -18,8 +18,7 @@ static bool is_unrolled(tl_pass_context *context, const tl_value *symbol) {
       !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0 || tl_op_has(loop, TL_ATTR_UNROLL)) {
     return false;
   }
-  int64_t distance;
-  bool is_short = !__builtin_sub_overflow(upper, lower, &distance) && distance / step < MAX_TURNS;
+  bool is_short = tl_trip_count(lower, upper, step) <= MAX_ITERATIONS;
   if (is_short) tl_op_set_int(context->module, loop, TL_ATTR_UNROLL, -1);
   return is_short;
 }

@@ -15,4 +15,10 @@ if [ -n "$found" ]; then
   echo "tl_…_check_… that is neither a pass nor the check section:" && echo "$found"
   status=1
 fi
+# The field's words, not ours: iteration, wait, distribution, signature, live range.
+found=$(git ls-files '*.c' '*.h' | grep -v '^test/' | xargs grep -nE '\b(settle|deal|face)[a-z]*_?[a-z_]*\(|\bMAX_TURNS\b')
+if [ -n "$found" ]; then
+  echo "a name that is no term of the field:" && echo "$found"
+  status=1
+fi
 exit $status

@@ -38,7 +38,7 @@ done
 
 cmake -S "$copy" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 >"$copy/log" 2>&1 ||
   { tail -n 20 "$copy/log"; exit 1; }
-cmake --build "$copy/build" --target tl-run fold_cases emulator_elementary_test frontend_functions_doc_test ir_reference_test \
+cmake --build "$copy/build" --target tl-run fold_cases emulator_elementary_test frontend_functions_doc_test ir_reference_test schema_test fake_cuda \
   >"$copy/log" 2>&1 || { grep -E 'error|undefined' "$copy/log" | head -n 20; exit 1; }
 cd "$copy"
 bin=build/bin
@@ -46,6 +46,7 @@ env -u CI TL_UPDATE_DOCS=1 $bin/frontend_functions_doc_test >/dev/null
 env -u CI TL_UPDATE_DOCS=1 $bin/ir_reference_test >/dev/null
 grep -q '`logb(x)` | the exponent of x' docs/language.md
 grep -q '`logb` | the exponent of x' docs/ir.md
+$bin/schema_test test/schema $bin/tl-run build/test/fake_cuda/libfake_cuda.so
 CK_RUN_CASE=functions $bin/emulator_elementary_test | tail -n 3
 for dtype in f32 f16 i32; do
   $bin/fold_cases spec $dtype | grep -q 'logb(' || { echo "the test of folding does not know logb"; exit 1; }

@@ -279,12 +279,12 @@ static LLVMValueRef shared_offset(tl_lower *l, LLVMBuilderRef b, const tl_buffer
     offset = offset ? LLVMBuildNSWAdd(b, offset, start, "") : start;
   }
   if (shared->swizzle_mask) {
-    LLVMValueRef turn = row ? row : tl_session_i32(s, 0);
-    if (known->row) turn = LLVMBuildNSWAdd(b, turn, tl_session_i32(s, known->row), "");
-    turn = LLVMBuildLShr(b, turn, tl_session_i32(s, shared->swizzle_shift), "");
-    turn = LLVMBuildAnd(b, turn, tl_session_i32(s, shared->swizzle_mask), "");
-    turn = LLVMBuildShl(b, turn, tl_session_i32(s, 4), "");
-    bytes = LLVMBuildXor(b, bytes, turn, "");
+    LLVMValueRef swizzle = row ? row : tl_session_i32(s, 0);
+    if (known->row) swizzle = LLVMBuildNSWAdd(b, swizzle, tl_session_i32(s, known->row), "");
+    swizzle = LLVMBuildLShr(b, swizzle, tl_session_i32(s, shared->swizzle_shift), "");
+    swizzle = LLVMBuildAnd(b, swizzle, tl_session_i32(s, shared->swizzle_mask), "");
+    swizzle = LLVMBuildShl(b, swizzle, tl_session_i32(s, 4), "");
+    bytes = LLVMBuildXor(b, bytes, swizzle, "");
   }
   if (bytes) offset = offset ? LLVMBuildNSWAdd(b, offset, bytes, "") : bytes;
   return offset;

@@ -77,14 +77,16 @@ static void store_predicated(tl_lower *l, LLVMValueRef pointer, LLVMValueRef raw
     for (int32_t i = 0; i < bytes / 4; i++)
       args[n++] = LLVMBuildExtractElement(l->builder, raw, tl_session_i32(l->session, i), "");
   args[n++] = inside;
-  tl_device_op_id first = evict == TL_EVICT_FIRST ? TL_DEVOP_ST_FIRST_PRED_B8 : TL_DEVOP_ST_PRED_B8;
+  tl_device_op_id first = evict == TL_EVICT_FIRST  ? TL_DEVOP_ST_FIRST_PRED_B8
+                          : evict == TL_EVICT_LAST ? TL_DEVOP_ST_LAST_PRED_B8
+                                                   : TL_DEVOP_ST_PRED_B8;
   tl_session_call_device(l->session, l->builder, (tl_device_op_id)(first + width_step(bytes)), args, n);
 }
 
 static void store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
                       LLVMValueRef inside, int evict) {
   bool global = buffer->scope == TL_SCOPE_GLOBAL;
-  if (global && evict == TL_EVICT_FIRST && !inside) inside = tl_session_bool(l->session, true);
+  if (global && evict != TL_EVICT_NORMAL && !inside) inside = tl_session_bool(l->session, true);
   if (global && inside) {
     store_predicated(l, pointer, raw, bytes, inside, evict);
     return;

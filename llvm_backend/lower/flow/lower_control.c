@@ -43,7 +43,8 @@ typedef struct tl_loop {
   LLVMValueRef induction;
   LLVMValueRef *phis;  // of all carried items
   int32_t num_phis;
-  LLVMValueRef turn, end;  // of a loop that takes tiles from a queue: iterations before this one, and how many tiles
+  LLVMValueRef iteration,
+      end;  // of a loop that takes tiles from a queue: iterations before this one, and how many tiles
 } tl_loop;
 
 // Items of a carried value that go round in one register: two 16-bit floats of a tile, so that what takes them in pairs
@@ -96,12 +97,12 @@ static LLVMValueRef *set_carried(tl_lower *l, const tl_value *value, LLVMValueRe
 
 static void close_loop(tl_lower *l, tl_op *op, tl_loop *loop, LLVMValueRef step) {
   tl_op *yield = tl_block_terminator(op->regions[0]);
-  LLVMValueRef next = loop->turn ? tl_lower_next_tile(l, op, loop->turn, loop->end)
-                                 : LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
+  LLVMValueRef next = loop->iteration ? tl_lower_next_tile(l, op, loop->iteration, loop->end)
+                                      : LLVMBuildNSWAdd(l->builder, loop->induction, step, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
-  if (loop->turn) {
-    LLVMValueRef turns = LLVMBuildAdd(l->builder, loop->turn, tl_session_i32(l->session, 1), "");
-    LLVMAddIncoming(loop->turn, &turns, &latch, 1);
+  if (loop->iteration) {
+    LLVMValueRef iterations = LLVMBuildAdd(l->builder, loop->iteration, tl_session_i32(l->session, 1), "");
+    LLVMAddIncoming(loop->iteration, &iterations, &latch, 1);
   }
   LLVMValueRef *phi = loop->phis;
   for (uint32_t i = 0; i < op->num_results; i++) {
@@ -161,8 +162,8 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   LLVMAddIncoming(loop.induction, &start, &entry, 1);
   if (tl_op_has(op, TL_ATTR_DYNAMIC)) {
     LLVMValueRef zero = tl_session_i32(l->session, 0);
-    loop.turn = LLVMBuildPhi(l->builder, l->session->i32, "");
-    LLVMAddIncoming(loop.turn, &zero, &entry, 1);
+    loop.iteration = LLVMBuildPhi(l->builder, l->session->i32, "");
+    LLVMAddIncoming(loop.iteration, &zero, &entry, 1);
   }
   add_phis(l, op, &loop, entry);
   LLVMPositionBuilderAtEnd(l->builder, loop.head);

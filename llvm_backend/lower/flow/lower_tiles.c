@@ -142,10 +142,10 @@ static LLVMValueRef next_of_role(tl_lower *l, const tl_op *role, LLVMValueRef pl
                        : spread(l, number, LLVMTypeOf(end));
 }
 
-LLVMValueRef tl_lower_next_tile(tl_lower *l, tl_op *loop, LLVMValueRef turn, LLVMValueRef end) {
+LLVMValueRef tl_lower_next_tile(tl_lower *l, tl_op *loop, LLVMValueRef iteration, LLVMValueRef end) {
   LLVMValueRef one = tl_session_i32(l->session, 1);
-  LLVMValueRef place = LLVMBuildAnd(l->builder, turn, one, "");
-  LLVMValueRef round = LLVMBuildAnd(l->builder, LLVMBuildLShr(l->builder, turn, one, ""), one, "");
+  LLVMValueRef place = LLVMBuildAnd(l->builder, iteration, one, "");
+  LLVMValueRef round = LLVMBuildAnd(l->builder, LLVMBuildLShr(l->builder, iteration, one, ""), one, "");
   const tl_op *role = tl_op_enclosing(loop, TL_OP_ROLE);
   return role ? next_of_role(l, role, place, round, end) : next_of_block(l, loop, place, end);
 }

@@ -4,7 +4,7 @@
 // relaxed.
 //
 // Elements of 32 and 64 bits exchange themselves. Narrower ones exchange the aligned word that they lie in: the other
-// bytes of the word may change at any time, which costs a further turn of the loop.
+// bytes of the word may change at any time, which costs a further iteration of the loop.
 #include "llvm_backend/lower/memory/lower_atomic.h"
 
 typedef struct cas_loop {
