@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 "$generator" --family=deep --seed=1 --count="$specs" --directory="$work"
 compared=0
 for spec in "$work"/*.yaml; do
-  for emit in tile llvm ptx; do
+  for emit in tile scheduled llvm llvm-opt ptx manifest; do
     "$1" "$spec" --target=sm_80 --emit="$emit" -o "$work/expected"
     run=0
     while [ "$run" -lt "$runs" ]; do
