@@ -85,15 +85,6 @@ static void start_block(tl_emu_worker *worker, tl_emu_block *block, const uint32
   TL_EMU_CALL_HOOKS(launch, begin_block, block);
 }
 
-void tl_emu_cluster_position(const tl_emu_launch_state *launch, uint64_t number, uint32_t out_position[3]) {
-  // num_clusters < 2^32 or the launch would never end: the product cannot overflow.
-  uint64_t index = (launch->order_start + number * launch->order_step) % launch->num_clusters;
-  uint64_t across = launch->grid[0] / launch->cluster[0], down = launch->grid[1] / launch->cluster[1];
-  out_position[0] = (uint32_t)(index % across);
-  out_position[1] = (uint32_t)(index / across % down);
-  out_position[2] = (uint32_t)(index / across / down);
-}
-
 // Ranks are linear in the cluster, x fastest. PTX ISA, %cluster_ctarank.
 static void start_cluster(tl_emu_worker *worker, tl_emu_cluster *cluster, uint64_t number) {
   const tl_emu_launch_state *launch = worker->launch;
@@ -161,12 +152,6 @@ void tl_emu_blocks_destroy(tl_emu_worker *worker) {
     TL_EMU_CALL_HOOKS(worker->launch, destroy_cluster, &worker->clusters[i]);
   free(worker->blocks);
   free(worker->clusters);
-}
-
-tl_emu_block *tl_emu_block_at(const tl_emu_worker *worker, const void *address) {
-  uintptr_t offset = (uintptr_t)address - (uintptr_t)worker->memory->window;
-  uintptr_t slot = offset / TL_EMU_BLOCK_STRIDE;
-  return slot < worker->num_blocks ? &worker->blocks[slot] : NULL;
 }
 
 // ---- running

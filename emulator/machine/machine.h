@@ -267,8 +267,13 @@ struct tl_emu_worker {
 #endif
 };
 
+// ---- worker.c
 // The worker of this OS thread; NULL elsewhere.
 extern _Thread_local tl_emu_worker *tl_emu_self __attribute__((tls_model("initial-exec")));
+// Where in the grid of clusters the cluster is that is begun as number `number`.
+void tl_emu_cluster_position(const tl_emu_launch_state *launch, uint64_t number, uint32_t out_position[3]);
+// The block of the worker whose part of the window holds `address`, or NULL.
+tl_emu_block *tl_emu_block_at(const tl_emu_worker *worker, const void *address);
 
 // ---- schedule.c
 
@@ -323,10 +328,6 @@ void tl_emu_run_clusters(tl_emu_worker *worker);
 // Makes and frees the worker's blocks; its memory must have been acquired.
 tl_status tl_emu_blocks_create(tl_emu_worker *worker);
 void tl_emu_blocks_destroy(tl_emu_worker *worker);
-// Where in the grid of clusters the cluster is that is begun as number `number`.
-void tl_emu_cluster_position(const tl_emu_launch_state *launch, uint64_t number, uint32_t out_position[3]);
-// The block of the worker whose part of the window holds `address`, or NULL.
-tl_emu_block *tl_emu_block_at(const tl_emu_worker *worker, const void *address);
 
 // ---- dump.c
 // "llvm.nvvm.bar.warp.sync (call 3, line 12)"
@@ -384,7 +385,7 @@ void tl_emu_report_fault(tl_emu_worker *worker);
 // ---- a launch, as all of its workers see it
 typedef void tl_emu_entry_fn(void **params);
 
-// What was released at an address of global memory (check_order.c).
+// What was released at an address of global memory (sanitize_order.c).
 typedef struct tl_emu_released {
   const void *address;  // NULL: a free slot
   struct tl_emu_foreign *foreign;

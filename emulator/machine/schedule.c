@@ -17,8 +17,6 @@
 
 enum { POLLS_PER_LANDING = 64 };
 
-_Thread_local tl_emu_worker *tl_emu_self __attribute__((tls_model("initial-exec"))) = NULL;
-
 // ---- switching
 
 // Makes `fiber` the current one, and its block's shared memory the one that code finds.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulator/ops/bulk_ops.h"
+#include "emulator/ops/operand.h"
 #include "emulator/ops/ops.h"
 #include "support/vec.h"
 

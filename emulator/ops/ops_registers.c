@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // setmaxnreg: warps give registers to the pool of their block and take them from it. PTX ISA, setmaxnreg.
-#include "emulator/ops/bulk_ops.h"
+#include "emulator/ops/operand.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 
 enum { MIN_COUNT = 24, MAX_COUNT = 256, UNIT = 8, WARPGROUP = 4, REGISTERS_OF_SM = 65536, MAX_OF_THREAD = 255 };
 

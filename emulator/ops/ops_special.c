@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "emulator/machine/args.h"
-#include "emulator/ops/bulk_ops.h"
+#include "emulator/ops/operand.h"
 #include "emulator/ops/ops.h"
+#include "emulator/sanitize/sanitize.h"
 
 enum {
   SMS = 132,          // of an H200; blocks go to them in turns

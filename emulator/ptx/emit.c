@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writing LLVM's text.
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,9 +67,23 @@ ptx_value tl_ptx_emit_placed(ptx_translator *t, const char *format, ...) {
   return value;
 }
 
+// What registers hold, and their variables do not yet, nobody will read.
+static void drop_variables(ptx_translator *t) {
+  for (size_t i = 0; i < t->unsaved.len; i++) t->values[t->unsaved.items[i]].is_unsaved = false;
+  tl_vec_clear(&t->unsaved);
+}
+
+void tl_ptx_save_variables(ptx_translator *t) {
+  for (size_t i = 0; i < t->unsaved.len; i++) {
+    const ptx_register *r = &t->values[t->unsaved.items[i]];
+    tl_strbuf_appendf(&t->body, "  store %s %s, ptr %%r%u\n", r->type, r->value.text, t->unsaved.items[i]);
+  }
+  drop_variables(t);
+}
+
 void tl_ptx_emit_void(ptx_translator *t, const char *format, ...) {
   if (!strncmp(format, "br ", 3)) tl_ptx_save_variables(t);
-  if (!strcmp(format, "ret void") || !strcmp(format, "unreachable")) tl_ptx_drop_variables(t);
+  if (!strcmp(format, "ret void") || !strcmp(format, "unreachable")) drop_variables(t);
   tl_strbuf_append_c(&t->body, "  ");
   va_list args;
   va_start(args, format);
@@ -84,6 +99,17 @@ ptx_value tl_ptx_value(const char *format, ...) {
   vsnprintf(value.text, sizeof value.text, format, args);
   va_end(args);
   return value;
+}
+
+ptx_value tl_ptx_variable(const tl_ptx_symbol *symbol) {
+  return tl_ptx_value("%%v%u", symbol->id);
+}
+
+ptx_value tl_ptx_float_constant(tl_ptx_type type, uint64_t bits) {
+  if (type == TL_PTX_F16) return tl_ptx_value("0xH%04X", (unsigned)(bits & 0xffff));
+  if (type == TL_PTX_BF16) return tl_ptx_value("0xR%04X", (unsigned)(bits & 0xffff));
+  if (type == TL_PTX_F64) return tl_ptx_value("0x%016" PRIX64, bits);
+  return tl_ptx_value("bitcast (i32 %u to float)", (unsigned)bits);
 }
 
 uint32_t tl_ptx_new_block(ptx_translator *t) {
@@ -109,6 +135,35 @@ void tl_ptx_declare_function(ptx_translator *t, const char *name, const char *fo
   append_v(&t->declarations, format, args);
   va_end(args);
   tl_strbuf_append_char(&t->declarations, '\n');
+}
+
+const char *tl_ptx_llvm_type(tl_ptx_type type) {
+  static const char *const names[TL_PTX_NUM_TYPES] = {[TL_PTX_PRED] = "i1",
+                                                      [TL_PTX_B8] = "i8",
+                                                      [TL_PTX_B16] = "i16",
+                                                      [TL_PTX_B32] = "i32",
+                                                      [TL_PTX_B64] = "i64",
+                                                      [TL_PTX_B128] = "i128",
+                                                      [TL_PTX_U8] = "i8",
+                                                      [TL_PTX_U16] = "i16",
+                                                      [TL_PTX_U32] = "i32",
+                                                      [TL_PTX_U64] = "i64",
+                                                      [TL_PTX_S8] = "i8",
+                                                      [TL_PTX_S16] = "i16",
+                                                      [TL_PTX_S32] = "i32",
+                                                      [TL_PTX_S64] = "i64",
+                                                      [TL_PTX_F16] = "half",
+                                                      [TL_PTX_BF16] = "bfloat",
+                                                      [TL_PTX_TF32] = "i32",
+                                                      [TL_PTX_F32] = "float",
+                                                      [TL_PTX_F64] = "double",
+                                                      [TL_PTX_F16X2] = "<2 x half>",
+                                                      [TL_PTX_BF16X2] = "<2 x bfloat>",
+                                                      [TL_PTX_U16X2] = "<2 x i16>",
+                                                      [TL_PTX_S16X2] = "<2 x i16>",
+                                                      [TL_PTX_E4M3X2] = "i16",
+                                                      [TL_PTX_E5M2X2] = "i16"};
+  return names[type] ? names[type] : "void";
 }
 
 const char *tl_ptx_suffix(tl_ptx_type type) {

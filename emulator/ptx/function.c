@@ -5,10 +5,6 @@
 
 #include "emulator/ptx/translator.h"
 
-ptx_value tl_ptx_variable(const tl_ptx_symbol *symbol) {
-  return tl_ptx_value("%%v%u", symbol->id);
-}
-
 // ---- places
 
 static uint32_t place_of(ptx_translator *t, const tl_ptx_statement *s) {

@@ -8,13 +8,6 @@
 
 #include "emulator/ptx/translator.h"
 
-ptx_value tl_ptx_float_constant(tl_ptx_type type, uint64_t bits) {
-  if (type == TL_PTX_F16) return tl_ptx_value("0xH%04X", (unsigned)(bits & 0xffff));
-  if (type == TL_PTX_BF16) return tl_ptx_value("0xR%04X", (unsigned)(bits & 0xffff));
-  if (type == TL_PTX_F64) return tl_ptx_value("0x%016" PRIX64, bits);
-  return tl_ptx_value("bitcast (i32 %u to float)", (unsigned)bits);
-}
-
 static ptx_value constant(tl_ptx_type type, double value) {
   float narrow = (float)value;
   uint32_t word;

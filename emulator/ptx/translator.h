@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the files of the translation share. Private to emulator/ptx.
+// What the files of the translation share. Private to emulator/ptx. Each knows those above it here and no others:
+// emit.c writes text, call.c calls device ops, values.c reads and writes operands, device.c and rules_*.c hold the
+// rules that rows of the table name, function.c applies them to a function, translate.c to a module.
 #ifndef TL_EMULATOR_PTX_TRANSLATOR_H
 #define TL_EMULATOR_PTX_TRANSLATOR_H
 
@@ -83,8 +85,6 @@ void tl_ptx_emit_void(ptx_translator *t, const char *format, ...) __attribute__(
 ptx_value tl_ptx_value(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Stores what registers hold into their variables: before the block ends.
 void tl_ptx_save_variables(ptx_translator *t);
-// … or nobody will read them.
-void tl_ptx_drop_variables(ptx_translator *t);
 // "%t12", the next number.
 ptx_value tl_ptx_next_value(ptx_translator *t);
 uint32_t tl_ptx_new_block(ptx_translator *t);
@@ -93,14 +93,33 @@ void tl_ptx_open_block(ptx_translator *t, uint32_t number);
 // Declares a function, once.
 void tl_ptx_declare_function(ptx_translator *t, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// Where the variable (.param, .local) of the function lies: "%v5".
+ptx_value tl_ptx_variable(const tl_ptx_symbol *symbol);
+// The text of a float constant.
+ptx_value tl_ptx_float_constant(tl_ptx_type type, uint64_t bits);
+// "i32", "float", "<2 x half>".
+const char *tl_ptx_llvm_type(tl_ptx_type type);
 // "f32", as LLVM's intrinsics are called for it.
 const char *tl_ptx_suffix(tl_ptx_type type);
 // Calls LLVM's intrinsic "llvm.<name>.<suffix>" of operands and result of one type.
 ptx_value tl_ptx_intrinsic(ptx_translator *t, const char *name, tl_ptx_type type, const ptx_value *args, unsigned n);
 
+// ---- call.c
+enum { PTX_MAX_OP_OPERANDS = 300 };
+typedef struct ptx_args {
+  unsigned n;
+  ptx_value items[PTX_MAX_OP_OPERANDS];  // without types
+} ptx_args;
+// Calls the device op; `args` in the order and with the types of its signature. `out`: its results; NULL: not needed.
+// False after a report when there is none of that name.
+bool tl_ptx_call_op(ptx_translator *t, const char *name, const ptx_args *args, ptx_args *out);
+// The same with a signature.
+void tl_ptx_call_signature(ptx_translator *t, const char *name, const char *signature, const ptx_args *args,
+                           ptx_args *out);
+// An op of values of one type: "tl.ptx.<name>".
+ptx_value tl_ptx_call_scalar(ptx_translator *t, const char *name, const ptx_value *values, unsigned n);
+
 // ---- values.c
-// "i32", "float", "<2 x half>".
-const char *tl_ptx_llvm_type(tl_ptx_type type);
 ptx_value tl_ptx_convert_bits(ptx_translator *t, ptx_value value, const char *from, const char *to);
 // The type of the variable of a register: "float" and "double" where most operands take it so, for casts cost LLVM
 // time.
@@ -131,21 +150,8 @@ ptx_value tl_ptx_pointer_of(ptx_translator *t, ptx_value address, ptx_window win
 ptx_value tl_ptx_address_of(ptx_translator *t, ptx_value pointer, ptx_window window);
 
 // ---- device.c
-enum { PTX_MAX_OP_OPERANDS = 300 };
-typedef struct ptx_args {
-  unsigned n;
-  ptx_value items[PTX_MAX_OP_OPERANDS];  // without types
-} ptx_args;
-// Calls the device op; `args` in the order and with the types of its signature. `out`: its results; NULL: not needed.
-// False after a report when there is none of that name.
-bool tl_ptx_call_op(ptx_translator *t, const char *name, const ptx_args *args, ptx_args *out);
-// The same with a signature.
-void tl_ptx_call_signature(ptx_translator *t, const char *name, const char *signature, const ptx_args *args,
-                           ptx_args *out);
 // Calls the op with all operands that are not written, and writes its results.
 void tl_ptx_run_op(ptx_translator *t, const tl_ptx_statement *s, const char *name);
-// An op of values of one type: "tl.ptx.<name>".
-ptx_value tl_ptx_call_scalar(ptx_translator *t, const char *name, const ptx_value *values, unsigned n);
 
 // ---- rules_float.c
 // A NaN becomes the one that the hardware makes; subnormal numbers become zero.
@@ -153,8 +159,6 @@ ptx_value tl_ptx_canonical(ptx_translator *t, tl_ptx_type type, ptx_value value)
 ptx_value tl_ptx_flush(ptx_translator *t, tl_ptx_type type, ptx_value value);
 // Clamps to [0, 1]; NaN becomes 0.
 ptx_value tl_ptx_saturate(ptx_translator *t, tl_ptx_type type, ptx_value value);
-// The text of a float constant.
-ptx_value tl_ptx_float_constant(tl_ptx_type type, uint64_t bits);
 
 // ---- rules_wgmma.c
 // By register, which sum it may hold; NULL: none. free().
@@ -162,7 +166,5 @@ uint8_t *tl_ptx_find_sums(const tl_ptx_function *function);
 
 // ---- function.c
 bool tl_ptx_translate_function(ptx_translator *t, const tl_ptx_function *function, bool is_kernel);
-// Where the variable (.param, .local) of the function lies: "%v5".
-ptx_value tl_ptx_variable(const tl_ptx_symbol *symbol);
 
 #endif

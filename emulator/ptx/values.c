@@ -6,35 +6,6 @@
 
 #include "emulator/ptx/translator.h"
 
-const char *tl_ptx_llvm_type(tl_ptx_type type) {
-  static const char *const names[TL_PTX_NUM_TYPES] = {[TL_PTX_PRED] = "i1",
-                                                      [TL_PTX_B8] = "i8",
-                                                      [TL_PTX_B16] = "i16",
-                                                      [TL_PTX_B32] = "i32",
-                                                      [TL_PTX_B64] = "i64",
-                                                      [TL_PTX_B128] = "i128",
-                                                      [TL_PTX_U8] = "i8",
-                                                      [TL_PTX_U16] = "i16",
-                                                      [TL_PTX_U32] = "i32",
-                                                      [TL_PTX_U64] = "i64",
-                                                      [TL_PTX_S8] = "i8",
-                                                      [TL_PTX_S16] = "i16",
-                                                      [TL_PTX_S32] = "i32",
-                                                      [TL_PTX_S64] = "i64",
-                                                      [TL_PTX_F16] = "half",
-                                                      [TL_PTX_BF16] = "bfloat",
-                                                      [TL_PTX_TF32] = "i32",
-                                                      [TL_PTX_F32] = "float",
-                                                      [TL_PTX_F64] = "double",
-                                                      [TL_PTX_F16X2] = "<2 x half>",
-                                                      [TL_PTX_BF16X2] = "<2 x bfloat>",
-                                                      [TL_PTX_U16X2] = "<2 x i16>",
-                                                      [TL_PTX_S16X2] = "<2 x i16>",
-                                                      [TL_PTX_E4M3X2] = "i16",
-                                                      [TL_PTX_E5M2X2] = "i16"};
-  return names[type] ? names[type] : "void";
-}
-
 static const char *integer_of(unsigned bits) {
   switch (bits) {
     case 1:
@@ -252,19 +223,6 @@ void tl_ptx_write_as(ptx_translator *t, const tl_ptx_operand *operand, tl_ptx_ty
   ptx_register *written = &t->values[operand->symbol->id];
   if (!written->is_unsaved) tl_vec_push(&t->unsaved, operand->symbol->id);
   *written = (ptx_register){.value = value, .type = variable, .run = t->run, .is_unsaved = true};
-}
-
-void tl_ptx_drop_variables(ptx_translator *t) {
-  for (size_t i = 0; i < t->unsaved.len; i++) t->values[t->unsaved.items[i]].is_unsaved = false;
-  tl_vec_clear(&t->unsaved);
-}
-
-void tl_ptx_save_variables(ptx_translator *t) {
-  for (size_t i = 0; i < t->unsaved.len; i++) {
-    const ptx_register *r = &t->values[t->unsaved.items[i]];
-    tl_strbuf_appendf(&t->body, "  store %s %s, ptr %%r%u\n", r->type, r->value.text, t->unsaved.items[i]);
-  }
-  tl_ptx_drop_variables(t);
 }
 
 void tl_ptx_write(ptx_translator *t, const tl_ptx_operand *operand, ptx_value value) {

@@ -126,24 +126,6 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-char *tl_emu_file_of(LLVMValueRef instruction) {
-  unsigned len = 0;
-  const char *name = LLVMGetDebugLocLine(instruction) ? LLVMGetDebugLocFilename(instruction, &len) : NULL;
-  if (!name || !len) return NULL;
-  tl_strbuf file = {0};
-  tl_strbuf_append(&file, (tl_str){name, len});
-  return tl_strbuf_take(&file);
-}
-
-char *tl_emu_uses_of(LLVMValueRef instruction) {
-  unsigned len = 0;
-  const char *uses = LLVMGetDebugLocLine(instruction) ? LLVMGetDebugLocDirectory(instruction, &len) : NULL;
-  if (!uses || !len) return NULL;
-  tl_strbuf copy = {0};
-  tl_strbuf_append(&copy, (tl_str){uses, len});
-  return tl_strbuf_take(&copy);
-}
-
 // The store's value goes to memory first, where the check can compare it with what is there.
 static LLVMValueRef touch_store(retarget *r, LLVMValueRef store, LLVMValueRef pointer) {
   LLVMValueRef value = LLVMGetOperand(store, 0);

@@ -53,6 +53,16 @@ typedef struct retarget {
   LLVMValueRef shared_base, args_memory, result_memory, machine;
 } retarget;
 
+// ---- instruction.c
+// The file that the instruction comes from, free(); NULL when it has no debug location.
+char *tl_emu_file_of(LLVMValueRef instruction);
+// The uses of macros that it came from, "spec.yaml:20, spec.yaml:31", the innermost first; free(); NULL for none.
+char *tl_emu_uses_of(LLVMValueRef instruction);
+// Marks a call that only carries shadows, which does not count among the module's device ops; or a load of shared
+// memory whose value has a shadow, so that reading alone is no finding.
+void tl_emu_mark_shadow(const retarget *r, LLVMValueRef instruction);
+bool tl_emu_has_shadow_mark(const retarget *r, LLVMValueRef instruction);
+
 // ---- interleave.c
 // Adds the functions that the others here call.
 void tl_emu_define_turns(retarget *r);
@@ -71,10 +81,6 @@ bool tl_emu_has_fences(LLVMModuleRef module);
 // Sets narrow_scopes and has_narrow.
 void tl_emu_find_scopes(retarget *r);
 void tl_emu_instrument_fence(retarget *r, LLVMValueRef instruction);
-// The file that the instruction comes from, free(); NULL when it has no debug location.
-char *tl_emu_file_of(LLVMValueRef instruction);
-// The uses of macros that it came from, "spec.yaml:20, spec.yaml:31", the innermost first; free(); NULL for none.
-char *tl_emu_uses_of(LLVMValueRef instruction);
 // The largest granule that divides the accesses of a device op to shared memory.
 uint32_t tl_emu_op_granule(const tl_emu_binding *binding);
 uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding);
@@ -82,9 +88,5 @@ uint32_t tl_emu_op_global_granule(const tl_emu_binding *binding);
 // ---- undefined.c
 // Builds shadows of what nobody wrote, and checks of where it matters.
 void tl_emu_follow_undefined(retarget *r);
-// Marks a call that only carries shadows, which does not count among the module's device ops; or a load of shared
-// memory whose value has a shadow, so that reading alone is no finding.
-void tl_emu_mark_shadow(const retarget *r, LLVMValueRef instruction);
-bool tl_emu_has_shadow_mark(const retarget *r, LLVMValueRef instruction);
 
 #endif

@@ -7,74 +7,7 @@
 
 #include "emulator/ops/ops.h"
 
-// ---- the map
-
-static size_t slot_of(const undefined_map *map, LLVMValueRef key) {
-  size_t at = (size_t)(((uint64_t)(uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u >> 20) & (map->capacity - 1);
-  while (map->slots[at].key && map->slots[at].key != key) at = (at + 1) & (map->capacity - 1);
-  return at;
-}
-
-static undefined_value *find(const undefined_map *map, LLVMValueRef key) {
-  if (!map->capacity) return NULL;
-  undefined_value *slot = &map->slots[slot_of(map, key)];
-  return slot->key ? slot : NULL;
-}
-
-undefined_value *tl_emu_shadow_find(const undefined *u, LLVMValueRef value) {
-  return find(&u->values, value);
-}
-
-undefined_value *tl_emu_shadow_find_variable(const undefined *u, LLVMValueRef variable) {
-  return find(&u->variables, variable);
-}
-
-// False: it is there already.
-static bool add(undefined_map *map, LLVMValueRef value) {
-  if (find(map, value)) return false;
-  if (map->len * 2 >= map->capacity) {
-    undefined_map grown = {.capacity = map->capacity ? map->capacity * 2 : 1024, .len = map->len};
-    grown.slots = tl_xcalloc(grown.capacity, sizeof *grown.slots);
-    for (size_t i = 0; i < map->capacity; i++)
-      if (map->slots[i].key) grown.slots[slot_of(&grown, map->slots[i].key)] = map->slots[i];
-    free(map->slots);
-    *map = grown;
-  }
-  map->slots[slot_of(map, value)].key = value;
-  map->len++;
-  return true;
-}
-
-static unsigned shadow_mark(const retarget *r) {
-  static const char name[] = "tl.shadow";
-  return LLVMGetMDKindIDInContext(r->context, name, sizeof name - 1);
-}
-
-void tl_emu_mark_shadow(const retarget *r, LLVMValueRef instruction) {
-  LLVMValueRef empty = LLVMMetadataAsValue(r->context, LLVMMDNodeInContext2(r->context, NULL, 0));
-  LLVMSetMetadata(instruction, shadow_mark(r), empty);
-}
-
-bool tl_emu_has_shadow_mark(const retarget *r, LLVMValueRef instruction) {
-  return LLVMGetMetadata(instruction, shadow_mark(r)) != NULL;
-}
-
 // ---- what may be undefined
-
-LLVMValueRef tl_emu_shadow_variable(LLVMValueRef pointer) {
-  enum { MAX_STEPS = 64 };
-  for (int i = 0; i < MAX_STEPS && LLVMIsAInstruction(pointer); i++) {
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(pointer);
-    if (opcode == LLVMAlloca) return pointer;
-    if (opcode == LLVMGetElementPtr || opcode == LLVMAddrSpaceCast)
-      pointer = LLVMGetOperand(pointer, 0);
-    else if (opcode == LLVMPHI)
-      pointer = LLVMGetIncomingValue(pointer, 0);  // from before the loop: it comes first
-    else
-      break;
-  }
-  return NULL;
-}
 
 static bool may_be(const undefined *u, LLVMValueRef value) {
   return tl_emu_shadow_find(u, value) != NULL;
@@ -98,7 +31,7 @@ static bool is_shared_pointer(LLVMValueRef pointer) {
 // A variable whose content may be; true when that is news.
 static bool mark_memory(undefined *u, LLVMValueRef pointer) {
   LLVMValueRef variable = tl_emu_shadow_variable(pointer);
-  if (variable) return add(&u->variables, variable);
+  if (variable) return tl_emu_shadow_add(&u->variables, variable);
   if (is_local_pointer(pointer) && !u->local_may_be) return u->local_may_be = true;
   if (!is_shared_pointer(pointer) || u->shared_may_be) return false;
   return u->shared_may_be = true;
@@ -156,7 +89,7 @@ static bool look_at_load(undefined *u, LLVMValueRef load) {
   bool is_source = is_shared_pointer(pointer) && !tl_emu_shadow_variable(pointer) &&
                    LLVMGetOrdering(load) == LLVMAtomicOrderingNotAtomic && may_go_unused(load, load, 0);
   if (is_local_pointer(pointer) && LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return false;
-  return (is_source || memory_may_be(u, pointer)) && add(&u->values, load);
+  return (is_source || memory_may_be(u, pointer)) && tl_emu_shadow_add(&u->values, load);
 }
 
 static bool look_at_call(undefined *u, LLVMValueRef call) {
@@ -164,7 +97,7 @@ static bool look_at_call(undefined *u, LLVMValueRef call) {
     return memory_may_be(u, LLVMGetOperand(call, 1)) && mark_memory(u, LLVMGetOperand(call, 0));
   undefined_call_kind kind = tl_emu_shadow_call_kind(call);
   if (LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMVoidTypeKind || kind == UNDEFINED_USES) return false;
-  return (kind == UNDEFINED_SOURCE || operands_may_be(u, call)) && add(&u->values, call);
+  return (kind == UNDEFINED_SOURCE || operands_may_be(u, call)) && tl_emu_shadow_add(&u->values, call);
 }
 
 // Whether there is news from this instruction.
@@ -181,7 +114,8 @@ static bool look_at(undefined *u, LLVMValueRef i) {
     case LLVMCall:
       return look_at_call(u, i);
     default:
-      return LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind && operands_may_be(u, i) && add(&u->values, i);
+      return LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind && operands_may_be(u, i) &&
+             tl_emu_shadow_add(&u->values, i);
   }
 }
 
@@ -208,22 +142,6 @@ static void build(undefined *u, LLVMValueRef value) {
   undefined_value *entry = tl_emu_shadow_find(u, value);
   entry->shadow = shadow;
   entry->origin = origin;
-}
-
-static undefined_value *built_entry(undefined *u, LLVMValueRef value) {
-  undefined_value *entry = tl_emu_shadow_find(u, value);
-  if (entry && !entry->shadow) build(u, value);
-  return entry;
-}
-
-LLVMValueRef tl_emu_shadow_value(undefined *u, LLVMValueRef value) {
-  undefined_value *entry = built_entry(u, value);
-  return entry ? entry->shadow : LLVMConstNull(tl_emu_shadow_type(u, LLVMTypeOf(value)));
-}
-
-LLVMValueRef tl_emu_shadow_origin(undefined *u, LLVMValueRef value) {
-  undefined_value *entry = built_entry(u, value);
-  return entry ? entry->origin : LLVMConstNull(u->r->i32);
 }
 
 // ---- phis
@@ -286,33 +204,6 @@ static void check(undefined *u, LLVMValueRef i) {
   }
 }
 
-void tl_emu_shadow_sanitize(undefined *u, LLVMValueRef instruction, LLVMValueRef shadow, LLVMValueRef origin,
-                            LLVMValueRef condition, const char *what) {
-  retarget *r = u->r;
-  LLVMPositionBuilderBefore(u->builder, instruction);
-  LLVMValueRef any = tl_emu_shadow_any(u, shadow);
-  if (condition) any = LLVMBuildAnd(u->builder, any, condition, "");
-  static const char *const names[] = {
-      [LLVMStore] = "store",   [LLVMLoad] = "load",        [LLVMBr] = "branch",
-      [LLVMSwitch] = "switch", [LLVMAtomicRMW] = "atomic", [LLVMAtomicCmpXchg] = "atomic",
-  };
-  LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
-  const char *name = (size_t)opcode < sizeof names / sizeof names[0] && names[opcode] ? names[opcode] : "operation";
-  size_t len;
-  if (opcode == LLVMCall) name = LLVMGetValueName2(LLVMGetCalledValue(instruction), &len);
-  tl_strbuf op = {0};
-  tl_strbuf_append_c(&op, name);
-  tl_emu_site site = {.op = tl_strbuf_take(&op),
-                      .line = LLVMGetDebugLocLine(instruction),
-                      .file = tl_emu_file_of(instruction),
-                      .uses = tl_emu_uses_of(instruction),
-                      .what = what};
-  LLVMValueRef args[] = {LLVMBuildZExt(u->builder, any, r->i32, ""), LLVMConstNull(r->ptr), origin};
-  LLVMValueRef call = LLVMBuildCall2(u->builder, LLVMGlobalGetValueType(u->tell), u->tell, args, 3, "");
-  tl_vec_push(&r->sites, site);
-  tl_vec_push(&r->site_calls, call);
-}
-
 // ---- the walk
 
 typedef TL_VEC(LLVMValueRef) instruction_vec;
@@ -344,7 +235,7 @@ static LLVMValueRef declare(retarget *r, const char *name, LLVMTypeRef result, L
 }
 
 void tl_emu_follow_undefined(retarget *r) {
-  undefined u = {.r = r, .builder = r->builder};
+  undefined u = {.r = r, .builder = r->builder, .build = build};
   find_all(&u);
   if (!u.values.len && !u.variables.len) return;
   r->follows_undefined = u.shared_may_be;

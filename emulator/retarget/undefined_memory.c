@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shadows of memory: of variables of a thread in variables beside them, of shared memory in the runtime
-// (check_undefined.c).
+// (sanitize_undefined.c).
 #include <string.h>
 
 #include "emulator/retarget/undefined.h"

@@ -9,141 +9,6 @@ static bool is_vector(LLVMTypeRef type) {
   return LLVMGetTypeKind(type) == LLVMVectorTypeKind;
 }
 
-LLVMTypeRef tl_emu_shadow_type(undefined *u, LLVMTypeRef type) {
-  LLVMContextRef c = u->r->context;
-  switch (LLVMGetTypeKind(type)) {
-    case LLVMVectorTypeKind:
-      return LLVMVectorType(tl_emu_shadow_type(u, LLVMGetElementType(type)), LLVMGetVectorSize(type));
-    case LLVMStructTypeKind: {
-      unsigned n = LLVMCountStructElementTypes(type);
-      LLVMTypeRef *members = tl_xmalloc((n + 1) * sizeof *members);
-      for (unsigned i = 0; i < n; i++) members[i] = tl_emu_shadow_type(u, LLVMStructGetTypeAtIndex(type, i));
-      LLVMTypeRef shadow = LLVMStructTypeInContext(c, members, n, 0);
-      free(members);
-      return shadow;
-    }
-    case LLVMHalfTypeKind:
-    case LLVMBFloatTypeKind:
-      return LLVMIntTypeInContext(c, 16);
-    case LLVMFloatTypeKind:
-      return u->r->i32;
-    case LLVMDoubleTypeKind:
-    case LLVMPointerTypeKind:
-      return u->r->i64;
-    case LLVMIntegerTypeKind:
-      return type;
-    default:
-      return u->r->i8;  // of labels and metadata: never undefined
-  }
-}
-
-static unsigned bits_of(LLVMTypeRef shadow) {
-  if (is_vector(shadow)) return LLVMGetVectorSize(shadow) * LLVMGetIntTypeWidth(LLVMGetElementType(shadow));
-  return LLVMGetIntTypeWidth(shadow);
-}
-
-static LLVMValueRef as_integer(undefined *u, LLVMValueRef shadow) {
-  LLVMTypeRef type = LLVMTypeOf(shadow);
-  if (!is_vector(type)) return shadow;
-  return LLVMBuildBitCast(u->builder, shadow, LLVMIntTypeInContext(u->r->context, bits_of(type)), "");
-}
-
-LLVMValueRef tl_emu_shadow_any(undefined *u, LLVMValueRef shadow) {
-  LLVMTypeRef type = LLVMTypeOf(shadow);
-  if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-    LLVMValueRef any = LLVMConstInt(LLVMInt1TypeInContext(u->r->context), 0, 0);
-    for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++) {
-      LLVMValueRef member = LLVMBuildExtractValue(u->builder, shadow, i, "");
-      any = LLVMBuildOr(u->builder, any, tl_emu_shadow_any(u, member), "");
-    }
-    return any;
-  }
-  LLVMValueRef all = as_integer(u, shadow);
-  return LLVMBuildICmp(u->builder, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), "");
-}
-
-LLVMValueRef tl_emu_shadow_bits(undefined *u, LLVMValueRef shadow) {
-  LLVMValueRef all = as_integer(u, shadow);
-  unsigned bits = bits_of(LLVMTypeOf(all));
-  return bits % 8 ? LLVMBuildZExt(u->builder, all, LLVMIntTypeInContext(u->r->context, (bits + 7) / 8 * 8), "") : all;
-}
-
-LLVMValueRef tl_emu_shadow_from_bits(undefined *u, LLVMValueRef bits, LLVMTypeRef type) {
-  LLVMTypeRef shadow = tl_emu_shadow_type(u, type);
-  if (bits_of(shadow) < bits_of(LLVMTypeOf(bits)))
-    bits = LLVMBuildTrunc(u->builder, bits, LLVMIntTypeInContext(u->r->context, bits_of(shadow)), "");
-  return LLVMBuildBitCast(u->builder, bits, shadow, "");
-}
-
-// All bits where `condition` (i1) holds, for a shadow of type `type`.
-static LLVMValueRef all_where(undefined *u, LLVMValueRef condition, LLVMTypeRef type) {
-  LLVMValueRef all = LLVMBuildSExt(u->builder, condition, LLVMIntTypeInContext(u->r->context, bits_of(type)), "");
-  return LLVMBuildBitCast(u->builder, all, type, "");
-}
-
-// Origin of the first of `values` that is undefined.
-static LLVMValueRef first_origin(undefined *u, const LLVMValueRef *values, unsigned count) {
-  LLVMValueRef origin = NULL;
-  for (unsigned i = count; i-- > 0;) {
-    if (!tl_emu_shadow_find(u, values[i])) continue;
-    LLVMValueRef own = tl_emu_shadow_origin(u, values[i]);
-    if (origin) {
-      LLVMValueRef any = tl_emu_shadow_any(u, tl_emu_shadow_value(u, values[i]));
-      own = LLVMBuildSelect(u->builder, any, own, origin, "");
-    }
-    origin = own;
-  }
-  return origin ? origin : LLVMConstNull(u->r->i32);
-}
-
-LLVMValueRef tl_emu_shadow_origin_of_operands(undefined *u, LLVMValueRef instruction, unsigned count) {
-  LLVMValueRef *operands = tl_xmalloc((count + 1) * sizeof *operands);
-  for (unsigned k = 0; k < count; k++) operands[k] = LLVMGetOperand(instruction, k);
-  LLVMValueRef origin = first_origin(u, operands, count);
-  free(operands);
-  return origin;
-}
-
-// ---- kinds of instructions
-
-// All members where any operand has a bit.
-static LLVMValueRef memberwise(undefined *u, LLVMValueRef i, unsigned num_operands, LLVMTypeRef type) {
-  LLVMValueRef any = LLVMConstInt(LLVMInt1TypeInContext(u->r->context), 0, 0), result = LLVMConstNull(type);
-  for (unsigned k = 0; k < num_operands; k++) {
-    LLVMValueRef operand = LLVMGetOperand(i, k);
-    if (!tl_emu_shadow_find(u, operand)) continue;
-    LLVMValueRef own = tl_emu_shadow_any(u, tl_emu_shadow_value(u, operand));
-    any = LLVMBuildOr(u->builder, any, own, "");
-  }
-  for (unsigned k = 0; k < LLVMCountStructElementTypes(type); k++) {
-    LLVMValueRef member = all_where(u, any, LLVMStructGetTypeAtIndex(type, k));
-    result = LLVMBuildInsertValue(u->builder, result, member, k, "");
-  }
-  return result;
-}
-
-LLVMValueRef tl_emu_shadow_elementwise(undefined *u, LLVMValueRef i, unsigned num_operands) {
-  LLVMTypeRef type = tl_emu_shadow_type(u, LLVMTypeOf(i));
-  if (LLVMGetTypeKind(type) == LLVMStructTypeKind) return memberwise(u, i, num_operands, type);
-  LLVMValueRef undefined_elements = NULL;
-  for (unsigned k = 0; k < num_operands; k++) {
-    LLVMValueRef operand = LLVMGetOperand(i, k);
-    if (!tl_emu_shadow_find(u, operand)) continue;
-    LLVMValueRef shadow = tl_emu_shadow_value(u, operand), set;
-    LLVMTypeRef from = LLVMTypeOf(shadow);
-    bool same =
-        is_vector(from) == is_vector(type) && (!is_vector(type) || LLVMGetVectorSize(from) == LLVMGetVectorSize(type));
-    if (same) {
-      set = LLVMBuildICmp(u->builder, LLVMIntNE, shadow, LLVMConstNull(from), "");
-      set = LLVMBuildSExt(u->builder, set, type, "");
-    } else {
-      set = all_where(u, tl_emu_shadow_any(u, shadow), type);
-    }
-    undefined_elements = undefined_elements ? LLVMBuildOr(u->builder, undefined_elements, set, "") : set;
-  }
-  return undefined_elements ? undefined_elements : LLVMConstNull(type);
-}
-
 // A bit of `a and b` is defined where both are, or where one is a defined 0; of `a or b` correspondingly with 1.
 static LLVMValueRef logic(undefined *u, LLVMValueRef i, bool is_or) {
   LLVMBuilderRef b = u->builder;
@@ -216,7 +81,7 @@ static LLVMValueRef choose_origin(undefined *u, LLVMValueRef i) {
   LLVMValueRef condition = LLVMGetOperand(i, 0);
   if (is_vector(LLVMTypeOf(condition)) || tl_emu_shadow_find(u, condition)) {
     LLVMValueRef all[] = {condition, LLVMGetOperand(i, 1), LLVMGetOperand(i, 2)};
-    return first_origin(u, all, 3);
+    return tl_emu_shadow_first_origin(u, all, 3);
   }
   LLVMValueRef yes = tl_emu_shadow_origin(u, LLVMGetOperand(i, 1));
   LLVMValueRef no = tl_emu_shadow_origin(u, LLVMGetOperand(i, 2));
@@ -244,7 +109,7 @@ static LLVMValueRef pointer_shadow(undefined *u, LLVMValueRef i) {
     LLVMValueRef shadow = tl_emu_shadow_value(u, LLVMGetOperand(i, (unsigned)k));
     any = LLVMBuildOr(u->builder, any, tl_emu_shadow_any(u, shadow), "");
   }
-  return all_where(u, any, tl_emu_shadow_type(u, LLVMTypeOf(i)));
+  return tl_emu_shadow_all_where(u, any, tl_emu_shadow_type(u, LLVMTypeOf(i)));
 }
 
 static LLVMValueRef shadow_of(undefined *u, LLVMValueRef i) {

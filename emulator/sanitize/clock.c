@@ -59,12 +59,23 @@ static void join(tl_emu_sanitizer *checker, tl_emu_vector **into, const tl_emu_v
   (*into)->foreign = joined;
 }
 
-void tl_emu_vector_learn(tl_emu_sanitizer *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner) {
+// `*vector` also knows what `foreign` says, of cluster `owner`, whose vector it is, too.
+static void learn(tl_emu_sanitizer *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner) {
   uint32_t *items = own_items(checker, vector);
   tl_emu_foreign_read(foreign, owner, checker->num_threads, items);
   tl_emu_foreign *joined = tl_emu_foreign_join((*vector)->foreign, foreign, checker->num_threads);
   tl_emu_foreign_drop((*vector)->foreign);
   (*vector)->foreign = joined;
+}
+
+// Joins what was released at an address of global memory into `*into`, which is of `owner`. False: nothing was.
+static bool acquire_global(tl_emu_sanitizer *checker, uint32_t owner, tl_emu_vector **into, const void *address) {
+  tl_emu_foreign *released = tl_emu_released_at(checker, address);
+  if (!released) return false;
+  // What the thread itself or its cluster released comes back: it is ordered within the cluster too.
+  learn(checker, into, released, owner);
+  tl_emu_foreign_drop(released);
+  return true;
 }
 
 // ---- atomics that order
@@ -233,7 +244,7 @@ void tl_emu_acquired(const void *address, uint32_t given) {
   bool is_near = in_window(address) || checker->launch->has_narrow;
   if (is_near) acquire(checker, index, atomic_clock(checker, address, WHOLE_CLUSTER));
   if (in_window(address) || scope == TL_EMU_SCOPE_CLUSTER) return;
-  if (tl_emu_acquire_global(checker, tl_emu_owner(checker, index), &agent->known, address)) agent->released = NULL;
+  if (acquire_global(checker, tl_emu_owner(checker, index), &agent->known, address)) agent->released = NULL;
 }
 
 // ---- fences. A relaxed write releases what its thread knew at its last release fence; what a relaxed read sees is
@@ -318,7 +329,7 @@ void tl_emu_observed(const void *address, uint32_t given) {
   if (in_window(address) || scope == TL_EMU_SCOPE_CLUSTER) return;
   tl_emu_vector **observed = &checker->agents[index].observed[TL_EMU_SCOPE_ALL];
   if (!*observed) *observed = tl_emu_vector_create(checker);
-  tl_emu_acquire_global(checker, tl_emu_owner(checker, index), observed, address);
+  acquire_global(checker, tl_emu_owner(checker, index), observed, address);
 }
 
 void tl_emu_sanitize_meet(const tl_emu_warp *warp, uint32_t mask) {

@@ -71,7 +71,7 @@ void tl_emu_copies_wait_all(void);
 // cp.async.mbarrier.arrive: whoever acquires `clock` sees what the running thread has copied so far.
 void tl_emu_copies_complete(tl_emu_clock **clock);
 
-// ---- content that nobody wrote (check_undefined.c), for code that undefined.h describes
+// ---- content that nobody wrote (sanitize_undefined.c), for code that undefined.h describes
 // An origin says where such content comes from: a variable of the module's debug information (its index + 1; all bits
 // set: any), the thread, and its register or element (all bits set: any). Without a variable: the number, from 1, of a
 // read of shared memory that nobody wrote (tl_emu_unwritten).

@@ -1,86 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Accesses to global memory: bounds, races within and between clusters, and reads of what was not written. The shadow
-// of a launch is mapped when it starts and costs only the pages that are used; several OS threads share it.
+// Accesses to global memory: bounds, races within and between clusters, and reads of what was not written.
 #include <sched.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 
-#include "emulator/sanitize/sanitizer.h"
+#include "emulator/sanitize/global_memory.h"
 
-// A granule of global memory: its last write and its last read, each with the owner (+ 1) that did it.
-typedef struct global_cell {
-  tl_emu_epoch write, read;
-  uint32_t writer, reader;
-} global_cell;
-
-struct tl_emu_global {
-  tl_emu_buffer *buffers;  // Owned. By address.
-  size_t num_buffers;
-  global_cell **cells;  // of each buffer; NULL: not mapped
-  uint32_t granule;
-  bool has_cells;
-  bool has_tiles;   // owners are tiles of a persistent kernel
-  char locks[256];  // of stretches of memory
-};
-
-// Cells are counted from an aligned address, as accesses are.
-enum { CELLS_ALIGN = 16, WORD_BYTES = 4 };
-static size_t bytes_before(const tl_emu_buffer *buffer) {
-  return (uintptr_t)buffer->start % CELLS_ALIGN;
-}
-
-static size_t cells_bytes(const tl_emu_global *global, const tl_emu_buffer *buffer) {
-  return (bytes_before(buffer) + buffer->bytes + global->granule - 1) / global->granule * sizeof(global_cell);
-}
-
-tl_emu_global *tl_emu_global_create(uint32_t checks, uint32_t granule) {
-  if (!checks) return NULL;
-  tl_emu_global *global = tl_xcalloc(1, sizeof *global);
-  global->granule = granule;
-  global->has_cells = checks & (TL_EMU_SANITIZE_RACE | TL_EMU_SANITIZE_BLOCKS);
-  global->buffers = tl_emu_copy_buffers(&global->num_buffers);
-  global->cells = tl_xcalloc(global->num_buffers + 1, sizeof *global->cells);
-  for (size_t i = 0; i < global->num_buffers && global->has_cells; i++) {
-    size_t bytes = cells_bytes(global, &global->buffers[i]);
-    void *map = bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                      : MAP_FAILED;
-    if (map != MAP_FAILED) global->cells[i] = map;
-  }
-  return global;
-}
-
-void tl_emu_global_destroy(tl_emu_global *global) {
-  if (!global) return;
-  for (size_t i = 0; i < global->num_buffers; i++)
-    if (global->cells[i]) munmap(global->cells[i], cells_bytes(global, &global->buffers[i]));
-  free(global->cells);
-  free(global->buffers);
-  free(global);
-}
-
-// The buffer that holds all of the access, by the one that the last access was in; num_buffers: none.
-static size_t find_buffer(const tl_emu_global *global, const uint8_t *address, size_t bytes) {
-  static _Thread_local size_t last;
-  size_t low = 0, high = global->num_buffers;
-  if (last >= high || (size_t)(address - global->buffers[last].start) >= global->buffers[last].bytes) {
-    while (high - low > 1) {
-      size_t middle = (low + high) / 2;
-      if (global->buffers[middle].start <= address)
-        low = middle;
-      else
-        high = middle;
-    }
-    last = low;
-  }
-  if (!global->num_buffers) return 0;
-  size_t offset = (size_t)(address - global->buffers[last].start), size = global->buffers[last].bytes;
-  return offset < size && bytes <= size - offset ? last : global->num_buffers;
-}
-
-size_t tl_emu_buffer_bytes(const tl_emu_global *global, const void *start) {
-  size_t index = find_buffer(global, start, 1);
-  return index < global->num_buffers && global->buffers[index].start == start ? global->buffers[index].bytes : 0;
-}
+enum { WORD_BYTES = 4 };
 
 static void lock(char *flag) {
   while (__atomic_test_and_set(flag, __ATOMIC_ACQUIRE)) sched_yield();
@@ -146,13 +70,13 @@ static void look_for_fence(global_access *a, tl_emu_epoch write, uint32_t writer
   a->unfenced_owner = writer;
 }
 
-static void sanitize_cells(global_access *a, global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
+static void sanitize_cells(global_access *a, tl_emu_global_cell *cells, size_t offset, size_t bytes, uint32_t granule) {
   bool reads = a->epoch & TL_EMU_EPOCH_READ;
   // Only copies read a part of a granule: not enough to tell of.
   size_t first = reads ? (offset + granule - 1) / granule : offset / granule;
   size_t end = reads ? (offset + bytes) / granule : (offset + bytes + granule - 1) / granule;
   for (size_t i = first; i < end; i++) {
-    global_cell *cell = &cells[i];
+    tl_emu_global_cell *cell = &cells[i];
     if (!writes_equal(a, cell->write)) conflict(a, cell->write, cell->writer);
     look_for_fence(a, cell->write, cell->writer);
     if (reads) {
@@ -187,7 +111,7 @@ static void sanitize_order(tl_emu_sanitizer *checker, const tl_emu_actor *actor,
   // which take one lock after the other.
   for (size_t done = 0; done < bytes;) {
     enum { STRETCH = 4096 };
-    size_t offset = (size_t)(address + done - buffer->start) + bytes_before(buffer);
+    size_t offset = (size_t)(address + done - buffer->start) + tl_emu_global_bytes_before(buffer);
     size_t part = STRETCH - offset % STRETCH;
     if (part > bytes - done) part = bytes - done;
     char *flag = &global->locks[((uintptr_t)buffer->start / STRETCH + offset / STRETCH) % sizeof global->locks];
@@ -212,10 +136,10 @@ static void sanitize_order(tl_emu_sanitizer *checker, const tl_emu_actor *actor,
 bool tl_emu_sanitize_global(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                             tl_emu_access_kind kind) {
   tl_emu_global *global = checker->launch->global;
-  size_t index = find_buffer(global, address, bytes);
+  size_t index = tl_emu_global_find(global, address, bytes);
   // Bytes are stored by atomics of their word; the rest of the last word belongs to no other buffer.
   if (index == global->num_buffers && kind >= TL_EMU_ATOMIC && bytes <= WORD_BYTES) {
-    index = find_buffer(global, address, 1);
+    index = tl_emu_global_find(global, address, 1);
     if (index < global->num_buffers)
       bytes = (size_t)(global->buffers[index].start + global->buffers[index].bytes - (const uint8_t *)address);
   }
@@ -230,17 +154,13 @@ bool tl_emu_sanitize_global(tl_emu_sanitizer *checker, const tl_emu_actor *actor
   return true;
 }
 
-void tl_emu_global_owned_by_tiles(tl_emu_global *global) {
-  __atomic_store_n(&global->has_tiles, true, __ATOMIC_RELAXED);
-}
-
 bool tl_emu_find_writer(const tl_emu_launch_state *launch, const void *address, tl_emu_writer *out) {
   const tl_emu_global *global = launch->global;
-  size_t index = global ? find_buffer(global, address, 1) : 0;
+  size_t index = global ? tl_emu_global_find(global, address, 1) : 0;
   if (!global || index == global->num_buffers || !global->cells[index]) return false;
   const tl_emu_buffer *buffer = &global->buffers[index];
-  size_t offset = (size_t)((const uint8_t *)address - buffer->start) + bytes_before(buffer);
-  const global_cell *cell = &global->cells[index][offset / global->granule];
+  size_t offset = (size_t)((const uint8_t *)address - buffer->start) + tl_emu_global_bytes_before(buffer);
+  const tl_emu_global_cell *cell = &global->cells[index][offset / global->granule];
   if (!cell->write) return false;
   uint32_t agent = tl_emu_epoch_agent(cell->write), owner = cell->writer - 1, threads = launch->num_threads;
   bool is_thread = agent < threads * launch->cluster_size;

@@ -157,17 +157,13 @@ void tl_emu_release_global(tl_emu_sanitizer *checker, uint32_t owner, const tl_e
   tl_emu_foreign_drop(all);
 }
 
-bool tl_emu_acquire_global(tl_emu_sanitizer *checker, uint32_t owner, tl_emu_vector **into, const void *address) {
+tl_emu_foreign *tl_emu_released_at(tl_emu_sanitizer *checker, const void *address) {
   tl_emu_lock(&mutex);
   tl_emu_foreign *released = NULL;
   if (checker->launch->released.len)
     released = tl_emu_foreign_share(find_released(&checker->launch->released, address)->foreign);
   tl_emu_unlock(&mutex);
-  if (!released) return false;
-  // What the thread itself or its cluster released comes back: it is ordered within the cluster too.
-  tl_emu_vector_learn(checker, into, released, owner);
-  tl_emu_foreign_drop(released);
-  return true;
+  return released;
 }
 
 void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items) {

@@ -198,11 +198,6 @@ static char *format_text(const char *format, ...) {
   return tl_strbuf_take(&out);
 }
 
-const tl_emu_site *tl_emu_site_of(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
-  uint32_t index = (uint32_t)(epoch >> TL_EMU_EPOCH_SITE_SHIFT) & TL_EMU_EPOCH_MAX_SITE;
-  return index ? &launch->sites[index - 1] : NULL;
-}
-
 static bool is_copy(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
   uint32_t agent = tl_emu_epoch_agent(epoch);
   uint32_t num_threads = launch->num_threads * launch->cluster_size;
@@ -222,7 +217,7 @@ static char *describe_agent(const tl_emu_launch_state *launch, tl_emu_epoch epoc
                      (int)thread, (int)thread / TL_EMU_WARP, (int)thread % TL_EMU_WARP);
 }
 
-// A mark stands for the access before it (check_elements.c).
+// A mark stands for the access before it (sanitize_elements.c).
 static const char *op_name(const tl_emu_site *site, tl_emu_epoch epoch) {
   if (!site) return "access";
   if (strcmp(site->op, "tl.element") != 0) return site->op;

@@ -8,6 +8,8 @@
 #ifndef TL_EMULATOR_SANITIZER_H
 #define TL_EMULATOR_SANITIZER_H
 
+#include <string.h>
+
 #include "emulator/sanitize/findings.h"
 #include "emulator/sanitize/sanitize.h"
 
@@ -120,10 +122,10 @@ typedef struct tl_emu_unwritten {
   bool told;
 } tl_emu_unwritten;
 
-typedef struct tl_emu_undefined tl_emu_undefined;  // check_undefined.c
-typedef struct tl_emu_ends tl_emu_ends;            // check_exit.c
-typedef struct tl_emu_readers tl_emu_readers;      // check_readers.c
-typedef struct tl_emu_elements tl_emu_elements;    // check_elements.c
+typedef struct tl_emu_undefined tl_emu_undefined;  // sanitize_undefined.c
+typedef struct tl_emu_ends tl_emu_ends;            // sanitize_exit.c
+typedef struct tl_emu_readers tl_emu_readers;      // sanitize_readers.c
+typedef struct tl_emu_elements tl_emu_elements;    // sanitize_elements.c
 
 struct tl_emu_sanitizer {
   tl_emu_launch_state *launch;    // Borrowed.
@@ -172,23 +174,23 @@ static inline uint32_t tl_emu_epoch_clock(tl_emu_epoch epoch) {
   return (uint32_t)(epoch >> TL_EMU_EPOCH_WHEN_SHIFT) & TL_EMU_EPOCH_MAX_CLOCK;
 }
 
-// ---- clock.c
-tl_emu_vector *tl_emu_vector_create(tl_emu_sanitizer *checker);  // zeroed, one reference
-static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
-  vector->refs++;
-  return vector;
-}
-// `*vector` also knows what `foreign` says, of cluster `owner`, whose vector it is, too.
-void tl_emu_vector_learn(tl_emu_sanitizer *checker, tl_emu_vector **vector, tl_emu_foreign *foreign, uint32_t owner);
-// `*vector` (NULL: of nothing) also knows what agent `index` knows and has done.
-void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uint32_t index);
-void tl_emu_vector_drop(tl_emu_sanitizer *checker, tl_emu_vector *vector);
-void tl_emu_clocks_fini(tl_emu_sanitizer *checker);  // all clocks
-// An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
-void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope);
-void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope);
+// ---- epochs and actors
 
-// ---- shadow.c
+static inline tl_emu_epoch tl_emu_epoch_of(uint32_t agent, uint32_t clock) {
+  return (tl_emu_epoch)agent << TL_EMU_EPOCH_AGENT_SHIFT | (tl_emu_epoch)clock << TL_EMU_EPOCH_WHEN_SHIFT;
+}
+// The site's place in an epoch.
+static inline tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site) {
+  size_t index = (size_t)(site - checker->launch->sites) + 1;
+  if (index > checker->launch->num_sites || index > TL_EMU_EPOCH_MAX_SITE) return 0;
+  return (tl_emu_epoch)index << TL_EMU_EPOCH_SITE_SHIFT;
+}
+// The site of an access; NULL: not known.
+static inline const tl_emu_site *tl_emu_site_of(const tl_emu_launch_state *launch, tl_emu_epoch epoch) {
+  uint32_t index = (uint32_t)(epoch >> TL_EMU_EPOCH_SITE_SHIFT) & TL_EMU_EPOCH_MAX_SITE;
+  return index ? &launch->sites[index - 1] : NULL;
+}
+
 // Who accesses, and what happened before.
 typedef struct tl_emu_actor {
   tl_emu_epoch when;  // agent and clock
@@ -201,17 +203,36 @@ typedef struct tl_emu_actor {
   const void *value;  // that a plain store writes, where that matters; else NULL
 } tl_emu_actor;
 
-// Whether the access and the one before it are of different blocks of the cluster, and the scope of one of them is
-// .cta.
-bool tl_emu_is_excluded(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch epoch);
-
-// The site's place in an epoch.
-tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site);
-tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_site *site);
+static inline tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t index,
+                                                 const tl_emu_site *site) {
+  const tl_emu_agent *agent = &checker->agents[index];
+  return (tl_emu_actor){.when = tl_emu_epoch_of(index, agent->now),
+                        .known = agent->known,
+                        .agent = index,
+                        .agent_now = agent->now,
+                        .copies = checker->num_threads + index,
+                        .copies_done = agent->copies_done,
+                        .fenced = {agent->fenced[0], agent->fenced[1]},
+                        .site = site};
+}
+// Whether both are of one agent at one time of its clock.
+static inline bool tl_emu_same_agent_and_clock(tl_emu_epoch a, tl_emu_epoch b) {
+  return !((a ^ b) >> TL_EMU_EPOCH_WHEN_SHIFT);
+}
+static inline bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
+  uint32_t agent = tl_emu_epoch_agent(epoch), clock = tl_emu_epoch_clock(epoch);
+  if (agent == actor->agent) return clock <= actor->agent_now;
+  if (tl_emu_same_agent_and_clock(epoch, actor->when)) return true;
+  if (agent == actor->copies) return clock <= actor->copies_done;
+  return clock <= actor->known->items[agent];
+}
 // Whether `actor` stores what is at `address` already, and `before` is a plain store of a thread.
-bool tl_emu_stores_equal(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch before,
-                         const void *address, size_t bytes);
-bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor);
+static inline bool tl_emu_stores_equal(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch before,
+                                       const void *address, size_t bytes) {
+  const tl_emu_epoch others = TL_EMU_EPOCH_ATOMIC | TL_EMU_EPOCH_ASYNC_PROXY | TL_EMU_EPOCH_READ;
+  return actor->value && !(before & others) && tl_emu_epoch_agent(before) < checker->num_threads &&
+         !memcmp(address, actor->value, bytes);
+}
 // Whether the async proxy comes after a write or read of the generic one: its thread fenced between that and what
 // orders the two.
 static inline bool tl_emu_is_fenced(const tl_emu_sanitizer *checker, tl_emu_epoch write, const tl_emu_actor *actor,
@@ -226,11 +247,33 @@ static inline bool tl_emu_is_fenced(const tl_emu_sanitizer *checker, tl_emu_epoc
 static inline bool tl_emu_is_unfenced(const tl_emu_sanitizer *checker, tl_emu_epoch before, const tl_emu_actor *actor) {
   return !(before & TL_EMU_EPOCH_ASYNC_PROXY) && !tl_emu_is_fenced(checker, before, actor, false);
 }
+
+// ---- clock.c
+tl_emu_vector *tl_emu_vector_create(tl_emu_sanitizer *checker);  // zeroed, one reference
+static inline tl_emu_vector *tl_emu_vector_share(tl_emu_vector *vector) {
+  vector->refs++;
+  return vector;
+}
+// `*vector` (NULL: of nothing) also knows what agent `index` knows and has done.
+void tl_emu_vector_gather(tl_emu_sanitizer *checker, tl_emu_vector **vector, uint32_t index);
+void tl_emu_vector_drop(tl_emu_sanitizer *checker, tl_emu_vector *vector);
+void tl_emu_clocks_fini(tl_emu_sanitizer *checker);  // all clocks
+// Whether the access and the one before it are of different blocks of the cluster, and the scope of one of them is
+// .cta.
+bool tl_emu_is_excluded(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch epoch);
+// An atomic of agent `index` releases; a relaxed one what was known at the last release fence, if there was one.
+void tl_emu_release_atomic(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope);
+void tl_emu_release_atomic_relaxed(tl_emu_sanitizer *checker, uint32_t index, const void *address, tl_emu_scope scope);
+
+// ---- unwritten.c
+// Whether the write belongs to a tile before the one that the reader, agent `index`, is at: what it left in shared
+// memory is nothing that the reader may count on.
+bool tl_emu_is_of_earlier_tile(const tl_emu_sanitizer *checker, uint32_t index, tl_emu_epoch write);
 // Whether an element's bytes at `offset` of the block's shared memory are those that nobody wrote, for agent `agent`
 // and the load that is followed.
 bool tl_emu_is_unwritten(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_block *block, size_t offset);
 
-// ---- check_order.c
+// ---- sanitize_order.c
 // NULL is an empty map in all of these.
 tl_emu_foreign *tl_emu_foreign_share(tl_emu_foreign *foreign);
 void tl_emu_foreign_drop(tl_emu_foreign *foreign);
@@ -244,8 +287,9 @@ tl_emu_foreign *tl_emu_foreign_fence(tl_emu_foreign *foreign, uint32_t num_threa
 void tl_emu_foreign_read(const tl_emu_foreign *foreign, uint32_t owner, uint32_t num_threads, uint32_t *items);
 // Releases `known`, with the components of the thread that does it, at an address of global memory; for `owner`.
 void tl_emu_release_global(tl_emu_sanitizer *checker, uint32_t owner, const tl_emu_vector *known, const void *address);
-// Joins what was released there into `*into`, which is of `owner`. False: nothing was.
-bool tl_emu_acquire_global(tl_emu_sanitizer *checker, uint32_t owner, tl_emu_vector **into, const void *address);
+// What was released there. Owned; NULL: nothing was.
+tl_emu_foreign *tl_emu_released_at(tl_emu_sanitizer *checker, const void *address);
+void tl_emu_released_fini(tl_emu_released_table *table);
 // Who owns an access to global memory: the agent's tile in a persistent kernel, else its cluster's number in the grid.
 static inline uint32_t tl_emu_owner(const tl_emu_sanitizer *checker, uint32_t agent) {
   if (checker->agents[agent].tile) return checker->agents[agent].tile - 1;
@@ -253,27 +297,28 @@ static inline uint32_t tl_emu_owner(const tl_emu_sanitizer *checker, uint32_t ag
   return at[0] + grid[0] / size[0] * (at[1] + grid[1] / size[1] * at[2]);
 }
 
-// ---- check_global.c
+// ---- global_memory.c
 typedef struct tl_emu_global tl_emu_global;
 // For one launch. Accesses are multiples of `granule` bytes.
 tl_emu_global *tl_emu_global_create(uint32_t checks, uint32_t granule);
 void tl_emu_global_destroy(tl_emu_global *global);
-void tl_emu_released_fini(tl_emu_released_table *table);
 // Owners are numbers of tiles from now on.
 void tl_emu_global_owned_by_tiles(tl_emu_global *global);
 // Size of the buffer that starts there; 0: there is none.
 size_t tl_emu_buffer_bytes(const tl_emu_global *global, const void *start);
+
+// ---- sanitize_global.c
 // An access to global memory, or to nothing.
 bool tl_emu_sanitize_global(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const void *address, size_t bytes,
                             tl_emu_access_kind kind);
 
-// ---- check_tensor.c
+// ---- sanitize_tensor.c
 // A copy of the manifest's parameters in `arena`.
 void tl_emu_copy_params(const tl_manifest_kernel *manifest, tl_arena *arena, tl_manifest_param **out);
 // "C[3, 8], byte 2544 of 4096"; "4 bytes past the end of a buffer of 1024 bytes".
 void tl_emu_describe_global(const tl_emu_launch_state *launch, const void *address, tl_strbuf *out);
 
-// ---- check_readers.c
+// ---- sanitize_readers.c
 tl_emu_readers *tl_emu_readers_create(size_t num_cells);
 void tl_emu_readers_destroy(tl_emu_readers *readers);
 void tl_emu_readers_reset(tl_emu_readers *readers);
@@ -285,7 +330,7 @@ bool tl_emu_readers_has(const tl_emu_readers *readers, size_t cell);
 tl_emu_epoch tl_emu_readers_end(const tl_emu_sanitizer *checker, size_t cell, const tl_emu_actor *actor, bool is_atomic,
                                 tl_emu_epoch *out_unfenced);
 
-// ---- check_exit.c
+// ---- sanitize_exit.c
 // NULL when the cluster has one block, or bounds are not checked.
 tl_emu_ends *tl_emu_ends_create(const tl_emu_sanitizer *checker);
 void tl_emu_ends_destroy(tl_emu_ends *ends);
@@ -296,7 +341,7 @@ bool tl_emu_ends_access(tl_emu_sanitizer *checker, const tl_emu_actor *actor, co
 // A thread of the block is about to end.
 void tl_emu_ends_thread(tl_emu_sanitizer *checker, const tl_emu_block *block, uint32_t thread);
 
-// ---- check_undefined.c
+// ---- sanitize_undefined.c
 // NULL where shared memory needs no shadow.
 tl_emu_undefined *tl_emu_undefined_create(const tl_emu_launch_state *launch);
 void tl_emu_undefined_destroy(tl_emu_undefined *undefined);
@@ -322,10 +367,10 @@ bool tl_emu_locals_store(const tl_emu_sanitizer *checker, const void *address, c
 // "byte 64 of a local variable of 64 bytes"
 void tl_emu_describe_local(const tl_emu_sanitizer *checker, const void *address, tl_strbuf *out);
 
-// ---- check_elements.c
+// ---- sanitize_elements.c
 void tl_emu_elements_destroy(tl_emu_elements *elements);
 
-// ---- check_report.c
+// ---- sanitize_report.c
 typedef struct tl_emu_seen {
   tl_emu_finding_kind kind;
   tl_emu_access_kind access;
@@ -339,8 +384,6 @@ typedef struct tl_emu_seen {
 } tl_emu_seen;
 // Index of the block of rank `rank` in cluster number `owner` of the grid.
 uint64_t tl_emu_block_of(const tl_emu_launch_state *launch, uint32_t owner, uint32_t rank);
-// The site of an access; NULL: not known.
-const tl_emu_site *tl_emu_site_of(const tl_emu_launch_state *launch, tl_emu_epoch epoch);
 // Records a finding.
 void tl_emu_found(tl_emu_sanitizer *checker, const tl_emu_seen *seen);
 // Whether the bytes of shared memory belong to no element of a tile, but to a tile. Only the tiles that the site's line

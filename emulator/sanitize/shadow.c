@@ -4,30 +4,8 @@
 
 #include "emulator/sanitize/sanitizer.h"
 
-tl_emu_epoch tl_emu_site_bits(const tl_emu_sanitizer *checker, const tl_emu_site *site) {
-  size_t index = (size_t)(site - checker->launch->sites) + 1;
-  if (index > checker->launch->num_sites || index > TL_EMU_EPOCH_MAX_SITE) return 0;
-  return (tl_emu_epoch)index << TL_EMU_EPOCH_SITE_SHIFT;
-}
-
-static tl_emu_epoch epoch_of(uint32_t agent, uint32_t clock) {
-  return (tl_emu_epoch)agent << TL_EMU_EPOCH_AGENT_SHIFT | (tl_emu_epoch)clock << TL_EMU_EPOCH_WHEN_SHIFT;
-}
-
-tl_emu_actor tl_emu_actor_of_agent(const tl_emu_sanitizer *checker, uint32_t index, const tl_emu_site *site) {
-  const tl_emu_agent *agent = &checker->agents[index];
-  return (tl_emu_actor){.when = epoch_of(index, agent->now),
-                        .known = agent->known,
-                        .agent = index,
-                        .agent_now = agent->now,
-                        .copies = checker->num_threads + index,
-                        .copies_done = agent->copies_done,
-                        .fenced = {agent->fenced[0], agent->fenced[1]},
-                        .site = site};
-}
-
 static tl_emu_actor actor_of_async(const tl_emu_sanitizer *checker, const tl_emu_async *async) {
-  return (tl_emu_actor){.when = epoch_of(async->slot, async->clock),
+  return (tl_emu_actor){.when = tl_emu_epoch_of(async->slot, async->clock),
                         .flags = async->proxy == TL_EMU_PROXY_ASYNC ? TL_EMU_EPOCH_ASYNC_PROXY : 0,
                         .known = async->known,
                         .agent = async->issuer,
@@ -38,32 +16,7 @@ static tl_emu_actor actor_of_async(const tl_emu_sanitizer *checker, const tl_emu
                         .site = async->site};
 }
 
-// ---- order
-
-static inline bool same_agent_and_clock(tl_emu_epoch a, tl_emu_epoch b) {
-  return !((a ^ b) >> TL_EMU_EPOCH_WHEN_SHIFT);
-}
-
-static inline bool happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
-  uint32_t agent = tl_emu_epoch_agent(epoch), clock = tl_emu_epoch_clock(epoch);
-  if (agent == actor->agent) return clock <= actor->agent_now;
-  if (same_agent_and_clock(epoch, actor->when)) return true;
-  if (agent == actor->copies) return clock <= actor->copies_done;
-  return clock <= actor->known->items[agent];
-}
-
-bool tl_emu_happened_before(tl_emu_epoch epoch, const tl_emu_actor *actor) {
-  return happened_before(epoch, actor);
-}
-
 // ---- cells
-
-bool tl_emu_stores_equal(const tl_emu_sanitizer *checker, const tl_emu_actor *actor, tl_emu_epoch before,
-                         const void *address, size_t bytes) {
-  const tl_emu_epoch others = TL_EMU_EPOCH_ATOMIC | TL_EMU_EPOCH_ASYNC_PROXY | TL_EMU_EPOCH_READ;
-  return actor->value && !(before & others) && tl_emu_epoch_agent(before) < checker->num_threads &&
-         !memcmp(address, actor->value, bytes);
-}
 
 typedef struct access {
   tl_emu_sanitizer *checker;
@@ -104,7 +57,7 @@ static inline bool both_atomic(const access *a, tl_emu_epoch other) {
 
 // Against the last write; true: it may be forgotten that there was one.
 static inline void sanitize_write_before(access *a, tl_emu_epoch write, size_t cell) {
-  if (a->races && !happened_before(write, a->actor) && !both_atomic(a, write)) {
+  if (a->races && !tl_emu_happened_before(write, a->actor) && !both_atomic(a, write)) {
     if (!tl_emu_stores_equal(a->checker, a->actor, write, a->address, a->bytes))
       tell(a, TL_EMU_FINDING_RACE, write, cell);
   } else if (a->proxies && tl_emu_is_unfenced(a->checker, write, a->actor)) {
@@ -112,28 +65,17 @@ static inline void sanitize_write_before(access *a, tl_emu_epoch write, size_t c
   }
 }
 
-// Whether the write belongs to a tile before the one that the reader is at: what it left in shared memory is nothing
-// that the reader may count on.
-static bool __attribute__((noinline))
-is_of_earlier_tile(const tl_emu_sanitizer *checker, uint32_t index, tl_emu_epoch write) {
-  uint32_t agent = tl_emu_epoch_agent(write), clock = tl_emu_epoch_clock(write);
-  if (agent >= 2 * checker->num_threads || write == TL_EMU_EPOCH_READ) return false;
-  const tl_emu_agent *reader = &checker->agents[index], *writer = &checker->agents[agent % checker->num_threads];
-  if (writer->tiles != reader->tiles) return writer->tiles < reader->tiles;
-  return agent < checker->num_threads ? clock < writer->tile_start : clock <= writer->tile_copies;
-}
-
 static inline void read_cell(access *a, tl_emu_cell *cell, size_t index) {
-  if (same_agent_and_clock(cell->reads[0], a->epoch)) return;  // nothing was written since
+  if (tl_emu_same_agent_and_clock(cell->reads[0], a->epoch)) return;  // nothing was written since
   if (__builtin_expect(!cell->write, 0)) {
     if (a->inits) read_unwritten(a, cell, index);
   } else {
     sanitize_write_before(a, cell->write, index);
-    if (a->checker->has_tiles && a->inits && is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
+    if (a->checker->has_tiles && a->inits && tl_emu_is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
       read_unwritten(a, cell, index);
   }
   for (int i = 0; i < TL_EMU_CELL_READERS; i++) {
-    if (!cell->reads[i] || happened_before(cell->reads[i], a->actor)) {
+    if (!cell->reads[i] || tl_emu_happened_before(cell->reads[i], a->actor)) {
       cell->reads[i] = a->epoch;
       return;
     }
@@ -155,14 +97,14 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (cell->write) {
     sanitize_write_before(a, cell->write, index);
     if (a->checker->has_tiles && a->kind == TL_EMU_ATOMIC && a->inits &&
-        is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
+        tl_emu_is_of_earlier_tile(a->checker, a->actor->agent, cell->write))
       read_unwritten(a, cell, index);
   } else if (a->kind == TL_EMU_ATOMIC && a->inits) {
     read_unwritten(a, cell, index);
   }
   tl_emu_epoch unfenced = 0;
   for (int i = 0; i < TL_EMU_CELL_READERS && cell->reads[i]; i++) {
-    if (a->races && !happened_before(cell->reads[i], a->actor) && !both_atomic(a, cell->reads[i]))
+    if (a->races && !tl_emu_happened_before(cell->reads[i], a->actor) && !both_atomic(a, cell->reads[i]))
       tell(a, TL_EMU_FINDING_RACE, cell->reads[i], index);
     if (a->proxies && tl_emu_is_unfenced(a->checker, cell->reads[i], a->actor)) unfenced = cell->reads[i];
     cell->reads[i] = 0;
@@ -170,14 +112,6 @@ static inline void write_cell(access *a, tl_emu_cell *cell, size_t index) {
   if (unfenced) tell(a, TL_EMU_FINDING_PROXY, unfenced, index);
   if (__builtin_expect(tl_emu_readers_has(a->checker->readers, a->base + index), 0)) end_readers(a, index);
   cell->write = a->epoch;
-}
-
-bool tl_emu_is_unwritten(const tl_emu_sanitizer *checker, uint32_t agent, const tl_emu_block *block, size_t offset) {
-  size_t index = offset >> checker->granule_shift;
-  tl_emu_epoch write = checker->cells[block->rank * checker->num_cells + index].write;
-  bool unwritten = !write || (checker->has_tiles && is_of_earlier_tile(checker, agent, write));
-  return unwritten &&
-         !tl_emu_is_padding(checker->launch, checker->followed, index << checker->granule_shift, checker->granule);
 }
 
 static void sanitize_cells(tl_emu_sanitizer *checker, const tl_emu_actor *actor, const tl_emu_block *block,
@@ -309,7 +243,7 @@ bool tl_emu_touch_copy(const void *to, size_t bytes, size_t align, const tl_emu_
   uint32_t index = tl_emu_agent_here(tl_emu_self->current->thread);
   tl_emu_agent *agent = &checker->agents[index];
   tl_emu_actor actor = tl_emu_actor_of_agent(checker, index, site);
-  actor.when = epoch_of(checker->num_threads + index, agent->copies_issued + 1);
+  actor.when = tl_emu_epoch_of(checker->num_threads + index, agent->copies_issued + 1);
   if (!sanitize_access(checker, &actor, to, bytes, align, TL_EMU_WRITE)) return false;
   agent->copies_issued++;
   agent->copy_site = site;
