@@ -86,12 +86,6 @@ static walk walk_kernel(const tl_report *report) {
   return w;
 }
 
-const char *report_color(uint32_t i) {
-  static const char *const colors[] = {"#8fbcdb", "#f4b183", "#a9d18e", "#d5a6d8",
-                                       "#ffd966", "#c9c9c9", "#f4a6a6", "#9fd5d1"};
-  return colors[i % (sizeof colors / sizeof colors[0])];
-}
-
 void report_memory(const tl_report *report, tl_strbuf *out) {
   enum { WIDTH = 1000, ROW = 3, LABEL = 14 };
   walk w = walk_kernel(report);

@@ -1,37 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The verifier: structure, visibility of values, and what ops.def says of operands, results, attributes and levels.
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "ir/verify/verify_internal.h"
 
 void tl_verify_result_fini(tl_verify_result *result) {
   tl_vec_fini(&result->errors);
   tl_arena_fini(&result->arena);
-}
-
-bool tl_verify_fail(tl_verifier *verifier, const tl_op *op, const char *format, ...) {
-  char text[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof(text), format, args);
-  va_end(args);
-  const char *copy = tl_arena_printf(&verifier->result->arena, "%s", text);
-  tl_vec_push(&verifier->result->errors, (tl_verify_error){op, copy});
-  return false;
-}
-
-const char *tl_verify_type_text(tl_verifier *verifier, const tl_type *type) {
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  tl_type_print(type, &text);
-  const char *copy = tl_arena_printf(&verifier->result->arena, "%s", tl_strbuf_c(&text));
-  tl_strbuf_fini(&text);
-  return copy;
-}
-
-bool tl_type_is_scalar_of(const tl_type *type, tl_dtype dtype) {
-  return type->kind == TL_TYPE_SCALAR && type->dtype == dtype;
 }
 
 // ---- operands
@@ -195,18 +168,6 @@ static bool verify_attrs(tl_verifier *verifier, const tl_op *op) {
 }
 
 // ---- results and place
-
-// Of one statement (TL0432): what a block does with a tile is counted in 32 bits.
-bool tl_verify_elements(tl_verifier *verifier, const tl_op *op, const int64_t *dims, int32_t rank) {
-  const int64_t most = (int64_t)1 << 30;
-  int64_t elements = 1;
-  for (int32_t d = 0; d < rank; d++) {
-    int64_t dim = dims[d] > 0 ? dims[d] : 1;
-    if (dim > most / elements) return tl_verify_fail(verifier, op, "more than 2^30 elements");
-    elements *= dim;
-  }
-  return true;
-}
 
 static bool verify_tile_type(tl_verifier *verifier, const tl_op *op, const tl_type *type, const char *layout) {
   if (type->kind != TL_TYPE_TILE && type->kind != TL_TYPE_FLIGHT) return true;

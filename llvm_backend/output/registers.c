@@ -153,10 +153,6 @@ static void read_line(tl_liveness *live, const char *at, const char *end) {
 
 // ---- sets
 
-size_t tl_ptx_register_bit(const tl_liveness *live, const tl_ptx_operand *of) {
-  return (size_t)live->first[of->class] + (size_t)of->number;
-}
-
 static bool has(const uint64_t *set, size_t bit) {
   return set[bit / 64] >> (bit % 64) & 1;
 }

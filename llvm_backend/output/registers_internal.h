@@ -38,7 +38,9 @@ typedef struct tl_liveness {
 } tl_liveness;
 
 // The bit of a register in a set.
-size_t tl_ptx_register_bit(const tl_liveness *live, const tl_ptx_operand *of);
+static inline size_t tl_ptx_register_bit(const tl_liveness *live, const tl_ptx_operand *of) {
+  return (size_t)live->first[of->class] + (size_t)of->number;
+}
 
 // registers_order.c: puts pure instructions of each block where what they define is needed first, so that little lives
 // at once: an order that ptxas finds where it has few registers.

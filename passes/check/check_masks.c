@@ -8,19 +8,9 @@
 // first), the exponential stands under a condition on m, or m is not what is subtracted. Changes nothing.
 #include "passes/check/check_masks.h"
 
-#include <math.h>
-
 #include "passes/manager/passes.h"
 
 enum { MAX_CHAIN = 8 };  // pure ops, or copies of tiles, that are followed
-
-bool tl_is_minus_inf(const tl_value *value) {
-  const tl_op *op = value ? value->def : NULL;
-  if (op && op->code == TL_OP_CAST) return tl_is_minus_inf(tl_op_operand(op, 0));
-  if (!op || op->code != TL_OP_CONST) return false;
-  const tl_attr *attr = tl_op_attr(op, TL_ATTR_VALUE);
-  return attr->is_float && isinf(attr->v.f) && attr->v.f < 0;
-}
 
 // Without the conversions and constant factors around a value.
 static tl_value *stripped(tl_value *value) {

@@ -3,7 +3,17 @@
 // looked at for the first and for the last element along the reduced axes, with the loop's index at its lower bound.
 #include "passes/check/check_masks.h"
 
+#include <math.h>
+
 enum { MAX_DEPTH = 12, MAX_TILES = 4 };
+
+bool tl_is_minus_inf(const tl_value *value) {
+  const tl_op *op = value ? value->def : NULL;
+  if (op && op->code == TL_OP_CAST) return tl_is_minus_inf(tl_op_operand(op, 0));
+  if (!op || op->code != TL_OP_CONST) return false;
+  const tl_attr *attr = tl_op_attr(op, TL_ATTR_VALUE);
+  return attr->is_float && isinf(attr->v.f) && attr->v.f < 0;
+}
 
 // The element that is looked at: which indices of a parallel have which values.
 typedef struct first_iteration {

@@ -19,18 +19,6 @@ const tl_ptx_row *tl_ptx_rows(size_t *out_count) {
   return rows;
 }
 
-static const tl_ptx_special specials[] = {
-#define TL_PTX_SPECIAL(name, type, op, min_sm, min_ptx) {name, TL_PTX_##type, op, min_sm, min_ptx},
-#include "ptx/table/special.def"
-#undef TL_PTX_SPECIAL
-};
-
-const tl_ptx_special *tl_ptx_find_special(tl_str name) {
-  for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
-    if (tl_str_is(name, specials[i].name)) return &specials[i];
-  return NULL;
-}
-
 // ---- modifiers
 
 // How many of the words from `at` on the term matches: ".x.y", ".{x y}", ".*x". 0: it does not match.

@@ -6,6 +6,18 @@
 
 #include "ptx/table/table.h"
 
+static const tl_ptx_special specials[] = {
+#define TL_PTX_SPECIAL(name, type, op, min_sm, min_ptx) {name, TL_PTX_##type, op, min_sm, min_ptx},
+#include "ptx/table/special.def"
+#undef TL_PTX_SPECIAL
+};
+
+const tl_ptx_special *tl_ptx_find_special(tl_str name) {
+  for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
+    if (tl_str_is(name, specials[i].name)) return &specials[i];
+  return NULL;
+}
+
 typedef struct operand_check {
   const tl_ptx_row *row;
   const tl_str *terms;

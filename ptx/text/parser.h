@@ -45,7 +45,7 @@ typedef struct ptx_parser {
   uint32_t file, source_line;  // of the last .loc
 } ptx_parser;
 
-// ---- parser.c
+// ---- parse_token.c
 void tl_ptx_next(ptx_parser *p);
 bool tl_ptx_is_punct(const ptx_parser *p, int punct);
 bool tl_ptx_is_dot(const ptx_parser *p, const char *text);
