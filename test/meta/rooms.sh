@@ -6,17 +6,13 @@
 set -eu
 mode=$1
 here=$(dirname "$0")
+. "$here/edges.sh"
 edges() {
   if [ "$mode" = includes ]; then
     grep -rsnoE '^#include "[a-z_]+/[^"]*"' --include='*.[ch]' --include='*.def' --include='*.S' ir passes frontend ptx llvm_backend emulator harness |
       sed -E 's/^([^:]*):[0-9]+:#include "([^"]*)"$/\1 \2/'
   else
-    # Of the sources that are there: objects of files that are gone may lie there still.
-    for module in ir passes frontend ptx llvm_backend emulator harness; do
-      find "$module" -name '*.c' | while read -r source; do echo "$2/$module"/CMakeFiles/*/"${source#*/}.o"; done
-    done | xargs nm -gA | sed -E 's,^[^:]*/([a-z_]+)/CMakeFiles/[^/]*/([^:]*)\.o:,\1/\2 ,' | awk '{ print $1, $(NF - 1), $NF }' |
-      awk '$2 != "U" { home[$3] = $1 } $2 == "U" { from[++n] = $1; symbol[n] = $3 }
-      END { for (i = 1; i <= n; i++) if (symbol[i] in home) print from[i], home[symbol[i]], symbol[i] }'
+    object_edges "$2"
   fi
 }
 edges "$@" | awk -v mode="$mode" '
