@@ -62,6 +62,17 @@ static bool validate_reshaped(tl_sema *sema, const tl_expr *expr, int64_t *dims,
   return true;
 }
 
+static void report_unknown_length(tl_sema *sema, const tl_expr *expr) {
+  bool is_whole = expr->kind == TL_EXPR_NAME;
+  const char *name = tl_sema_expr_text(sema, is_whole ? expr : expr->operands[0]);
+  tl_diag *diag = tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, expr->loc,
+                                 "an expression of tiles needs lengths that are known at compile time: that of `%s` is "
+                                 "known at launch only",
+                                 tl_sema_expr_text(sema, expr));
+  tl_diag_add_hint(sema->diags, diag,
+                   "name its elements: `sum[i](%s[i])` for a reduction, `parallel: i in n` for an assignment", name);
+}
+
 bool tl_sema_add_shape(tl_sema *sema, const tl_expr *expr, tl_tile_context *tile) {
   int64_t dims[TL_MAX_RANK];
   int32_t rank = 0;
@@ -87,8 +98,7 @@ bool tl_sema_add_shape(tl_sema *sema, const tl_expr *expr, tl_tile_context *tile
   for (int32_t i = 0; i < region.num_axes; ++i) {
     dims[i] = region.axes[i].extent;
     if (dims[i] >= 1) continue;
-    tl_diag_report(sema->diags, TL_DIAG_NOT_CONSTANT, expr->loc,
-                   "a slice in an expression of tiles must have a length known at compile time");
+    report_unknown_length(sema, expr);
     return false;
   }
   return merge_shape(sema, tile, dims, region.num_axes, expr->loc);

@@ -167,12 +167,17 @@ static tl_value *combine(tl_sema *sema, sum_kind kind, tl_value *so_far, tl_valu
   }
 }
 
+static int reduction_of(sum_kind kind) {
+  return tl_ir_enum_parse(TL_IR_ENUM_REDUCTION, tl_str_from(kind_names[kind]));
+}
+
 // Gives every loop the carried values that start as `inits`, and passes the innermost loop's next ones outwards.
 static void carry(tl_sema *sema, const sum_state *state, tl_value *const *inits, uint32_t count) {
   tl_value *from[2] = {inits[0], count > 1 ? inits[1] : NULL};
   const tl_type *types[2] = {inits[0]->type, count > 1 ? inits[1]->type : NULL};
   for (uint32_t i = 0; i < state->num_loops; ++i) {
     tl_op *loop = state->loops[i];
+    tl_op_set_int(sema->module, loop, TL_ATTR_REDUCTION, reduction_of(state->kind));
     tl_op_set_group(sema->module, loop, TL_GROUP_FOR_inits, from, count);
     tl_op_set_results(sema->module, loop, types, count);
     for (uint32_t c = 0; c < count; ++c) {

@@ -225,8 +225,40 @@ static const tl_value *divergent_operand(const uniform_state *state, const tl_op
   return is_while && !is_uniform(state, op->regions[0]->args[1]) ? op->regions[0]->args[1] : NULL;
 }
 
+// Whether an op of a reduction's loop gives every thread of the block the same, whichever of them runs it.
+typedef struct reduction_body {
+  const uniform_state *state;
+  const tl_op *loop;
+  bool is_same;
+} reduction_body;
+
+static void look_at_term(tl_op *op, void *user) {
+  reduction_body *body = user;
+  bool names_thread = op->code == TL_OP_THREAD_ID || op->code == TL_OP_LANE_ID || op->code == TL_OP_WARP_ID;
+  bool is_control = op->code == TL_OP_FOR || op->code == TL_OP_IF || op->code == TL_OP_YIELD;
+  bool is_read = op->code == TL_OP_LOAD && tl_element_buffer(op)->type->scope != TL_SCOPE_FRAGMENT;
+  bool is_pure = (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) != 0;
+  body->is_same = body->is_same && !names_thread && (is_control || is_read || is_pure);
+  for (uint32_t i = 0; i < op->num_operands && body->is_same; i++) {
+    const tl_value *value = tl_op_operand(op, i);
+    bool is_inside = value->def ? tl_op_is_inside(value->def, body->loop) && value->def != body->loop
+                                : tl_op_is_inside(value->block->parent, body->loop);
+    body->is_same = is_inside || is_uniform(body->state, value);
+  }
+}
+
+// The loop of a sum whose terms all threads would compute alike, where all of them stand: share-reductions may let
+// each of them take a part.
+static void mark_reduction(const uniform_state *state, tl_op *loop) {
+  reduction_body body = {state, loop, true};
+  tl_walk(loop, look_at_term, &body);
+  if (body.is_same) tl_op_set_unit(state->context->module, loop, TL_ATTR_UNIFORM);
+}
+
 static void visit_control(uniform_state *state, tl_op *op) {
   const tl_value *operand = divergent_operand(state, op);
+  if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_REDUCTION) && !operand && !state->divergent)
+    mark_reduction(state, op);
   if (!operand && op->code == TL_OP_IF) tl_op_set_unit(state->context->module, op, TL_ATTR_UNIFORM);
   const tl_op *outer = state->divergent, *outer_source = state->source;
   if (operand) {
