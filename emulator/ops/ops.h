@@ -321,8 +321,8 @@ tl_emu_op_fn tl_emu_op_wmma;
 // Predicated global accesses (ops_memory.c). Parameter: bytes of one element × 16 + number of elements.
 tl_emu_op_fn tl_emu_op_load_pred;
 tl_emu_op_fn tl_emu_op_store_pred;
-typedef enum tl_emu_red_type { TL_EMU_RED_F32 = 1, TL_EMU_RED_F16X2 = 16, TL_EMU_RED_BF16X2 = 32 } tl_emu_red_type;
-tl_emu_op_fn tl_emu_op_red_pred;  // parameter: type + number of floats for F32
+typedef enum tl_emu_red_type { TL_EMU_RED_F32 = 0, TL_EMU_RED_F16X2 = 16, TL_EMU_RED_BF16X2 = 32 } tl_emu_red_type;
+tl_emu_op_fn tl_emu_op_red_pred;  // parameter: type + number of words
 // Relaxed atomics on some bytes of a word (ops_part.c).
 tl_emu_op_fn tl_emu_op_load_part;
 tl_emu_op_fn tl_emu_op_cas_part;

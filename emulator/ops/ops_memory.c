@@ -77,12 +77,9 @@ static uint32_t add_word(uint32_t memory, uint32_t value, tl_emu_red_type type) 
 
 void tl_emu_op_red_pred(void *result, const void *args, const tl_emu_site *site) {
   (void)result;
-  tl_emu_red_type type = TL_EMU_RED_F32;
-  uint32_t count = (uint32_t)site->binding->param;
-  if (count >= TL_EMU_RED_F16X2) {
-    type = (tl_emu_red_type)count;
-    count = 1;
-  }
+  enum { MAX_WORDS = 15 };
+  uint32_t count = (uint32_t)site->binding->param & MAX_WORDS;
+  tl_emu_red_type type = (tl_emu_red_type)((uint32_t)site->binding->param - count);
   const uint8_t *values = (const uint8_t *)args + sizeof(void *);
   if (!(values[4 * count] & 1)) return;
   uint8_t *pointer = pointer_of(args);

@@ -179,23 +179,25 @@ static void compare_and_swap(ptx_translator *t, const tl_ptx_statement *s, ptx_v
   tl_ptx_write(t, &s->operands[0], tl_ptx_emit(t, "extractvalue {%s, i1} %s, 0", llvm, pair.text));
 }
 
-// Pairs of halves and vectors of floats are updated element by element (PTX ISA, atom: "each element atomically").
+// Pairs of halves, and vectors of floats and of pairs, are updated element by element (PTX ISA, atom: "each element
+// atomically").
 static void update_elements(ptx_translator *t, const tl_ptx_statement *s, const tl_ptx_operand *address,
                             const tl_ptx_operand *from, ptx_window window) {
   tl_ptx_type type = from->type;
   bool is_packed = tl_ptx_type_class(type) == TL_PTX_CLASS_PACKED;
   tl_ptx_type part = type == TL_PTX_F16X2 ? TL_PTX_F16 : type == TL_PTX_BF16X2 ? TL_PTX_BF16 : type;
   const char *whole = tl_ptx_llvm_type(type), *llvm = tl_ptx_llvm_type(part);
-  uint32_t lanes = is_packed ? 2 : lanes_of(from);
-  ptx_value packed = is_packed ? tl_ptx_read(t, from) : tl_ptx_value("0"), old = tl_ptx_value("poison");
-  for (uint32_t i = 0; i < lanes; i++) {
-    ptx_value value = is_packed ? tl_ptx_emit(t, "extractelement %s %s, i32 %u", whole, packed.text, i)
-                                : tl_ptx_read(t, lane_of(from, i));
+  uint32_t each = is_packed ? 2 : 1, lanes = from->kind == TL_PTX_VECTOR ? lanes_of(from) : 1;
+  ptx_value word = tl_ptx_value("0"), old = tl_ptx_value("poison");
+  for (uint32_t i = 0; i < lanes * each; i++) {
+    if (i % each == 0) word = tl_ptx_read(t, from->kind == TL_PTX_VECTOR ? lane_of(from, i / each) : from);
+    ptx_value value = is_packed ? tl_ptx_emit(t, "extractelement %s %s, i32 %u", whole, word.text, i % each) : word;
     // The first element stands where all of them begin.
-    unsigned align = tl_ptx_type_bytes(part) * (i ? 1 : lanes);
+    unsigned align = tl_ptx_type_bytes(part) * (i ? 1 : lanes * each);
     ptx_value before =
         update(t, s, part, tl_ptx_pointer(t, address, window, i * tl_ptx_type_bytes(part)), value, align);
-    if (is_packed) old = tl_ptx_emit(t, "insertelement %s %s, %s %s, i32 %u", whole, old.text, llvm, before.text, i);
+    if (is_packed)
+      old = tl_ptx_emit(t, "insertelement %s %s, %s %s, i32 %u", whole, old.text, llvm, before.text, i % each);
   }
   if (is_packed && tl_str_is(s->words[0], "atom")) tl_ptx_write(t, &s->operands[0], old);
 }

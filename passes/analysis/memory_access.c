@@ -437,11 +437,20 @@ int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_el
   return op->code == TL_OP_ATOMIC ? 1 : widest_vector(op, parallel, max_elems, full_tile);
 }
 
+int32_t tl_reduction_most(tl_dtype dtype, int32_t sm) {
+  enum { FIRST_VECTOR_SM = 90, WORD_BITS = 32, VECTOR_BITS = 128 };
+  bool is_half = dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+  if (dtype != TL_DTYPE_F32 && !is_half) return 1;
+  return (sm < FIRST_VECTOR_SM ? WORD_BITS : VECTOR_BITS) / tl_dtype_bits(dtype);
+}
+
 int32_t tl_reduction_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems) {
   const tl_value *buffer = tl_element_buffer(op);
   bool adds = op->code == TL_OP_ATOMIC && tl_op_int(op, TL_ATTR_ATOMIC, TL_ATOMIC_ADD) == TL_ATOMIC_ADD;
   bool is_told = op->num_results > 0 || tl_op_has(op, TL_ATTR_MEMORY_ORDER);
-  if (!adds || is_told || buffer->type->dtype != TL_DTYPE_F32 || !tl_buffer_is_global(buffer)) return 1;
+  tl_dtype dtype = buffer->type->dtype;
+  bool is_float = dtype == TL_DTYPE_F32 || dtype == TL_DTYPE_F16 || dtype == TL_DTYPE_BF16;
+  if (!adds || is_told || !is_float || !tl_buffer_is_global(buffer)) return 1;
   return widest_vector(op, parallel, max_elems, false);
 }
 

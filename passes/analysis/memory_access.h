@@ -78,7 +78,10 @@ tl_value *tl_element_index(const tl_op *op, uint32_t dim);
 // neighbouring iterations along the last index of `parallel`: contiguous, aligned, one predicate a vector. At least 1.
 // With `full_tile` the bounds do not count where split-tails can test them for the whole tile.
 int32_t tl_element_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems, bool full_tile);
-// The same for an ATOMIC that only adds to f32 in global memory; 1 for any other.
+// Elements that one instruction adds to global memory on a target of `sm`: words, from sm_90 on up to 16 bytes of
+// floats.
+int32_t tl_reduction_most(tl_dtype dtype, int32_t sm);
+// The same for an ATOMIC that only adds to f32, f16 or bf16 in global memory; 1 for any other.
 int32_t tl_reduction_vector(const tl_op *op, const tl_op *parallel, int32_t max_elems);
 // Why a vector of `vec` elements is too wide for the access, within its bounds as they are checked; NULL: it is not.
 const char *tl_element_vector_obstacle(const tl_op *op, const tl_op *parallel, int32_t vec);

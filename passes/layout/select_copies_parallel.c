@@ -32,11 +32,12 @@ static int32_t largest_power_of_two_divisor(int32_t value) {
   return value & -value;
 }
 
-// Additions to f32 in global memory are one instruction for 2 or 4 neighbours (PTX ISA, red: vectors from sm_90 on,
-// each element for itself).
+// Additions in global memory are one instruction for 2 or 4 neighbours of f32, and up to 8 of f16 and bf16 (PTX ISA,
+// red: vectors from sm_90 on, each element for itself); of 16-bit floats at least for two, in a word.
 static void choose_reduction(tl_op *op, vector_state *state) {
-  enum { FIRST_SM = 90 };
-  int32_t most = state->context->target->sm < FIRST_SM ? 1 : largest_power_of_two_divisor(state->limit);
+  int32_t limit = largest_power_of_two_divisor(state->limit);
+  int32_t most = tl_reduction_most(tl_element_buffer(op)->type->dtype, state->context->target->sm);
+  if (most > limit) most = limit;
   int32_t vec = tl_reduction_vector(op, state->parallel, most);
   tl_op_remove_attr(op, TL_ATTR_VEC);
   if (vec > 1) tl_op_set_int(state->context->module, op, TL_ATTR_VEC, vec);

@@ -36,24 +36,60 @@ static bool rmw_kind(int64_t kind, tl_dtype dtype, LLVMAtomicRMWBinOp *out) {
   return false;
 }
 
-// Relaxed additions of f32 to global memory without a result: predicated reductions, wide where the target has them.
+// ---- reductions: relaxed additions to global memory without a result, wide where a thread holds neighbours
+
+enum { FIRST_VECTOR_SM = 90 };
+
+// Elements that one instruction adds: of f32 1, 2 or 4, of f16 and bf16 2 (or 4 or 8 from sm_90 on). 0: it is no
+// reduction.
 static int32_t reduction_width(const tl_lower *l, const tl_op *op, const tl_buffer *buffer) {
+  bool is_f32 = buffer->dtype == TL_DTYPE_F32,
+       is_half = buffer->dtype == TL_DTYPE_F16 || buffer->dtype == TL_DTYPE_BF16;
   if (tl_op_has(op, TL_ATTR_MEMORY_ORDER)) return 0;
-  if (op->num_results > 0 || buffer->dtype != TL_DTYPE_F32 || buffer->scope != TL_SCOPE_GLOBAL) return 0;
+  if (op->num_results > 0 || !(is_f32 || is_half) || buffer->scope != TL_SCOPE_GLOBAL) return 0;
   if (tl_op_int(op, TL_ATTR_ATOMIC, TL_ATOMIC_ADD) != TL_ATOMIC_ADD) return 0;
   int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1), width = l->parallel ? l->parallel->width : 1;
-  if (l->session->target->sm < 90) return 1;
-  if (vec >= 4 && width % 4 == 0) return 4;
-  return vec >= 2 && width % 2 == 0 ? 2 : 1;
+  int32_t most = l->session->target->sm >= FIRST_VECTOR_SM ? 16 : 4, each = is_f32 ? 4 : 2;
+  while (vec > 1 && (vec * each > most || width % vec != 0)) vec /= 2;
+  return is_half && vec == 1 ? 0 : vec;
 }
 
-static void reduce(tl_lower *l, tl_op *op, LLVMValueRef pointer, int32_t e, int32_t width, LLVMValueRef condition) {
-  static const tl_device_op_id ids[] = {0, TL_DEVOP_RED_F32, TL_DEVOP_RED_V2_F32, 0, TL_DEVOP_RED_V4_F32};
+// Two halves as a word.
+static LLVMValueRef pack(tl_lower *l, const tl_value *value, int32_t e, LLVMTypeRef type) {
+  LLVMValueRef pair = LLVMGetUndef(type);
+  for (int32_t i = 0; i < 2; i++)
+    pair = LLVMBuildInsertElement(l->builder, pair, tl_lower_get(l, value, e + i), tl_session_i32(l->session, i), "");
+  return pair;
+}
+
+static void reduce(tl_lower *l, tl_op *op, tl_dtype dtype, LLVMValueRef pointer, int32_t e, int32_t width,
+                   LLVMValueRef condition) {
+  static const tl_device_op_id of_f32[] = {0, TL_DEVOP_RED_F32, TL_DEVOP_RED_V2_F32, 0, TL_DEVOP_RED_V4_F32};
+  static const tl_device_op_id of_f16[] = {0, TL_DEVOP_RED_F16X2, TL_DEVOP_RED_V2_F16X2, 0, TL_DEVOP_RED_V4_F16X2};
+  static const tl_device_op_id of_bf16[] = {0, TL_DEVOP_RED_BF16X2, TL_DEVOP_RED_V2_BF16X2, 0, TL_DEVOP_RED_V4_BF16X2};
+  const tl_device_op_id *ids = dtype == TL_DTYPE_F32 ? of_f32 : dtype == TL_DTYPE_F16 ? of_f16 : of_bf16;
+  tl_value *value = tl_op_arg(op, TL_GROUP_ATOMIC_value);
+  LLVMTypeRef pair = LLVMVectorType(tl_session_type(l->session, dtype), 2);
+  int32_t each = dtype == TL_DTYPE_F32 ? 1 : 2;
   LLVMValueRef args[6] = {pointer};
   unsigned n = 1;
-  for (int32_t i = 0; i < width; i++) args[n++] = tl_lower_get(l, tl_op_arg(op, TL_GROUP_ATOMIC_value), e + i);
+  for (int32_t i = 0; i < width; i += each) {
+    args[n++] = each == 1 ? tl_lower_get(l, value, e + i)
+                          : LLVMBuildBitCast(l->builder, pack(l, value, e + i, pair), l->session->i32, "");
+  }
   args[n++] = condition ? condition : tl_session_bool(l->session, true);
-  tl_session_call_device(l->session, l->builder, ids[width], args, n);
+  tl_session_call_device(l->session, l->builder, ids[width / each], args, n);
+}
+
+// bf16 before sm_90: a loop around a compare-and-swap for a pair.
+static void reduce_in_loop(tl_lower *l, tl_op *op, const tl_buffer *buffer, LLVMValueRef pointer, int32_t e,
+                           LLVMValueRef condition) {
+  LLVMTypeRef pair = LLVMVectorType(tl_session_type(l->session, buffer->dtype), 2);
+  LLVMValueRef value = pack(l, tl_op_arg(op, TL_GROUP_ATOMIC_value), e, pair);
+  tl_atomic_update update = {buffer, pointer, LLVMAtomicRMWBinOpFAdd, false, value, NULL};
+  tl_guard guard = tl_lower_guard_begin(l, condition);
+  tl_lower_atomic_loop(l, &update);
+  tl_lower_guard_end(l, &guard);
 }
 
 // ---- order. The code generator drops the order of atomicrmw (atom without a qualifier is relaxed): every update is
@@ -161,8 +197,11 @@ void tl_lower_op_ATOMIC(tl_lower *l, tl_op *op) {
     LLVMValueRef inside = tl_lower_and(l, condition, tl_lower_access_inside(l, access, &place));
     LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
     LLVMValueRef other = compare ? tl_lower_get(l, compare, e) : NULL;
-    if (wide)
-      reduce(l, op, pointer, e, wide, inside);
+    bool has_instruction = buffer->dtype != TL_DTYPE_BF16 || l->session->target->sm >= FIRST_VECTOR_SM;
+    if (wide && has_instruction)
+      reduce(l, op, buffer->dtype, pointer, e, wide, inside);
+    else if (wide)
+      reduce_in_loop(l, op, buffer, pointer, e, inside);
     else
       out[e] = update(l, op, buffer, pointer, tl_lower_get(l, value, e), other, inside);
   }

@@ -9,8 +9,8 @@ typedef struct tl_atomic_update {
   const tl_buffer *buffer;
   LLVMValueRef pointer;  // of the element
   LLVMAtomicRMWBinOp kind;
-  bool is_bits;  // an exchange: `value` and `compare` are integers of the element's width
-  LLVMValueRef value;
+  bool is_bits;          // an exchange: `value` and `compare` are integers of the element's width
+  LLVMValueRef value;    // of a pair of 16-bit floats at an aligned word: a vector
   LLVMValueRef compare;  // of a compare-and-swap; else NULL
 } tl_atomic_update;
 

@@ -4,7 +4,8 @@
 // relaxed.
 //
 // Elements of 32 and 64 bits exchange themselves. Narrower ones exchange the aligned word that they lie in: the other
-// bytes of the word may change at any time, which costs a further iteration of the loop.
+// bytes of the word may change at any time, which costs a further iteration of the loop. Two of 16 bits exchange the
+// word that they are.
 #include "llvm_backend/lower/memory/lower_atomic.h"
 
 typedef struct cas_loop {
@@ -18,11 +19,12 @@ typedef struct cas_loop {
 static cas_loop prepare(tl_lower *l, const tl_atomic_update *update) {
   tl_session *s = l->session;
   LLVMBuilderRef b = l->builder;
-  unsigned bits = (unsigned)tl_dtype_bits(update->buffer->dtype);
+  bool is_pair = LLVMGetTypeKind(LLVMTypeOf(update->value)) == LLVMVectorTypeKind;
+  unsigned bits = (unsigned)tl_dtype_bits(update->buffer->dtype) * (is_pair ? 2 : 1);
   cas_loop c = {.l = l,
                 .update = update,
                 .bits = LLVMIntTypeInContext(s->context, bits),
-                .type = tl_session_type(s, update->buffer->dtype),
+                .type = is_pair ? LLVMTypeOf(update->value) : tl_session_type(s, update->buffer->dtype),
                 .is_part = bits < 32};
   if (!c.is_part) return c;
   LLVMValueRef address = LLVMBuildTrunc(b, LLVMBuildPtrToInt(b, update->pointer, s->i64, ""), s->i32, "");
