@@ -447,10 +447,23 @@ static void move_use(tl_pass_context *context, tl_op *op, const window *self, tl
   tl_op_set_group(context->module, op, places, at, rank);
 }
 
+// Where the copy leaves out what is behind an end in the tile, that lies further behind, too.
+static void move_end(tl_pass_context *context, tl_op *wide, tl_value *behind) {
+  uint32_t rank = tl_op_group_len(wide, TL_GROUP_COPY_dst_limits);
+  if (rank == 0) return;
+  tl_value *limits[TL_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) limits[d] = tl_op_group_at(wide, TL_GROUP_COPY_dst_limits, d);
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, wide);
+  limits[rank - 1] = tl_index_add(&builder, limits[rank - 1], behind);
+  tl_op_set_group(context->module, wide, TL_GROUP_COPY_dst_limits, limits, rank);
+}
+
 static void commit(tl_pass_context *context, tl_op *kernel, const window *self, tl_op *wide, tl_value *tile) {
   tl_value *old = self->destination.buffer, *behind = build_behind(context, kernel, self);
   for (uint32_t i = 0; i < self->copy->num_results; i++)
     tl_value_replace_uses(tl_op_result(self->copy, i), tl_op_result(wide, i));
+  move_end(context, wide, behind);
   tl_op_erase(self->copy);
   while (old->uses) move_use(context, old->uses->owner, self, tile, behind);
   tl_op_erase(old->def);
