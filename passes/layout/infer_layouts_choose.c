@@ -11,6 +11,7 @@ typedef struct blocked_vote {
   bool wanted[TL_MAX_RANK];     // per dim: whether some access runs along it
   int32_t global[TL_MAX_RANK];  // per dim: widest vector (elements) of a global access along it
   int32_t other[TL_MAX_RANK];   // the same for shared accesses
+  int32_t added[TL_MAX_RANK];   // per dim: elements that one instruction adds in global memory; 0: there are none
 } blocked_vote;
 
 static void add_vote(blocked_vote *vote, int32_t dim, int32_t vec, bool is_global) {
@@ -55,7 +56,18 @@ static int32_t element_dim(const tl_op *op, const tl_op *parallel) {
   return -1;
 }
 
-static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *parallel) {
+// Additions that go word by word: lanes side by side add words side by side, so that a warp touches few sectors with
+// each instruction. They cost more than loads that are narrower for it.
+static void vote_addition(blocked_vote *vote, const tl_op *op, const tl_op *parallel, int32_t sm) {
+  tl_dtype dtype = tl_element_buffer(op)->type->dtype;
+  int32_t dim = element_dim(op, parallel), most = tl_reduction_most(dtype, sm);
+  bool adds =
+      tl_op_int(op, TL_ATTR_ATOMIC, TL_ATOMIC_ADD) == TL_ATOMIC_ADD && tl_buffer_is_global(tl_element_buffer(op));
+  if (!adds || dim < 0 || dim >= vote->rank || most * tl_dtype_bits(dtype) >= 128) return;
+  if (vote->added[dim] == 0 || most < vote->added[dim]) vote->added[dim] = most;
+}
+
+static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *parallel, int32_t sm) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
       tl_value *buffer = tl_element_buffer(op);
@@ -63,9 +75,10 @@ static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *p
       tl_shifted_load shifted = tl_element_shifted(op, parallel, vector_limit(buffer));
       if (shifted.vec > vec) vec = shifted.vec;
       add_vote(vote, element_dim(op, parallel), vec, tl_buffer_is_global(buffer));
+      if (op->code == TL_OP_ATOMIC) vote_addition(vote, op, parallel, sm);
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {
-      if (op->regions[r]) vote_block(vote, op->regions[r], parallel);
+      if (op->regions[r]) vote_block(vote, op->regions[r], parallel, sm);
     }
   }
 }
@@ -128,6 +141,8 @@ static int32_t vector_along(tl_layout_graph *graph, int32_t root, const blocked_
   int64_t elements = shape_of_node(&graph->nodes.items[root], shape, &rank);
   if (rank == 0) return 1;
   int32_t vec = vote->global[fast] > 0 ? vote->global[fast] : vote->other[fast] > 0 ? vote->other[fast] : 1;
+  // Tiles that are added once were gathered by wider loads before.
+  if (vote->added[fast] > 0 && vec > vote->added[fast] && streams(graph, root)) vec = vote->added[fast];
   while (vec > 1 && (shape[fast] % vec != 0 || narrower_is_better(elements, vec, graph->threads))) vec /= 2;
   return vec;
 }
@@ -182,7 +197,7 @@ tl_layout tl_layout_choose_blocked(tl_layout_graph *graph, int32_t root) {
     if (tl_layout_graph_root(graph, (int32_t)n) != root) continue;
     const tl_layout_node *node = &graph->nodes.items[n];
     if (node->value) vote_value(&vote, node->value);
-    if (node->parallel) vote_block(&vote, node->parallel->regions[0], node->parallel);
+    if (node->parallel) vote_block(&vote, node->parallel->regions[0], node->parallel, graph->context->target->sm);
   }
   int32_t num_wanted = 0, fast = rank - 1;
   for (int32_t d = 0; d < rank; d++) {
