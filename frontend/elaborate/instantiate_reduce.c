@@ -8,6 +8,7 @@
 // it. Both live in registers, so nothing is lost by the additional names.
 #include "frontend/elaborate/instantiate_internal.h"
 #include "frontend/expr/suggest.h"
+#include "ir/index/affine.h"
 #include "ir/reduction.h"
 
 // What a call and the options beside it ask for.
@@ -61,8 +62,23 @@ void tl_instantiate_stand_for(tl_sema *sema, const tl_expr *expr, tl_value *valu
   tl_vec_push(&sema->reductions, reduction);
 }
 
-// The operand of a reduction as a fragment: the tile it names, or a new one that its elements are computed into.
-tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
+// Whether `elements` indices come to a number of 32 bits in any order. A negative `reduction` is none.
+static bool fits_in_i32(tl_value *element, int reduction, int64_t elements) {
+  tl_range range = tl_value_range(element);
+  bool adds = reduction == TL_REDUCTION_SUM || reduction == TL_REDUCTION_ABSSUM;
+  int64_t most = adds ? INT32_MAX / elements : INT32_MAX;
+  if (reduction < 0 || reduction == TL_REDUCTION_PROD || tl_reduction_is_arg(reduction)) return false;
+  return range.lo >= -most && range.hi <= most;
+}
+
+static int64_t count_elements(const tl_tile_context *tile) {
+  int64_t elements = 1;
+  for (int32_t d = 0; d < tile->rank; ++d) elements *= tile->extents[d];
+  return elements;
+}
+
+// The operand as a fragment; for a `reduction` whose elements are indices and stay small, of i32 (`*out_narrowed`).
+static tl_value *build_operand(tl_sema *sema, const tl_expr *operand, int reduction, bool *out_narrowed) {
   bool names_tile = operand->kind == TL_EXPR_NAME || tl_sema_find_reduction(sema, operand);
   if (names_tile && tl_sema_has_tile(sema, operand)) {
     const tl_symbol *symbol = tl_sema_buffer(sema, operand);
@@ -87,6 +103,8 @@ tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
   if (value.kind == TL_SEMA_VALUE) {
     const tl_type *type = value.value->type;
     tl_dtype dtype = type->kind == TL_TYPE_INDEX ? TL_DTYPE_I64 : type->dtype;
+    *out_narrowed = type->kind == TL_TYPE_INDEX && fits_in_i32(value.value, reduction, count_elements(&tile));
+    if (*out_narrowed) dtype = TL_DTYPE_I32;
     tl_value *element = tl_sema_to_dtype(sema, &value, dtype, operand->loc);
     fragment = tl_instantiate_fragment(sema, "operand", dtype, tile.extents, tile.rank, operand->loc);
     sema->builder.loc = operand->loc;
@@ -95,6 +113,27 @@ tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
   }
   tl_instantiate_end_parallel(sema, &scope);
   return fragment;
+}
+
+// The operand of a reduction as a fragment: the tile it names, or a new one that its elements are computed into.
+tl_value *tl_instantiate_operand(tl_sema *sema, const tl_expr *operand) {
+  bool narrowed = false;
+  return build_operand(sema, operand, -1, &narrowed);
+}
+
+// The elements of a fragment in one of `dtype`.
+static tl_value *build_cast(tl_sema *sema, tl_value *tile, tl_dtype dtype, tl_loc loc) {
+  const tl_type *type = tile->type, *element = tl_type_scalar(sema->module, type->dtype);
+  tl_value *result = tl_instantiate_fragment(sema, tile->name, dtype, type->dims, type->rank, loc);
+  tl_parallel_scope scope = tl_instantiate_begin_parallel(sema, type->dims, type->rank, NULL, loc);
+  tl_value **indices = scope.op->regions[0]->args;
+  tl_group from[3] = {TL_GROUP_OF(tile), {indices, (uint32_t)type->rank}, TL_GROUP_EMPTY};
+  tl_value *value = tl_op_result(tl_build(&sema->builder, TL_OP_LOAD, from, &element, 1), 0);
+  value = tl_build_cast(&sema->builder, value, tl_type_scalar(sema->module, dtype));
+  tl_group to[3] = {TL_GROUP_OF(value), TL_GROUP_OF(result), {indices, (uint32_t)type->rank}};
+  tl_build(&sema->builder, TL_OP_STORE, to, NULL, 0);
+  tl_instantiate_end_parallel(sema, &scope);
+  return result;
 }
 
 // ---- the call
@@ -187,7 +226,8 @@ static bool emit_reduction(tl_sema *sema, const tl_expr *expr, reduction_request
     tl_diag_add_hint(sema->diags, diag, "it is written `%.*s(x, axis=1)`", TL_STR_ARG(expr->text));
     return false;
   }
-  tl_value *source = tl_instantiate_operand(sema, expr->operands[0]);
+  bool narrowed = false;
+  tl_value *source = build_operand(sema, expr->operands[0], request.reduction, &narrowed);
   if (!source || !read_keywords(sema, expr, source->type, &request)) return false;
   if (!tl_reduction_takes(request.reduction, source->type->dtype)) {
     tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, expr->loc, "`%.*s` takes integers, `%s` is %s",
@@ -196,6 +236,9 @@ static bool emit_reduction(tl_sema *sema, const tl_expr *expr, reduction_request
     return false;
   }
   build_reduce(sema, expr, source, &request, out_values);
+  // What is computed with the result is computed in 64 bits, as with any index.
+  bool is_narrow = narrowed && out_values[0]->type->dtype == TL_DTYPE_I32;
+  if (is_narrow) out_values[0] = build_cast(sema, out_values[0], TL_DTYPE_I64, expr->loc);
   return true;
 }
 
