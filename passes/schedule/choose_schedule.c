@@ -386,7 +386,8 @@ static void apply_grid(tl_schedule_problem *problem, tl_plan *plan) {
     tl_diag_report(problem->context->diags, TL_DIAG_REMARK_SCHEDULE, grid->loc,
                    "blocks with more iterations start first");
   if (!grid || grid->num_results < 2 || problem->num_gemms == 0 || tl_op_has(grid, TL_ATTR_PANEL)) return;
-  if (!tl_schedule_rows_share(problem)) return;
+  // Who waits for blocks before its own means the grid's own order.
+  if (!tl_schedule_rows_share(problem) || tl_schedule_waits(problem)) return;
   plan->panel = TL_PLAN_PANEL;
   tl_op_set_int(problem->context->module, grid, TL_ATTR_PANEL, TL_PLAN_PANEL);
   tl_diag_report(problem->context->diags, TL_DIAG_REMARK_SCHEDULE, grid->loc,

@@ -80,6 +80,9 @@ const char *tl_wgmma_obstacle(const tl_target *target, const tl_op *gemm, const 
 // Else the first dim varies fastest: in attention the blocks of one head then run together and share its keys and
 // values, where a panel of heads would hold more of those than the L2 cache does.
 bool tl_schedule_rows_share(const tl_schedule_problem *problem);
+// Whether a block waits for others: only for those before its own, in the grid's own order unless the author says
+// another.
+bool tl_schedule_waits(const tl_schedule_problem *problem);
 // Where pipelined loops are longer the larger the grid's first index is: turns that index round, so that long blocks
 // start first and short ones fill the end. Not in kernels whose blocks wait for each other.
 bool tl_schedule_long_first(const tl_schedule_problem *problem);

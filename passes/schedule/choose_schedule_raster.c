@@ -67,16 +67,25 @@ static bool value_at(const tl_value *value, const tl_value *index, int64_t at, i
   return op->code != TL_OP_MOD && !(divides && (a < 0 || b <= 0)) && tl_fold_index(op->code, a, b, out);
 }
 
+static void look_for_waits(tl_op *op, void *user) {
+  *(bool *)user |= op->code == TL_OP_WAIT_UNTIL;
+}
+
+bool tl_schedule_waits(const tl_schedule_problem *problem) {
+  bool waits = false;
+  tl_walk(problem->kernel, look_for_waits, &waits);
+  return waits;
+}
+
 typedef struct loop_lengths {
   const tl_value *index;
   int64_t last;
-  bool grow, shrink, waits;
+  bool grow, shrink;
 } loop_lengths;
 
 static void look_at_loop(tl_op *op, void *user) {
   loop_lengths *self = user;
   int64_t first, last;
-  self->waits |= op->code == TL_OP_WAIT_UNTIL;
   if (op->code != TL_OP_FOR || !tl_op_has(op, TL_ATTR_PIPELINED)) return;
   const tl_value *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
   if (!value_at(upper, self->index, 0, 0, &first) || !value_at(upper, self->index, self->last, 0, &last)) return;
@@ -93,7 +102,7 @@ bool tl_schedule_long_first(const tl_schedule_problem *problem) {
   if (!value_at(tl_op_operand(grid, 0), NULL, 0, 0, &extent)) return false;
   lengths.last = extent - 1;
   tl_walk(problem->kernel, look_at_loop, &lengths);
-  if (!lengths.grow || lengths.shrink || lengths.waits) return false;
+  if (!lengths.grow || lengths.shrink || tl_schedule_waits(problem)) return false;
   tl_builder builder;
   tl_builder_after(&builder, problem->context->module, grid);
   builder.loc = grid->loc;
