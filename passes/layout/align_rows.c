@@ -524,10 +524,15 @@ static void align(tl_pass_context *context, tl_op *kernel, tl_op *copy) {
                  tensor, *apart ? apart : reason);
 }
 
+static void visit_parallel(tl_op *op, void *user) {
+  if (op->code == TL_OP_PARALLEL) tl_rows_flatten(user, op);
+}
+
 tl_status tl_pass_align_rows(tl_pass_context *context) {
   for (tl_op *kernel = context->module->body->first; kernel; kernel = kernel->next) {
     if (kernel->code != TL_OP_KERNEL) continue;
     op_list copies = {0};
+    tl_walk(kernel, visit_parallel, context);
     tl_walk(kernel, collect, &copies);
     for (size_t i = 0; i < copies.len; i++) align(context, kernel, copies.items[i]);
     tl_vec_fini(&copies);

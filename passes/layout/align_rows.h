@@ -25,5 +25,7 @@ bool tl_rows_have_room(tl_pass_context *context, const tl_op *kernel, const tl_v
 // align_rows_gather.c. Brings a pipelined copy's rows from a multiple of 16 bytes on, each from its own, by cp.async.
 // Why not, or NULL where it does; empty: it is no such copy.
 const char *tl_rows_gather(tl_pass_context *context, tl_op *kernel, tl_op *copy);
+// align_rows_flatten.c. Makes a parallel over whole rows that no vector divides one over their elements.
+void tl_rows_flatten(tl_pass_context *context, tl_op *parallel);
 
 #endif
