@@ -7,6 +7,8 @@
 #include "passes/analysis/memory_access.h"
 #include "passes/manager/passes.h"
 
+// ---- align_rows_places.c
+
 // The sum without what is a multiple of `vec`, its numbers between 0 and vec - 1.
 tl_affine tl_rows_rest(const tl_affine *sum, int64_t vec);
 // Whether its symbols are known where the kernel begins, so that whatever reads a tile can have it.
