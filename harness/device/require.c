@@ -123,7 +123,9 @@ static bool is_in_role_of_copies(const tl_op *op) {
 static bool is_vector(const tl_op *op) {
   enum { LEAST_BITS = 64 };
   int64_t bits = tl_op_int(op, TL_ATTR_VEC, 1) * tl_dtype_bits(tl_element_buffer(op)->type->dtype);
-  return bits >= LEAST_BITS || tl_element_is_uniform(op, tl_op_enclosing(op, TL_OP_PARALLEL));
+  const tl_op *parallel = tl_op_enclosing(op, TL_OP_PARALLEL);
+  return bits >= LEAST_BITS || tl_element_is_uniform(op, parallel) ||
+         tl_interleaved_elements(op, parallel) * tl_dtype_bits(tl_element_buffer(op)->type->dtype) >= LEAST_BITS;
 }
 
 static bool has_it(const tl_op *op, tl_requirement kind) {

@@ -44,6 +44,13 @@ tl_shared_layout tl_tma_layout(const tl_value *tile, bool is_dense);
 // Whether TMA writes all of the alloc's content, or reads it.
 bool tl_is_tile_of_tma(tl_pass_context *context, tl_op *kernel, const tl_op *alloc);
 
+// select_copies_report.c: says how wide the accesses of a parallel are, what keeps them narrower, and which of them
+// touch more memory than they ask for.
+void tl_report_accesses(tl_pass_context *context, tl_op *parallel);
+// Elements that one instruction moves for accesses of one statement list that lie interleaved, as X[2 * i] and
+// X[2 * i + 1], where nothing keeps the code generator from making one access of theirs. 1: it is none of those.
+int32_t tl_interleaved_elements(const tl_op *access, const tl_op *parallel);
+
 // Gives every shared alloc without a layout one that suits its readers.
 void tl_select_shared_layouts(tl_pass_context *context, tl_op *kernel);
 // Passes over the banks that the accesses of a tile by registers (tile loads and stores, loads of elements) need in its

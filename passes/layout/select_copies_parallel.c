@@ -250,41 +250,9 @@ int32_t tl_select_vectors(tl_pass_context *context, tl_op *parallel) {
   return state.widest;
 }
 
-// ---- what is told
-
-// The width of an access, and what keeps it below 16 bytes.
-static void report_access(tl_op *op, void *user) {
-  enum { VECTOR_BITS = 128 };
-  const vector_state *state = user;
-  if (op->code != TL_OP_LOAD && op->code != TL_OP_STORE) return;
-  const tl_value *buffer = tl_element_buffer(op);
-  int bits = tl_dtype_bits(buffer->type->dtype);
-  if (buffer->type->scope == TL_SCOPE_LOCAL || buffer->type->rank == 0) return;
-  int32_t vec = (int32_t)tl_op_int(op, TL_ATTR_VEC, 1), repeat = (int32_t)tl_op_int(op, TL_ATTR_REPEAT, 1);
-  const char *obstacle = NULL;
-  bool is_one = tl_element_is_uniform(op, state->parallel);
-  if (vec * bits < VECTOR_BITS && repeat == 1 && !is_one) {
-    obstacle = tl_element_vector_obstacle(op, state->parallel, vec * 2);
-    if (!obstacle) obstacle = "the loop's threads hold no more neighbours";
-  }
-  int conflicts = tl_bank_conflicts(op, state->parallel);
-  tl_strbuf text;
-  tl_strbuf_init(&text);
-  tl_strbuf_appendf(&text, "'%s' is %s %d element%s at a time", tl_buffer_name(buffer),
-                    op->code == TL_OP_LOAD ? "loaded" : "stored", vec, vec == 1 ? "" : "s");
-  if (is_one) tl_strbuf_append_c(&text, ", the same for all neighbours");
-  if (tl_op_has(op, TL_ATTR_SHIFT))
-    tl_strbuf_append_c(&text, " out of two aligned vectors, the second of which is the neighbours' first");
-  if (obstacle) tl_strbuf_appendf(&text, ", not %d: %s", vec * 2, obstacle);
-  if (conflicts > 1) tl_strbuf_appendf(&text, "; bank conflicts make it %d times as long", conflicts);
-  tl_diag_report(state->context->diags, TL_DIAG_REMARK_ACCESS, op->loc, "%s", tl_strbuf_c(&text));
-  tl_strbuf_fini(&text);
-}
-
 void tl_select_parallel(tl_pass_context *context, tl_op *parallel) {
   tl_flatten_guard(context, parallel);
   fold_choice(context, parallel);
   choose_gather(context, parallel, tl_select_vectors(context, parallel));
-  vector_state state = {.context = context, .parallel = parallel, .limit = tl_parallel_vector(parallel)};
-  for (tl_op *op = parallel->regions[0]->first; op; op = op->next) tl_walk(op, report_access, &state);
+  tl_report_accesses(context, parallel);
 }
