@@ -314,6 +314,80 @@ static int64_t mul_divisor(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) || product == INT64_MIN ? tl_gcd(a, 0) : tl_gcd(product, 0);
 }
 
+enum { MOST_FACTORS = 8 };
+
+// The dynamic params whose product a value is: as the kernel has them, or as the launcher does, of which nothing is
+// required yet. -1: it is no such product.
+static int32_t factors_of(const tl_value *value, bool launched, const tl_op **out, int32_t count) {
+  const tl_op *op = value->def;
+  if (!op || count < 0) return -1;
+  if (op->code == TL_OP_MUL)
+    return factors_of(op->operands[1].value, launched, out, factors_of(op->operands[0].value, launched, out, count));
+  if (launched) op = op->code == TL_OP_LAUNCHED ? op->operands[0].value->def : NULL;
+  if (!op || op->code != TL_OP_DYN_PARAM || count == MOST_FACTORS) return -1;
+  out[count] = op;
+  return count + 1;
+}
+
+// Whether each of `some` is one of `all`, as often as it occurs.
+static bool are_among(const tl_op *const *some, int32_t num_some, const tl_op *const *all, int32_t num_all) {
+  bool taken[MOST_FACTORS] = {false};
+  for (int32_t s = 0; s < num_some; s++) {
+    int32_t a = 0;
+    while (a < num_all && (taken[a] || all[a] != some[s])) a++;
+    if (a == num_all) return false;
+    taken[a] = true;
+  }
+  return num_some > 0;
+}
+
+static bool is_required(const tl_value *condition, int depth) {
+  for (const tl_use *use = condition->uses; use; use = use->next) {
+    if (use->owner->code == TL_OP_REQUIRE) return true;
+    if (depth > 0 && use->owner->code == TL_OP_AND && is_required(&use->owner->results[0], depth - 1)) return true;
+  }
+  return false;
+}
+
+// What the requirements `product % by == 0` say that a product of `all` params is a multiple of, where `product`, a
+// launched param or a product of some, has only factors from among them.
+static int64_t required_of(const tl_value *product, const tl_op *const *all, int32_t num_all, int depth) {
+  enum { MOST_ANDS = 8 };
+  const tl_op *some[MOST_FACTORS] = {0};
+  int32_t num_some = factors_of(product, true, some, 0);
+  int64_t divisor = 1, by, zero;
+  if (num_some < 0 || !are_among(some, num_some, all, num_all)) return 1;
+  for (const tl_use *use = product->uses; use; use = use->next) {
+    const tl_op *op = use->owner;
+    if (op->code == TL_OP_MUL && depth > 0) {
+      int64_t wider = required_of(&op->results[0], all, num_all, depth - 1);
+      divisor = max_of(divisor, wider);
+    }
+    if (op->code != TL_OP_MOD || op->operands[0].value != product || !tl_value_const_int(op->operands[1].value, &by))
+      continue;
+    for (const tl_use *test = op->results[0].uses; test && by > 0; test = test->next) {
+      const tl_op *cmp = test->owner;
+      bool is_test = cmp->code == TL_OP_CMP && tl_op_int(cmp, TL_ATTR_CMP, TL_CMP_COUNT) == TL_CMP_EQ &&
+                     cmp->operands[0].value == &op->results[0] && tl_value_const_int(cmp->operands[1].value, &zero) &&
+                     zero == 0;
+      if (is_test && is_required(&cmp->results[0], MOST_ANDS)) divisor = max_of(divisor, by);
+    }
+  }
+  return divisor;
+}
+
+// Of a product of dynamic params: what a requirement says of it that the params do not say one by one.
+static int64_t required_divisor(const tl_op *mul) {
+  const tl_op *all[MOST_FACTORS] = {0};
+  int32_t num_all = factors_of(&mul->results[0], false, all, 0);
+  int64_t divisor = 1;
+  for (int32_t i = 0; i < num_all; i++)
+    for (const tl_use *use = all[i]->results[0].uses; use; use = use->next)
+      if (use->owner->code == TL_OP_LAUNCHED)
+        divisor = max_of(divisor, required_of(&use->owner->results[0], all, num_all, num_all));
+  return divisor;
+}
+
 static int64_t value_divisor(tl_query *query, tl_value *value) {
   tl_affine form = tl_query_affine(query, value);
   return tl_query_affine_divisor(query, &form);
@@ -326,7 +400,9 @@ static int64_t op_divisor(tl_query *query, const tl_op *op) {
     case TL_OP_ASSUME:
       return max_of(tl_op_int(op, TL_ATTR_DIVISOR, 1), value_divisor(query, op->operands[0].value));
     case TL_OP_MUL:
-      return mul_divisor(value_divisor(query, op->operands[0].value), value_divisor(query, op->operands[1].value));
+      return max_of(
+          mul_divisor(value_divisor(query, op->operands[0].value), value_divisor(query, op->operands[1].value)),
+          required_divisor(op));
     case TL_OP_MOD:
     case TL_OP_MIN:
     case TL_OP_MAX:
