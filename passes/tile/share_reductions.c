@@ -5,16 +5,16 @@
 //     %x = load buffer(%s) index(%k); %next = add %sum, %x; yield %next
 //   }
 //     →   fill %shares, %zero
-//         for %turn in ceildiv(%N, 2048) {
+//         for %n in ceildiv(%N, 2048) {
 //           parallel {extents = [2048]} do(%i) {
-//             %k = 2048 * %turn + %i
+//             %k = 2048 * %n + %i
 //             if %k < %N { %x = load buffer(%s) index(%k); shares[%i] = add shares[%i], %x }
 //           }
 //         }
 //         reduce src(%shares) dst(%combined); result[0] = combined[0]; %t = load result[0]
 //
 // Where few enough terms are known to be, there is no loop: a `parallel` over the indices of all nested loops stores
-// each term. Otherwise one of the loops goes on in turns, and those around it stay.
+// each term. Otherwise one of the loops goes on in strides of the block, and those around it stay.
 //
 // Needs check-uniform, which marks what is the same in every thread; before choose-schedule, which counts the registers
 // of the shares.
@@ -26,7 +26,7 @@
 enum {
   MAX_SERIAL = 64,   // terms: fewer take no longer than the block needs to meet
   MAX_AT_ONCE = 32,  // terms of a thread without a loop
-  MIN_SHARES = 8,    // terms of a thread in one turn of the loop: two loads of four
+  MIN_SHARES = 8,    // terms of a thread in one iteration of the loop: two loads of four
   MAX_SHARES = 16,
   VECTOR_BITS = 128
 };
@@ -38,7 +38,7 @@ typedef struct sharing {
   tl_op *loops[TL_MAX_RANK];  // outermost first
   uint32_t count;
   uint32_t first;     // the loops from here on are the block's, those before stay
-  bool takes_turns;   // the first of them some of its terms at a time
+  bool is_strided;    // the first of them some of its terms at a time
   int32_t read_bits;  // of the narrowest element that a term reads; 0: it reads none
   tl_op *combine;     // the innermost op that adds the term
   tl_value *term;
@@ -162,7 +162,7 @@ static int64_t most_terms(const sharing *self) {
   return terms;
 }
 
-// Terms of a thread in one turn: two loads of the widest kind, of the narrowest element.
+// Terms of a thread in one iteration: two loads of the widest kind, of the narrowest element.
 static int64_t shares_of_thread(const sharing *self) {
   int64_t each = self->read_bits ? 2 * VECTOR_BITS / self->read_bits : MIN_SHARES;
   return each < MIN_SHARES ? MIN_SHARES : each > MAX_SHARES ? MAX_SHARES : each;
@@ -185,7 +185,7 @@ static void choose(sharing *self, int32_t threads) {
   if (self->first > 0 && at_once * 2 <= threads * each) {
     int64_t trips = trips_of(self->loops[self->first - 1], &exact);
     while (each > 1 && trips <= threads * each / at_once / 2) each /= 2;
-    self->takes_turns = true;
+    self->is_strided = true;
     self->first--;
     extents[self->first] = (threads * each + at_once - 1) / at_once;
   }
@@ -274,8 +274,8 @@ static void forget_uniform(tl_op *op, void *user) {
   if (op->code == TL_OP_LOAD || op->code == TL_OP_IF || op->code == TL_OP_FOR) tl_op_remove_attr(op, TL_ATTR_UNIFORM);
 }
 
-// The terms of one turn, each at its place of `tile`.
-static void build_turn(sharing *self, tl_builder *builder, tl_value *tile, tl_value *base, bool adds) {
+// The terms of one iteration, each at its place of `tile`.
+static void build_share(sharing *self, tl_builder *builder, tl_value *tile, tl_value *base, bool adds) {
   tl_module *module = self->context->module;
   tl_op *parallel = tl_build(builder, TL_OP_PARALLEL, NULL, NULL, 0);
   tl_op_set_ints(module, parallel, TL_ATTR_EXTENTS, self->extents, self->rank);
@@ -300,7 +300,7 @@ static void build_turn(sharing *self, tl_builder *builder, tl_value *tile, tl_va
 
 // The terms of all loops into `tile`.
 static void build_terms(sharing *self, tl_builder builder, tl_value *tile) {
-  bool adds = self->first > 0 || self->takes_turns;
+  bool adds = self->first > 0 || self->is_strided;
   if (adds) {
     tl_group groups[2] = {TL_GROUP_OF(tile), TL_GROUP_OF(tl_op_group_at(self->loops[0], TL_GROUP_FOR_inits, 0))};
     tl_build(&builder, TL_OP_FILL, groups, NULL, 0);
@@ -313,17 +313,17 @@ static void build_terms(sharing *self, tl_builder builder, tl_value *tile) {
     clone_body(self, &builder, i);
   }
   tl_value *base = NULL;
-  if (self->takes_turns) {
+  if (self->is_strided) {
     const tl_op *last = self->loops[self->first];
     tl_value *each = tl_build_index(&builder, self->extents[0]), *rest = tl_build_index(&builder, self->extents[0] - 1);
     tl_value *lower = mapped(self, last, TL_GROUP_FOR_lower);
     tl_value *extent = tl_index_sub(&builder, mapped(self, last, TL_GROUP_FOR_upper), lower);
-    tl_value *turns = tl_index_floordiv(&builder, tl_index_add(&builder, extent, rest), each);
-    tl_op *loop = build_loop(self, &builder, tl_build_index(&builder, 0), turns);
+    tl_value *iterations = tl_index_floordiv(&builder, tl_index_add(&builder, extent, rest), each);
+    tl_op *loop = build_loop(self, &builder, tl_build_index(&builder, 0), iterations);
     enter(self, &builder, loop);
     base = tl_index_mul(&builder, loop->regions[0]->args[0], tl_build_index(&builder, self->extents[0]));
   }
-  build_turn(self, &builder, tile, base, adds);
+  build_share(self, &builder, tile, base, adds);
 }
 
 // What the shares come to, in every thread.
@@ -379,7 +379,7 @@ static void replace(sharing *self) {
 static bool has_plain_bounds(const sharing *self) {
   bool needs_all = self->loops[0]->num_results == 2, plain = true;
   for (uint32_t i = 0; i < self->count; i++) {
-    bool needed = needs_all || i >= self->first + self->takes_turns;
+    bool needed = needs_all || i >= self->first + self->is_strided;
     const tl_op *loop = self->loops[i];
     plain = plain && (!needed || (is_before(tl_op_arg(loop, TL_GROUP_FOR_lower), self->loops[0]) &&
                                   is_before(tl_op_arg(loop, TL_GROUP_FOR_upper), self->loops[0])));
@@ -400,7 +400,7 @@ static const char *share(sharing *self, tl_op *loop) {
   const char *name = tl_ir_enum_text(TL_IR_ENUM_REDUCTION, (int)tl_op_int(loop, TL_ATTR_REDUCTION, 0));
   tl_diag_report(self->context->diags, TL_DIAG_REMARK_SHARED_SUM, loop->loc,
                  "the %d threads share the terms of this `%s`, %lld %s", threads, name, (long long)shares(self),
-                 self->takes_turns || self->first > 0 ? "at a time" : "in all");
+                 self->is_strided || self->first > 0 ? "at a time" : "in all");
   replace(self);
   return NULL;
 }
