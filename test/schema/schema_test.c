@@ -228,7 +228,7 @@ static void judge(tester *t, const row *r, const result *changed) {
     printf("%.400s\n", tl_strbuf_c(t->base.diagnostics.len ? &t->base.diagnostics : &t->base.text));
   } else if (is_code) {
     char code[80];
-    snprintf(code, sizeof code, "[%s]", outcome);
+    snprintf(code, sizeof code, "[%.70s]", outcome);
     const tl_strbuf *said = changed->failed ? &changed->diagnostics : &changed->text;
     if (!strstr(tl_strbuf_c(said), code)) {
       fail(t, r->line, r->entry, "is not refused so");
@@ -274,7 +274,7 @@ static void test_row(tester *t, const row *r) {
     const char *bindings = is_binding ? tl_strbuf_c(&r->to) : "";
     tl_str text = is_binding ? (tl_str){base, len} : tl_strbuf_view(&changed);
     char key[96];
-    snprintf(key, sizeof key, "%s %s", r->spec, runs(r->outcome) ? r->outcome : "ptx");
+    snprintf(key, sizeof key, "%.60s %.30s", r->spec, runs(r->outcome) ? r->outcome : "ptx");
     if (strcmp(key, t->base_key) != 0) {
       result_fini(&t->base);
       strcpy(t->base_key, key);
