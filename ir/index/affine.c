@@ -20,6 +20,14 @@ int64_t tl_trip_count(int64_t lower, int64_t upper, int64_t step) {
   return trips > INT64_MAX ? INT64_MAX : (int64_t)trips;
 }
 
+bool tl_loop_is_constant(const tl_op *loop, tl_constant_loop *out) {
+  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &out->lower) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &out->upper) &&
+               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &out->step) && out->step != 0;
+  if (known) out->trips = tl_trip_count(out->lower, out->upper, out->step);
+  return known;
+}
+
 int64_t tl_gcd(int64_t a, int64_t b) {
   // Magnitudes as unsigned: |INT64_MIN| does not fit.
   uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a, y = b < 0 ? -(uint64_t)b : (uint64_t)b;

@@ -32,6 +32,12 @@ int64_t tl_gcd(int64_t a, int64_t b);
 // How often a loop from `lower` to `upper` runs, in steps of `step` (which may be negative; 0 counts as 1): 0 if not at
 // all, at most INT64_MAX.
 int64_t tl_trip_count(int64_t lower, int64_t upper, int64_t step);
+// A FOR whose bounds and step are constants, and how often it runs (as long as no `while` ends it).
+typedef struct tl_constant_loop {
+  int64_t lower, upper, step, trips;
+} tl_constant_loop;
+// False when one of them is known at run time only, or the step is 0.
+bool tl_loop_is_constant(const tl_op *loop, tl_constant_loop *out);
 // Coefficient of `symbol` (0 when absent).
 int64_t tl_affine_coefficient(const tl_affine *affine, const tl_value *symbol);
 

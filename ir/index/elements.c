@@ -71,12 +71,11 @@ static int64_t extent_of(const tl_value *index, const tl_op *parallel) {
     for (uint32_t d = 0; d < parallel->regions[0]->num_args; d++)
       if (parallel->regions[0]->args[d] == index) return extents->v.ints.items[d];
   }
-  int64_t lower, upper, step, extent;
-  bool known = loop->code == TL_OP_FOR && index == loop->regions[0]->args[0] && !tl_op_has(loop, TL_ATTR_WHILE) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) && step == 1;
-  return known && !__builtin_sub_overflow(upper, lower, &extent) && extent > 0 ? extent : 0;
+  int64_t extent;
+  tl_constant_loop known;
+  if (loop->code != TL_OP_FOR || index != loop->regions[0]->args[0] || tl_op_has(loop, TL_ATTR_WHILE)) return 0;
+  if (!tl_loop_is_constant(loop, &known) || known.step != 1) return 0;
+  return !__builtin_sub_overflow(known.upper, known.lower, &extent) && extent > 0 ? extent : 0;
 }
 
 // Whether the values of all open indices can be read off the sum: each coefficient is larger than

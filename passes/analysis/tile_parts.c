@@ -22,21 +22,14 @@ static bool is_small(int64_t value) {
   return value >= INT32_MIN && value <= INT32_MAX;
 }
 
-static bool constant_loop(const tl_op *loop, int64_t *out_lower, int64_t *out_step, int64_t *out_trips) {
-  int64_t upper;
-  if (loop->code != TL_OP_FOR || tl_op_has(loop, TL_ATTR_WHILE)) return false;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), out_lower) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), out_step))
-    return false;
-  if (!is_small(*out_lower) || !is_small(upper) || !is_small(*out_step) || *out_step == 0) return false;
-  *out_trips = tl_trip_count(*out_lower, upper, *out_step);
-  return true;
+static bool is_small_loop(const tl_op *loop, tl_constant_loop *out) {
+  return loop->code == TL_OP_FOR && !tl_op_has(loop, TL_ATTR_WHILE) && tl_loop_is_constant(loop, out) &&
+         is_small(out->lower) && is_small(out->upper) && is_small(out->step);
 }
 
 int64_t tl_constant_trips(const tl_op *loop) {
-  int64_t lower, step, trips;
-  return constant_loop(loop, &lower, &step, &trips) ? trips : -1;
+  tl_constant_loop known;
+  return is_small_loop(loop, &known) ? known.trips : -1;
 }
 
 // ---- boxes
@@ -208,11 +201,12 @@ static bool parts_of(tl_op *op, const tl_value *tile, const bound_index *known, 
 // `loops` from the innermost on, of which `count` are left to walk.
 static bool walk_loops(tl_op *op, const tl_value *tile, tl_op *const *loops, int32_t count, const bound_index *known,
                        tl_part_list *out) {
-  int64_t lower, step, trips;
+  tl_constant_loop loop;
   if (count == 0) return parts_of(op, tile, known, out);
-  if (!constant_loop(loops[count - 1], &lower, &step, &trips)) return false;
-  for (int64_t i = 0; i < trips; i++) {
-    bound_index index = {loops[count - 1], lower + i * step, (known ? known->number : 0) * trips + i, known};
+  if (!is_small_loop(loops[count - 1], &loop)) return false;
+  for (int64_t i = 0; i < loop.trips; i++) {
+    bound_index index = {loops[count - 1], loop.lower + i * loop.step, (known ? known->number : 0) * loop.trips + i,
+                         known};
     if (!walk_loops(op, tile, loops, count - 1, &index, out)) return false;
   }
   return true;
@@ -290,15 +284,15 @@ static void sure_of_if(const sure_writes *self, const tl_op *op, const bound_ind
 }
 
 static void sure_of(const sure_writes *self, tl_op *op, const bound_index *known, tl_part_list *out) {
-  int64_t lower, step, trips;
+  tl_constant_loop loop;
   if (tl_op_list_has(self->writers, op)) {
     size_t before = out->len;
     if (!parts_of(op, self->tile, known, out)) out->len = before;
   } else if (op->code == TL_OP_IF) {
     sure_of_if(self, op, known, out);
-  } else if (constant_loop(op, &lower, &step, &trips) && tl_effects_write(op, self->tile)) {
-    for (int64_t i = 0; i < trips && out->len < MOST_PARTS; i++) {
-      bound_index index = {op, lower + i * step, i, known};
+  } else if (is_small_loop(op, &loop) && tl_effects_write(op, self->tile)) {
+    for (int64_t i = 0; i < loop.trips && out->len < MOST_PARTS; i++) {
+      bound_index index = {op, loop.lower + i * loop.step, i, known};
       sure_of_block(self, op->regions[0], &index, out);
     }
   }

@@ -49,12 +49,8 @@ static bool ends_occur(const tl_op *op, const tl_affine *affine) {
     const tl_op *loop = symbol->block ? symbol->block->parent : NULL;
     if (!loop || (loop->code != TL_OP_PARALLEL && loop->code != TL_OP_FOR)) return false;
     if (tl_op_has(loop, TL_ATTR_WHILE)) return false;
-    int64_t bound = 0;
-    if (loop->code == TL_OP_FOR && (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &bound) ||
-                                    !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &bound) ||
-                                    !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &bound) || bound != 1)) {
-      return false;
-    }
+    tl_constant_loop known;
+    if (loop->code == TL_OP_FOR && (!tl_loop_is_constant(loop, &known) || known.step != 1)) return false;
   }
   return !tl_op_enclosing(op, TL_OP_IF);
 }

@@ -63,13 +63,12 @@ static bool is_simple(const race_search *search, const tl_affine *form) {
 
 // A loop that certainly runs through all of its range, as a variable.
 static bool add_loop(race_search *search, const tl_op *loop) {
-  int64_t lower, upper, step, extent;
-  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) && step == 1;
-  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || search->num_variables == MAX_VARIABLES) return false;
-  if (__builtin_sub_overflow(upper, lower, &extent) || extent < 1) return false;
-  search->variables[search->num_variables++] = (variable){loop->regions[0]->args[0], lower, extent};
+  int64_t extent;
+  tl_constant_loop known;
+  if (!tl_loop_is_constant(loop, &known) || known.step != 1) return false;
+  if (tl_op_has(loop, TL_ATTR_WHILE) || search->num_variables == MAX_VARIABLES) return false;
+  if (__builtin_sub_overflow(known.upper, known.lower, &extent) || extent < 1) return false;
+  search->variables[search->num_variables++] = (variable){loop->regions[0]->args[0], known.lower, extent};
   return true;
 }
 

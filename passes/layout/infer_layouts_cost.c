@@ -90,13 +90,9 @@ static void add_element(component_cost *sum, const tl_op *op, int64_t trips) {
 }
 
 static int64_t trips_of(const tl_op *loop) {
-  int64_t lower, upper, step;
+  tl_constant_loop known;
   if (loop->code != TL_OP_FOR) return 1;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step))
-    return UNKNOWN_TRIPS;
-  return tl_trip_count(lower, upper, step);
+  return tl_loop_is_constant(loop, &known) ? known.trips : UNKNOWN_TRIPS;
 }
 
 static void add_block(component_cost *sum, const tl_block *block, int64_t trips) {

@@ -12,15 +12,12 @@
 
 // First and last value of a loop's index, and how often the loop runs. False when that is not known.
 static bool loop_values(const tl_op *loop, int64_t *out_first, int64_t *out_last, int64_t *out_trips) {
-  int64_t lower, upper, step;
-  bool known = tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) &&
-               tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step);
-  if (!known || tl_op_has(loop, TL_ATTR_WHILE) || step <= 0 || lower < 0 || upper <= lower || upper > INT32_MAX)
-    return false;
-  *out_trips = tl_trip_count(lower, upper, step);
-  *out_first = lower;
-  *out_last = lower + (*out_trips - 1) * step;
+  tl_constant_loop known;
+  if (!tl_loop_is_constant(loop, &known) || tl_op_has(loop, TL_ATTR_WHILE)) return false;
+  if (known.step < 0 || known.lower < 0 || known.trips == 0 || known.upper > INT32_MAX) return false;
+  *out_trips = known.trips;
+  *out_first = known.lower;
+  *out_last = known.lower + (known.trips - 1) * known.step;
   return true;
 }
 

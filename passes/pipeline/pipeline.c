@@ -27,13 +27,8 @@ enum { DEFAULT_STAGES = 2, MAX_STAGES = 16 };
 
 // The number of iterations when it is known, else -1.
 static int64_t constant_trips(const tl_op *loop) {
-  int64_t lower, upper, step;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower)) return -1;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper)) return -1;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0) return -1;
-  int64_t span = step > 0 ? upper - lower : lower - upper;
-  int64_t stride = step > 0 ? step : -step;
-  return span <= 0 ? 0 : (span + stride - 1) / stride;
+  tl_constant_loop known;
+  return tl_loop_is_constant(loop, &known) ? known.trips : -1;
 }
 
 // The stages asked for: of the loop, of the plan, or two.

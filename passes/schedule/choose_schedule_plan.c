@@ -35,13 +35,8 @@ static int32_t plan_gemms(const tl_schedule_problem *problem, tl_plan *plan) {
 }
 
 static int64_t trip_count(const tl_op *loop) {
-  int64_t lower = 0, upper = 0, step = 0;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step <= 0) {
-    return INT64_MAX;
-  }
-  return tl_trip_count(lower, upper, step);
+  tl_constant_loop known;
+  return tl_loop_is_constant(loop, &known) && known.step > 0 ? known.trips : INT64_MAX;
 }
 
 // Most stages (at most TL_PLAN_MAX_STAGES, never more than iterations) for which `blocks` blocks fit; 0 when two do

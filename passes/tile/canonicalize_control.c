@@ -23,21 +23,6 @@ static bool decide_if(tl_op *op) {
   return true;
 }
 
-typedef struct constant_loop {
-  int64_t lower, step, trips;
-} constant_loop;
-
-static bool constant_bounds(const tl_op *op, constant_loop *out) {
-  int64_t upper = 0;
-  if (!tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_lower), &out->lower) ||
-      !tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_upper), &upper) ||
-      !tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_step), &out->step) || out->step == 0) {
-    return false;
-  }
-  out->trips = tl_trip_count(out->lower, upper, out->step);
-  return true;
-}
-
 // How often one thread does what an op says once: for its share of the elements of a parallel, a copy or a tile.
 static int64_t share_of_thread(const tl_op *op, int64_t threads) {
   enum { COPIED_AT_ONCE = 4, MULTIPLIED_AT_ONCE = 64 };
@@ -59,9 +44,9 @@ static int64_t share_of_thread(const tl_op *op, int64_t threads) {
 // How often the body of a loop is written out: by the expansion of a loop inside another one that is expanded first, or
 // by the backend for a factor.
 static int64_t copies_of_body(const tl_op *loop) {
-  constant_loop known;
+  tl_constant_loop known;
   int64_t factor = tl_op_int(loop, TL_ATTR_UNROLL, 0);
-  bool is_constant = constant_bounds(loop, &known);
+  bool is_constant = tl_loop_is_constant(loop, &known);
   if (factor > 1) return is_constant && known.trips < factor ? known.trips : factor;
   if (factor != -1 || is_constant) return 1;
   // Its bounds depend on the loops around it: at most as many iterations as they allow.
@@ -121,7 +106,7 @@ static void expand_iteration(tl_pass_context *context, tl_builder *builder, cons
 }
 
 // Writes the body out once for every iteration before the loop, then removes the loop.
-static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop *loop) {
+static void expand_loop(tl_pass_context *context, tl_op *op, const tl_constant_loop *loop) {
   tl_block *body = op->regions[0];
   const tl_op *yield = tl_block_terminator(body);
   tl_value **carried = TL_NEW_ARRAY(&context->scratch, tl_value *, op->num_results + 1);
@@ -148,16 +133,16 @@ static void expand_loop(tl_pass_context *context, tl_op *op, const constant_loop
 // Loops inside one that stays, and that cannot be expanded without it, stay as well.
 static void keep_dependent(tl_op *op, void *user) {
   (void)user;
-  constant_loop known;
-  if (op->code == TL_OP_FOR && tl_op_int(op, TL_ATTR_UNROLL, 0) == -1 && !constant_bounds(op, &known))
+  tl_constant_loop known;
+  if (op->code == TL_OP_FOR && tl_op_int(op, TL_ATTR_UNROLL, 0) == -1 && !tl_loop_is_constant(op, &known))
     tl_op_remove_attr(op, TL_ATTR_UNROLL);
 }
 
 // To be expanded, but no loop around it made the bounds constant.
 static void refuse_unknown_bounds(tl_op *op, void *user) {
   tl_pass_context *context = user;
-  constant_loop known;
-  if (op->code != TL_OP_FOR || tl_op_int(op, TL_ATTR_UNROLL, 0) != -1 || constant_bounds(op, &known)) return;
+  tl_constant_loop known;
+  if (op->code != TL_OP_FOR || tl_op_int(op, TL_ATTR_UNROLL, 0) != -1 || tl_loop_is_constant(op, &known)) return;
   tl_diag_report(context->diags, TL_DIAG_LOOP_RANGE, op->loc,
                  "a completely unrolled loop needs bounds known at compile time");
   tl_op_remove_attr(op, TL_ATTR_UNROLL);
@@ -168,8 +153,8 @@ void tl_canonicalize_validate_unrolled(tl_pass_context *context, tl_op *kernel) 
 }
 
 static bool simplify_for(tl_pass_context *context, tl_op *op) {
-  constant_loop loop;
-  if (!constant_bounds(op, &loop)) {
+  tl_constant_loop loop;
+  if (!tl_loop_is_constant(op, &loop)) {
     // Bounds that are no constants may still be in order: lower >= upper never runs.
     int64_t step = 0;
     bool upwards = tl_value_const_int(tl_op_arg(op, TL_GROUP_FOR_step), &step) && step > 0;

@@ -12,13 +12,9 @@ static bool is_unrolled(tl_pass_context *context, const tl_value *symbol) {
   tl_op *loop = symbol->block ? symbol->block->parent : NULL;
   if (!loop || loop->code != TL_OP_FOR || symbol->index != 0 || tl_op_has(loop, TL_ATTR_WHILE)) return false;
   if (tl_op_int(loop, TL_ATTR_UNROLL, 0) == -1) return true;
-  int64_t lower, upper, step;
-  if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_lower), &lower) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_upper), &upper) ||
-      !tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step == 0 || tl_op_has(loop, TL_ATTR_UNROLL)) {
-    return false;
-  }
-  bool is_short = tl_trip_count(lower, upper, step) <= MAX_ITERATIONS;
+  tl_constant_loop known;
+  if (tl_op_has(loop, TL_ATTR_UNROLL) || !tl_loop_is_constant(loop, &known)) return false;
+  bool is_short = known.trips <= MAX_ITERATIONS;
   if (is_short) tl_op_set_int(context->module, loop, TL_ATTR_UNROLL, -1);
   return is_short;
 }
