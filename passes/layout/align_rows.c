@@ -285,6 +285,17 @@ static tl_value *build_behind(tl_pass_context *context, tl_op *kernel, const win
   return tl_index_mod(&builder, rest, tl_build_index(&builder, self->vec));
 }
 
+// The last of these operands, a place along rows, lies `by` elements further.
+static void move_last(tl_pass_context *context, tl_op *op, int group, tl_value *by) {
+  uint32_t rank = tl_op_group_len(op, group);
+  tl_value *at[TL_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) at[d] = tl_op_group_at(op, group, d);
+  tl_builder builder;
+  tl_builder_before(&builder, context->module, op);
+  at[rank - 1] = tl_index_add(&builder, at[rank - 1], by);
+  tl_op_set_group(context->module, op, group, at, rank);
+}
+
 // Behind the row's end the new tile has what is around.
 static void keep_limit(tl_pass_context *context, tl_op *load, const window *self, tl_value *behind) {
   const tl_value *old = self->destination.buffer;
@@ -335,33 +346,15 @@ static void move_use(tl_pass_context *context, tl_op *op, const window *self, tl
   if (is_element) keep_bounds(context, op, self);
   if (!is_element && last_check(op, TL_ATTR_SRC_CHECK)) keep_limit(context, op, self, behind);
   tl_op_set_group(context->module, op, is_element ? TL_GROUP_LOAD_buffer : TL_GROUP_TILE_LOAD_src, &tile, 1);
-  int places = is_element ? TL_GROUP_LOAD_index : TL_GROUP_TILE_LOAD_src_offsets;
-  uint32_t rank = tl_op_group_len(op, places);
-  tl_value *at[TL_MAX_RANK];
-  for (uint32_t d = 0; d < rank; d++) at[d] = tl_op_group_at(op, places, d);
-  tl_builder builder;
-  tl_builder_before(&builder, context->module, op);
-  at[rank - 1] = tl_index_add(&builder, at[rank - 1], behind);
-  tl_op_set_group(context->module, op, places, at, rank);
-}
-
-// Where the copy leaves out what is behind an end in the tile, that lies further behind, too.
-static void move_end(tl_pass_context *context, tl_op *wide, tl_value *behind) {
-  uint32_t rank = tl_op_group_len(wide, TL_GROUP_COPY_dst_limits);
-  if (rank == 0) return;
-  tl_value *limits[TL_MAX_RANK];
-  for (uint32_t d = 0; d < rank; d++) limits[d] = tl_op_group_at(wide, TL_GROUP_COPY_dst_limits, d);
-  tl_builder builder;
-  tl_builder_before(&builder, context->module, wide);
-  limits[rank - 1] = tl_index_add(&builder, limits[rank - 1], behind);
-  tl_op_set_group(context->module, wide, TL_GROUP_COPY_dst_limits, limits, rank);
+  move_last(context, op, is_element ? TL_GROUP_LOAD_index : TL_GROUP_TILE_LOAD_src_offsets, behind);
 }
 
 static void commit(tl_pass_context *context, tl_op *kernel, const window *self, tl_op *wide, tl_value *tile) {
   tl_value *old = self->destination.buffer, *behind = build_behind(context, kernel, self);
   for (uint32_t i = 0; i < self->copy->num_results; i++)
     tl_value_replace_uses(tl_op_result(self->copy, i), tl_op_result(wide, i));
-  move_end(context, wide, behind);
+  // Where the copy leaves out what is behind an end in the tile, that lies further behind, too.
+  if (tl_op_group_len(wide, TL_GROUP_COPY_dst_limits) > 0) move_last(context, wide, TL_GROUP_COPY_dst_limits, behind);
   tl_op_erase(self->copy);
   while (old->uses) move_use(context, old->uses->owner, self, tile, behind);
   tl_op_erase(old->def);
