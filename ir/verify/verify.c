@@ -87,12 +87,10 @@ static bool verify_operands(tl_verifier *verifier, const tl_op *op) {
 // ---- attributes
 
 // Whatever computes with an attribute counts on its range, the rules of ops around it as well.
-static bool verify_range(tl_verifier *verifier, const tl_op *op, tl_attr_key key, int64_t value) {
+static bool verify_number(tl_verifier *verifier, const tl_op *op, tl_attr_key key, int64_t value) {
   int64_t least, most;
   tl_attr_key_range(key, &least, &most);
-  return (value >= least && value <= most) ||
-         tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", tl_attr_key_text(key), (long long)value,
-                        (long long)least, (long long)most);
+  return tl_verify_range(verifier, op, tl_attr_key_text(key), value, least, most);
 }
 
 // Sums of bytes may have more than 32 bits, and what adds to them counts on some to spare.
@@ -114,9 +112,9 @@ static bool verify_numbers(tl_verifier *verifier, const tl_block *block) {
     for (uint32_t a = 0; a < op->num_attrs; a++) {
       const tl_attr *attr = &op->attrs[a];
       tl_attr_kind kind = tl_attr_key_kind(attr->key);
-      if (kind == TL_ATTRKIND_INT) good = verify_range(verifier, op, attr->key, attr->v.i) && good;
+      if (kind == TL_ATTRKIND_INT) good = verify_number(verifier, op, attr->key, attr->v.i) && good;
       for (int32_t i = 0; kind == TL_ATTRKIND_INTS && i < attr->v.ints.len; i++)
-        good = verify_range(verifier, op, attr->key, attr->v.ints.items[i]) && good;
+        good = verify_number(verifier, op, attr->key, attr->v.ints.items[i]) && good;
       if (kind == TL_ATTRKIND_DICT) good = verify_dict(verifier, op, attr) && good;
     }
     for (uint32_t r = 0; r < op->num_regions; r++) good = verify_numbers(verifier, op->regions[r]) && good;

@@ -15,16 +15,10 @@ static const tl_op *mbarrier_of(const tl_value *barrier) {
   return barrier->def && barrier->def->code == TL_OP_MBARRIER ? barrier->def : NULL;
 }
 
-static bool verify_range(tl_verifier *verifier, const tl_op *op, const char *what, int64_t value, int64_t least,
-                         int64_t most) {
-  return (value >= least && value <= most) || tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", what,
-                                                             (long long)value, (long long)least, (long long)most);
-}
-
 static void verify_constant(tl_verifier *verifier, const tl_op *op, const char *what, const tl_value *value,
                             int64_t least, int64_t most) {
   int64_t constant;
-  if (value && tl_value_const_int(value, &constant)) verify_range(verifier, op, what, constant, least, most);
+  if (value && tl_value_const_int(value, &constant)) tl_verify_range(verifier, op, what, constant, least, most);
 }
 
 static void verify_stage(tl_verifier *verifier, const tl_op *op, const tl_value *barrier, const tl_value *stage) {
@@ -218,7 +212,7 @@ void tl_verify_async_op(tl_verifier *verifier, const tl_op *op) {
       break;
     case TL_OP_NAMED_BARRIER:
       if (op->results[0].type->kind != TL_TYPE_MBARRIER) tl_verify_fail(verifier, op, "the result is no mbarrier");
-      verify_range(verifier, op, "arrivals", tl_op_int(op, TL_ATTR_ARRIVALS, 0), 1, MAX_WARPS);
+      tl_verify_range(verifier, op, "arrivals", tl_op_int(op, TL_ATTR_ARRIVALS, 0), 1, MAX_WARPS);
       break;
     case TL_OP_TILE_QUEUE:
       if (op->results[0].type->kind != TL_TYPE_MBARRIER) tl_verify_fail(verifier, op, "the result is no mbarrier");

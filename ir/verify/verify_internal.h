@@ -32,6 +32,9 @@ void tl_verify_roles_op(tl_verifier *verifier, const tl_op *op);    // verify_ro
 // A layout of what has these dims, on the threads of the kernel around the op. `what` names it.
 void tl_verify_layout(tl_verifier *verifier, const tl_op *op, const tl_layout *layout, const int64_t *dims,
                       int32_t rank, const char *what);
+// Whether the number that `what` names is one from `least` to `most`; reports it otherwise.
+bool tl_verify_range(tl_verifier *verifier, const tl_op *op, const char *what, int64_t value, int64_t least,
+                     int64_t most);
 // Whether a statement on elements of these dims is small enough to be counted in 32 bits; reports it otherwise.
 bool tl_verify_elements(tl_verifier *verifier, const tl_op *op, const int64_t *dims, int32_t rank);
 // Type text for messages. Owned by the result's arena.

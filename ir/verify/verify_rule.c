@@ -29,6 +29,12 @@ bool tl_type_is_scalar_of(const tl_type *type, tl_dtype dtype) {
   return type->kind == TL_TYPE_SCALAR && type->dtype == dtype;
 }
 
+bool tl_verify_range(tl_verifier *verifier, const tl_op *op, const char *what, int64_t value, int64_t least,
+                     int64_t most) {
+  return (value >= least && value <= most) || tl_verify_fail(verifier, op, "'%s' is %lld, not %lld to %lld", what,
+                                                             (long long)value, (long long)least, (long long)most);
+}
+
 // Of one statement (TL0432): what a block does with a tile is counted in 32 bits.
 bool tl_verify_elements(tl_verifier *verifier, const tl_op *op, const int64_t *dims, int32_t rank) {
   const int64_t most = (int64_t)1 << 30;
