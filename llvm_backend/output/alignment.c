@@ -37,10 +37,10 @@ static bool has_attribute(LLVMValueRef function, const char *name, uint64_t valu
   return attribute && LLVMGetEnumAttributeValue(attribute) == value;
 }
 
-// Whether loads before and behind the instruction may not become one.
+// Whether what is read behind the instruction may not be read before it. A store of the thread does not matter: where
+// the bytes are read behind it they are there before it, and what a vector holds of them beside its loads nobody uses.
 static bool parts(LLVMValueRef i) {
   switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMStore:
     case LLVMFence:
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:

@@ -81,10 +81,16 @@ static LLVMValueRef build_sum(tl_lower *l, const tl_term *terms, int32_t n) {
   return result;
 }
 
+// What divides `divisor` and a further summand, up to the alignment of the widest access.
+static int64_t add_divisor(int64_t divisor, int64_t coefficient, int64_t of_value) {
+  return tl_gcd(divisor, tl_gcd(coefficient, TL_ACCESS_ALIGN) * tl_gcd(of_value, TL_ACCESS_ALIGN));
+}
+
 void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_value *index, int32_t e) {
   tl_affine affine = tl_affine_of(index);
   tl_term terms[TL_AFFINE_MAX_TERMS];
   int32_t n = 0;
+  int64_t divisor = 0;
   bool split = affine.valid;
   for (int32_t t = 0; t < affine.num_terms && split; t++) {
     tl_value *symbol = affine.terms[t].symbol;
@@ -97,20 +103,24 @@ void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_val
       if (LLVMIsAConstantInt(thread) && LLVMConstIntGetSExtValue(thread) == 0) continue;
       tl_range range = {0, l->parallel->place.thread_max[dim]};
       terms[n++] = (tl_term){thread, coefficient, scaled_range(range, coefficient)};
+      divisor = add_divisor(divisor, coefficient, l->parallel->place.divisor[dim]);
     } else if (l->parallel && ((symbol->def && tl_op_is_inside(symbol->def, l->parallel->op)) ||
                                (symbol->block && tl_op_is_inside(symbol->block->parent, l->parallel->op)))) {
       split = false;
     } else {
       terms[n++] =
           (tl_term){tl_lower_get(l, symbol, 0), coefficient, scaled_range(tl_value_range(symbol), coefficient)};
+      divisor = add_divisor(divisor, coefficient, tl_value_divisor(symbol));
     }
   }
   if (!split) {
     memset(access->coeff[d], 0, sizeof access->coeff[d]);
     access->fixed = true;
+    access->divisor[d] = tl_gcd(tl_value_divisor(index), TL_ACCESS_ALIGN);
     access->var[d] = tl_lower_get(l, index, e);
     return;
   }
+  access->divisor[d] = divisor;
   access->constant[d] = affine.constant;
   access->var[d] = build_sum(l, terms, n);
 }
@@ -381,6 +391,19 @@ LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const t
   return shared_pointer(l, access, place);
 }
 
+int32_t tl_lower_access_align(const tl_mem_access *access, const tl_place *place, int32_t bytes) {
+  const tl_buffer *buffer = access->buffer;
+  int64_t size = tl_dtype_bits(buffer->dtype) / 8;
+  if (buffer->scope != TL_SCOPE_GLOBAL || size == 0) return bytes;
+  int64_t align = tl_gcd(buffer->align, TL_ACCESS_ALIGN);
+  for (int32_t d = 0; d < access->rank; d++) {
+    int64_t index = tl_gcd(access->divisor[d], access_const_index(access, place, d));
+    int64_t stride = tl_gcd(buffer->stride_divisors[d], TL_ACCESS_ALIGN);
+    align = tl_gcd(align, tl_gcd(index, TL_ACCESS_ALIGN) * stride * size);
+  }
+  return align > bytes ? (int32_t)align : bytes;
+}
+
 void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer,
                           const tl_side *side, const tl_place *place) {
   tl_lower_access_init(l, access, op, buffer);
@@ -395,6 +418,7 @@ void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, c
     int32_t n = 0, first_thread = 0;
     if (!tl_value_const_int(offset, &access->constant[d]))
       terms[n++] = (tl_term){tl_lower_get(l, offset, 0), 1, tl_value_range(offset)};
+    access->divisor[d] = n ? tl_gcd(tl_value_divisor(offset), TL_ACCESS_ALIGN) : 0;
     access->uniform[d] = n ? terms[0].value : NULL;
     first_thread = n;
     for (int32_t i = 0; i < dims->v.ints.len; i++) {
@@ -403,6 +427,7 @@ void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, c
       access->coeff[d][i] = (int32_t)step;
       if (LLVMIsAConstantInt(place->thread[i]) && LLVMConstIntGetSExtValue(place->thread[i]) == 0) continue;
       terms[n++] = (tl_term){place->thread[i], step, scaled_range((tl_range){0, place->thread_max[i]}, step)};
+      access->divisor[d] = add_divisor(access->divisor[d], step, place->divisor[i]);
     }
     access->thread[d] = build_sum(l, terms + first_thread, n - first_thread);
     access->var[d] = build_sum(l, terms, n);

@@ -24,6 +24,9 @@ void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_val
 void tl_lower_access_checks(tl_mem_access *access, const tl_op *op, tl_attr_key key);
 // Pointer to the element at place->reg.
 LLVMValueRef tl_lower_access_pointer(tl_lower *l, tl_mem_access *access, const tl_place *place);
+// Bytes that this pointer is known to be a multiple of, at least those of the access, `bytes`: from the tensor's
+// alignment, its strides and what divides the indices.
+int32_t tl_lower_access_align(const tl_mem_access *access, const tl_place *place, int32_t bytes);
 // Bounds of that element; NULL when nothing has to be tested.
 LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl_place *place);
 // How many of the `bytes` of a vector that begins there lie inside, as an i32; NULL when all do.
@@ -40,15 +43,16 @@ typedef struct tl_side {
 void tl_lower_access_side(tl_lower *l, tl_mem_access *access, const tl_op *op, const tl_buffer *buffer,
                           const tl_side *side, const tl_place *place);
 
-// ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32
-LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
+// ---- raw memory traffic (lower_raw.c): `bytes` is 1, 2, 4, 8 or 16; raw values are i8, i16, i32 or vectors of i32.
+// Where more is known of the pointer than `bytes`, `align` says so: accesses that lie beside each other become one.
+LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes, int32_t align,
                                LLVMValueRef inside, int evict);
 // The same for what may be half a byte (`half` from tl_lower_access_half, or NULL); the raw value is then an i8 whose
 // lower half counts. A half is stored with atomics, since the other one may be another thread's.
 LLVMValueRef tl_lower_load_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
-                                int32_t bytes, LLVMValueRef inside, int evict);
+                                int32_t bytes, int32_t align, LLVMValueRef inside, int evict);
 void tl_lower_store_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
-                         LLVMValueRef raw, int32_t bytes, LLVMValueRef inside, int evict);
+                         LLVMValueRef raw, int32_t bytes, int32_t align, LLVMValueRef inside, int evict);
 // Bytes that `count` elements take, at least one.
 int32_t tl_lower_raw_bytes(tl_dtype dtype, int32_t count);
 // `count` elements of `dtype` in registers (bool as i1) out of a raw value, and back.

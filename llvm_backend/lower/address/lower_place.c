@@ -58,6 +58,7 @@ static void add_axis(tl_lower *l, tl_place *place, tl_layout_axis axis, LLVMValu
     }
     place->thread[mode->dim] = added(l, place->thread[mode->dim], scaled(l, digit, mode->stride));
     place->thread_max[mode->dim] += (mode->size - 1) * mode->stride;
+    place->divisor[mode->dim] = (int32_t)tl_gcd(place->divisor[mode->dim], mode->stride);
   }
 }
 

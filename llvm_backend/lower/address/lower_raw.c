@@ -47,7 +47,7 @@ static LLVMValueRef load_predicated(tl_lower *l, const tl_buffer *buffer, LLVMVa
   return vector;
 }
 
-LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes,
+LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, int32_t bytes, int32_t align,
                                LLVMValueRef inside, int evict) {
   if (buffer->scope == TL_SCOPE_GLOBAL && evict != TL_EVICT_NORMAL && !inside)
     inside = tl_session_bool(l->session, true);
@@ -56,12 +56,12 @@ LLVMValueRef tl_lower_load_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRe
   if (inside) {
     tl_guard guard = tl_lower_guard_begin(l, inside);
     load = LLVMBuildLoad2(l->builder, raw_type(l, bytes), pointer, "");
-    LLVMSetAlignment(load, (unsigned)bytes);
+    LLVMSetAlignment(load, (unsigned)align);
     tl_lower_guard_end(l, &guard);
     return tl_lower_guard_phi(l, &guard, load, LLVMConstNull(raw_type(l, bytes)));
   }
   load = LLVMBuildLoad2(l->builder, raw_type(l, bytes), pointer, "");
-  LLVMSetAlignment(load, (unsigned)bytes);
+  LLVMSetAlignment(load, (unsigned)align);
   return load;
 }
 
@@ -84,7 +84,7 @@ static void store_predicated(tl_lower *l, LLVMValueRef pointer, LLVMValueRef raw
 }
 
 static void store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef raw, int32_t bytes,
-                      LLVMValueRef inside, int evict) {
+                      int32_t align, LLVMValueRef inside, int evict) {
   bool global = buffer->scope == TL_SCOPE_GLOBAL;
   if (global && evict != TL_EVICT_NORMAL && !inside) inside = tl_session_bool(l->session, true);
   if (global && inside) {
@@ -92,13 +92,13 @@ static void store_raw(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer
     return;
   }
   tl_guard guard = tl_lower_guard_begin(l, inside);
-  LLVMSetAlignment(LLVMBuildStore(l->builder, raw, pointer), (unsigned)bytes);
+  LLVMSetAlignment(LLVMBuildStore(l->builder, raw, pointer), (unsigned)align);
   tl_lower_guard_end(l, &guard);
 }
 
 LLVMValueRef tl_lower_load_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
-                                int32_t bytes, LLVMValueRef inside, int evict) {
-  LLVMValueRef raw = tl_lower_load_raw(l, buffer, pointer, bytes, inside, evict);
+                                int32_t bytes, int32_t align, LLVMValueRef inside, int evict) {
+  LLVMValueRef raw = tl_lower_load_raw(l, buffer, pointer, bytes, align, inside, evict);
   if (!half) return raw;
   LLVMValueRef shift = LLVMBuildShl(l->builder, half, tl_session_i32(l->session, 2), "");
   return LLVMBuildLShr(l->builder, raw, LLVMBuildTrunc(l->builder, shift, l->session->i8, ""), "");
@@ -125,9 +125,9 @@ static void store_half(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointe
 }
 
 void tl_lower_store_part(tl_lower *l, const tl_buffer *buffer, LLVMValueRef pointer, LLVMValueRef half,
-                         LLVMValueRef raw, int32_t bytes, LLVMValueRef inside, int evict) {
+                         LLVMValueRef raw, int32_t bytes, int32_t align, LLVMValueRef inside, int evict) {
   if (!half) {
-    store_raw(l, buffer, pointer, raw, bytes, inside, evict);
+    store_raw(l, buffer, pointer, raw, bytes, align, inside, evict);
     return;
   }
   tl_guard guard = tl_lower_guard_begin(l, inside);

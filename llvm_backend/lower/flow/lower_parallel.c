@@ -125,6 +125,7 @@ static void add_register_part(tl_lower *l, tl_place *place, LLVMValueRef reg) {
     digit = LLVMBuildNSWMul(l->builder, digit, tl_session_i32(l->session, mode->stride), "");
     place->thread[mode->dim] = LLVMBuildNSWAdd(l->builder, place->thread[mode->dim], digit, "");
     place->thread_max[mode->dim] += (mode->size - 1) * mode->stride;
+    place->divisor[mode->dim] = (int32_t)tl_gcd(place->divisor[mode->dim], mode->stride);
   }
   memset(place->reg, 0, sizeof place->reg);
 }

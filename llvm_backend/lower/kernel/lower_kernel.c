@@ -80,6 +80,7 @@ static void set_tensor_param(tl_lower *l, tl_op *op, LLVMValueRef param, int ind
   buffer->dtype = type->dtype;
   buffer->rank = type->rank;
   buffer->base = param;
+  buffer->align = tl_op_int(op, TL_ATTR_ALIGN, 16);
   buffer->read_only = tl_op_int(op, TL_ATTR_ACCESS, TL_ACCESS_IN) == TL_ACCESS_IN;
   tl_lower_set_buffer(l, tl_op_result(op, 0), buffer);
   // Only what nobody writes is noalias: for LLVM no barrier could change it, so that a load would take over what the

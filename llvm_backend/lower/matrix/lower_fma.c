@@ -124,7 +124,7 @@ static void load_operand(tl_lower *l, tl_fma *fma, tl_fma_operand *operand, LLVM
     for (int32_t kk = 0; kk < fma->chunk; kk += inner_step) {
       use->constant[operand->inner] = operand->first_inner + kk;
       LLVMValueRef pointer = tl_lower_access_pointer(l, use, NULL), values[TL_MAX_GROUP], wide[TL_MAX_GROUP];
-      LLVMValueRef raw = tl_lower_load_raw(l, use->buffer, pointer, bytes, NULL, TL_EVICT_NORMAL);
+      LLVMValueRef raw = tl_lower_load_raw(l, use->buffer, pointer, bytes, bytes, NULL, TL_EVICT_NORMAL);
       tl_lower_unpack(l, raw, dtype, operand->vec, values);
       tl_lower_convert(l, values, dtype, fma->acc_dtype, operand->vec, wide);
       for (int32_t v = 0; v < operand->vec; v++)

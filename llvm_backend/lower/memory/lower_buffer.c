@@ -22,6 +22,7 @@ void tl_lower_op_TENSOR(tl_lower *l, tl_op *op) {
     set_extent(tl_op_group_at(op, TL_GROUP_TENSOR_dims, (uint32_t)d), &buffer->dims[d], &buffer->dim_values[d]);
     set_extent(tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d), &buffer->strides[d],
                &buffer->stride_values[d]);
+    buffer->stride_divisors[d] = tl_value_divisor(tl_op_group_at(op, TL_GROUP_TENSOR_strides, (uint32_t)d));
   }
 }
 
@@ -163,6 +164,7 @@ static bool dense_strides(tl_buffer *view) {
   int64_t stride = 1;
   for (int32_t d = view->rank - 1; d >= 0; d--) {
     view->strides[d] = stride;
+    view->stride_divisors[d] = stride;
     if (view->dims[d] < 0 && d > 0) return false;
     stride *= view->dims[d];
   }
@@ -173,7 +175,9 @@ static bool dense_strides(tl_buffer *view) {
 static void dynamic_strides(tl_lower *l, tl_op *op, tl_buffer *view) {
   LLVMTypeRef i64 = l->session->i64;
   LLVMValueRef stride = LLVMConstInt(i64, 1, 0);
+  int64_t divisor = 1;
   for (int32_t d = view->rank - 1; d >= 0; d--) {
+    view->stride_divisors[d] = divisor;
     if (LLVMIsAConstantInt(stride)) {
       view->strides[d] = LLVMConstIntGetSExtValue(stride);
     } else {
@@ -188,6 +192,9 @@ static void dynamic_strides(tl_lower *l, tl_op *op, tl_buffer *view) {
                            ? tl_session_i64(l->session, view->dims[d])
                            : tl_lower_index_as(l, l->builder, tl_lower_get(l, view->dim_values[d], 0), i64);
     stride = LLVMBuildMul(l->builder, stride, dim, "");
+    divisor = tl_gcd(
+        divisor * tl_gcd(view->dims[d] >= 0 ? view->dims[d] : tl_value_divisor(view->dim_values[d]), TL_ACCESS_ALIGN),
+        TL_ACCESS_ALIGN);
   }
 }
 

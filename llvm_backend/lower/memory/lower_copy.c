@@ -48,6 +48,7 @@ typedef struct tl_copy {
 // One vector of a copy between its load and its store.
 typedef struct tl_copy_item {
   LLVMValueRef raw, inside, pointer, half;
+  int32_t align;  // of the store
 } tl_copy_item;
 
 static LLVMValueRef converted(tl_lower *l, const tl_copy *copy, LLVMValueRef raw, LLVMValueRef inside) {
@@ -81,7 +82,10 @@ static void copy_load(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_item *ite
   }
   LLVMValueRef reads = tl_lower_and(l, item->inside, src_inside);
   LLVMValueRef half = tl_lower_access_half(l, &copy->src, &copy->place, copy->vec);
-  LLVMValueRef raw = tl_lower_load_part(l, copy->src.buffer, from, half, bytes, reads, copy->src_evict);
+  int32_t align = tl_lower_access_align(&copy->src, &copy->place, bytes);
+  LLVMValueRef raw = tl_lower_load_part(l, copy->src.buffer, from, half, bytes, align, reads, copy->src_evict);
+  int32_t dst_bytes = tl_lower_raw_bytes(copy->dst.buffer->dtype, copy->vec);
+  item->align = tl_lower_access_align(&copy->dst, &copy->place, dst_bytes);
   item->half = tl_lower_access_half(l, &copy->dst, &copy->place, copy->vec);
   item->raw = converted(l, copy, raw, src_inside);
 }
@@ -113,7 +117,8 @@ static void load_group(tl_lower *l, tl_copy *copy, int32_t reg, tl_copy_group *g
     if (copy->src_vec == 1) reads = tl_lower_and(l, reads, tl_lower_access_inside(l, &copy->dst, &place));
     LLVMValueRef pointer = tl_lower_access_pointer(l, &copy->src, &place);
     int32_t bytes = tl_lower_raw_bytes(buffer->dtype, copy->src_vec);
-    LLVMValueRef raw = tl_lower_load_part(l, buffer, pointer, NULL, bytes, reads, copy->src_evict);
+    int32_t align = tl_lower_access_align(&copy->src, &place, bytes);
+    LLVMValueRef raw = tl_lower_load_part(l, buffer, pointer, NULL, bytes, align, reads, copy->src_evict);
     tl_lower_unpack(l, raw, buffer->dtype, copy->src_vec, in + e);
     for (int32_t i = 0; i < copy->src_vec && copy->pad && inside; i++)
       in[e + i] = LLVMBuildSelect(l->builder, inside, in[e + i], copy->pad, "");
@@ -128,8 +133,9 @@ static void store_group(tl_lower *l, tl_copy *copy, const tl_copy_group *group) 
     LLVMValueRef inside = tl_lower_and(l, group->active, tl_lower_access_inside(l, &copy->dst, &place));
     LLVMValueRef pointer = tl_lower_access_pointer(l, &copy->dst, &place);
     LLVMValueRef raw = tl_lower_pack(l, group->elements + e, buffer->dtype, copy->dst_vec);
-    tl_lower_store_part(l, buffer, pointer, NULL, raw, tl_lower_raw_bytes(buffer->dtype, copy->dst_vec), inside,
-                        copy->dst_evict);
+    int32_t bytes = tl_lower_raw_bytes(buffer->dtype, copy->dst_vec);
+    int32_t align = tl_lower_access_align(&copy->dst, &place, bytes);
+    tl_lower_store_part(l, buffer, pointer, NULL, raw, bytes, align, inside, copy->dst_evict);
   }
 }
 
@@ -161,8 +167,8 @@ static void run_copy(tl_lower *l, tl_copy *copy) {
     int32_t n = 0;
     for (; n < TL_COPY_BATCH && reg < registers; n++, reg += copy->vec) copy_load(l, copy, reg, &items[n]);
     for (int32_t i = 0; i < n && !copy->async; i++)
-      tl_lower_store_part(l, copy->dst.buffer, items[i].pointer, items[i].half, items[i].raw, bytes, items[i].inside,
-                          copy->dst_evict);
+      tl_lower_store_part(l, copy->dst.buffer, items[i].pointer, items[i].half, items[i].raw, bytes, items[i].align,
+                          items[i].inside, copy->dst_evict);
   }
   tl_lower_end_groups(l);
 }
@@ -257,7 +263,8 @@ void tl_lower_op_FILL(tl_lower *l, tl_op *op) {
     active = tl_lower_and(l, active, place.owner);
     LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
     LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
-    tl_lower_store_part(l, buffer, pointer, half, raw, tl_lower_raw_bytes(buffer->dtype, vec), active, TL_EVICT_NORMAL);
+    int32_t bytes = tl_lower_raw_bytes(buffer->dtype, vec);
+    tl_lower_store_part(l, buffer, pointer, half, raw, bytes, bytes, active, TL_EVICT_NORMAL);
   }
   tl_lower_end_groups(l);
 }
@@ -304,7 +311,8 @@ void tl_lower_op_TILE_LOAD(tl_lower *l, tl_op *op) {
     LLVMValueRef pointer = tl_lower_access_pointer(l, &box->access, &box->place);
     LLVMValueRef half = tl_lower_access_half(l, &box->access, &box->place, box->vec);
     int32_t bytes = tl_lower_raw_bytes(buffer->dtype, box->vec);
-    LLVMValueRef raw = tl_lower_load_part(l, buffer, pointer, half, bytes, inside, box->evict);
+    int32_t align = tl_lower_access_align(&box->access, &box->place, bytes);
+    LLVMValueRef raw = tl_lower_load_part(l, buffer, pointer, half, bytes, align, inside, box->evict);
     tl_lower_unpack(l, raw, buffer->dtype, box->vec, in);
     for (int32_t i = 0; i < box->vec && pad && inside; i++)
       in[i] = LLVMBuildSelect(l->builder, inside, in[i], tl_lower_get(l, pad, 0), "");
@@ -387,7 +395,8 @@ void tl_lower_op_TILE_STORE(tl_lower *l, tl_op *op) {
     LLVMValueRef raw = tl_lower_pack(l, out, buffer->dtype, box->vec);
     LLVMValueRef half = tl_lower_access_half(l, &box->access, &box->place, box->vec);
     int32_t bytes = tl_lower_raw_bytes(buffer->dtype, box->vec);
-    tl_lower_store_part(l, buffer, pointer, half, raw, bytes, inside, box->evict);
+    int32_t align = tl_lower_access_align(&box->access, &box->place, bytes);
+    tl_lower_store_part(l, buffer, pointer, half, raw, bytes, align, inside, box->evict);
   }
   tl_lower_end_groups(l);
 }

@@ -90,7 +90,8 @@ static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e
   LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
   int32_t bytes = tl_lower_raw_bytes(dtype, vec);
   LLVMValueRef reads = tl_lower_and(l, inside, allowed);
-  LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, reads, TL_EVICT_NORMAL);
+  int32_t align = tl_lower_access_align(access, &place, bytes);
+  LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, align, reads, TL_EVICT_NORMAL);
   tl_lower_unpack(l, raw, dtype, vec, out);
   tl_value *pad = tl_op_arg(op, TL_GROUP_LOAD_pad);
   if (!pad || !inside) return;
@@ -238,7 +239,8 @@ static void store_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t 
   LLVMValueRef raw = tl_lower_pack(l, items, dtype, vec);
   LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
   int32_t bytes = tl_lower_raw_bytes(dtype, vec);
-  tl_lower_store_part(l, access->buffer, pointer, half, raw, bytes, inside, TL_EVICT_NORMAL);
+  int32_t align = tl_lower_access_align(access, &place, bytes);
+  tl_lower_store_part(l, access->buffer, pointer, half, raw, bytes, align, inside, TL_EVICT_NORMAL);
 }
 
 void tl_lower_op_STORE(tl_lower *l, tl_op *op) {

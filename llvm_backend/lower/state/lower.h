@@ -17,6 +17,8 @@
 #define TL_MAX_DIMS TL_MAX_RANK
 
 // Memory behind a buffer value.
+enum { TL_ACCESS_ALIGN = 16 };  // bytes of the widest access, and what an alignment is known up to
+
 typedef struct tl_buffer {
   int scope;
   tl_dtype dtype;
@@ -26,10 +28,12 @@ typedef struct tl_buffer {
   tl_value *dim_values[TL_MAX_DIMS];
   int64_t strides[TL_MAX_DIMS];  // elements, global buffers; -1: `stride_values` has it
   tl_value *stride_values[TL_MAX_DIMS];
-  tl_shared_layout shared;  // shared buffers
-  int64_t stage_bytes;      // distance between copies of a staged shared tile
-  bool read_only;           // nothing writes it during the kernel
-  int32_t variable;         // of a local array: its number (tl_debug_variable)
+  int64_t stride_divisors[TL_MAX_DIMS];  // what is known to divide them; global buffers
+  int64_t align;                         // bytes that `base` is a multiple of; global buffers
+  tl_shared_layout shared;               // shared buffers
+  int64_t stage_bytes;                   // distance between copies of a staged shared tile
+  bool read_only;                        // nothing writes it during the kernel
+  int32_t variable;                      // of a local array: its number (tl_debug_variable)
 } tl_buffer;
 
 typedef struct tl_lowered {
@@ -46,6 +50,7 @@ typedef struct tl_place {
   int32_t rank;
   LLVMValueRef thread[TL_MAX_DIMS];  // i32
   int32_t thread_max[TL_MAX_DIMS];   // largest value of thread[]
+  int32_t divisor[TL_MAX_DIMS];      // what divides thread[]; 0: it is 0
   int32_t reg[TL_MAX_DIMS];          // element 0 of the current group
   LLVMValueRef owner;                // whether this thread is the first of its replicas; NULL: always
 } tl_place;
@@ -63,6 +68,7 @@ typedef struct tl_mem_access {
   const tl_buffer *buffer;
   int32_t rank;
   LLVMValueRef var[TL_MAX_DIMS];  // i32 or i64; NULL is 0
+  int64_t divisor[TL_MAX_DIMS];   // what is known to divide var[d]; 0: it is 0
   int64_t constant[TL_MAX_DIMS];
   int32_t coeff[TL_MAX_DIMS][TL_MAX_DIMS];
   int64_t check[TL_MAX_DIMS];     // bits: 1 lower bound, 2 upper bound
