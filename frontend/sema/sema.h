@@ -161,6 +161,9 @@ bool tl_sema_is_integer(const tl_sema_value *value);  // index, integer dtypes, 
 bool tl_sema_is_float(const tl_sema_value *value);
 // The type arithmetic happens in: narrow integers and bool become i32; f8, f4 and tf32 become f32.
 tl_dtype tl_sema_arithmetic_dtype(tl_dtype dtype);
+// The dtype that an index has where its bits are asked for: i64 where it is computed from data or dynamic params of 64
+// bits, else i32.
+tl_dtype tl_sema_index_dtype(const tl_value *index);
 // The common type of two numbers, one of them at least no constant. NULL never.
 const tl_type *tl_sema_common_type(tl_sema *sema, const tl_sema_value *a, const tl_sema_value *b);
 // Converts to `type` (index or scalar). Constants are checked against the range of the type; NULL after a report.

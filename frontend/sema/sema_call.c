@@ -140,7 +140,7 @@ static tl_sema_value ceildiv(tl_sema *sema, tl_sema_value a, tl_sema_value b, tl
   return tl_sema_of_value(tl_build_binary(&sema->builder, TL_OP_ADD, quotient, one_or_zero));
 }
 
-// popcount and clz: of 64 bits for i64 and u64, else of 32. An index counts as an i32.
+// popcount and clz: of 64 bits for i64 and u64, else of 32.
 static tl_sema_value bits_of(tl_sema *sema, tl_function function, tl_sema_value a, tl_loc loc) {
   if (!tl_sema_is_integer(&a)) {
     tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "`%s` takes an integer, not %s",
@@ -148,7 +148,7 @@ static tl_sema_value bits_of(tl_sema *sema, tl_function function, tl_sema_value 
     return tl_sema_poison();
   }
   const tl_type *type = a.value->type, *result = tl_type_scalar(sema->module, TL_DTYPE_I32);
-  tl_dtype dtype = type->kind == TL_TYPE_INDEX ? TL_DTYPE_I32 : tl_sema_arithmetic_dtype(type->dtype);
+  tl_dtype dtype = type->kind == TL_TYPE_INDEX ? tl_sema_index_dtype(a.value) : tl_sema_arithmetic_dtype(type->dtype);
   tl_value *x = tl_sema_to_dtype(sema, &a, dtype, loc);
   if (!x) return tl_sema_poison();
   sema->builder.loc = loc;
@@ -166,8 +166,10 @@ static tl_dtype dp4a_dtype(tl_sema *sema, const tl_sema_value *a, tl_loc loc) {
     if (a->constant.i > 0 && a->constant.i <= UINT32_MAX) return TL_DTYPE_U32;
     fits = false;
   }
-  if (fits && a->value->type->kind == TL_TYPE_INDEX) return TL_DTYPE_I32;
-  tl_dtype dtype = fits ? tl_sema_arithmetic_dtype(a->value->type->dtype) : TL_DTYPE_NONE;
+  bool is_index = fits && a->value->type->kind == TL_TYPE_INDEX;
+  tl_dtype dtype = is_index ? tl_sema_index_dtype(a->value)
+                   : fits   ? tl_sema_arithmetic_dtype(a->value->type->dtype)
+                            : TL_DTYPE_NONE;
   if (dtype == TL_DTYPE_I32 || dtype == TL_DTYPE_U32) return dtype;
   tl_diag_report(sema->diags, TL_DIAG_TYPE_MISMATCH, loc, "`dp4a` takes i32 and u32, four bytes each, not %s",
                  tl_sema_type_text(sema, a));

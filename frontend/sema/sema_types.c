@@ -94,6 +94,29 @@ const tl_type *tl_sema_common_type(tl_sema *sema, const tl_sema_value *a, const 
   return tl_type_scalar(sema->module, common_dtype(x->dtype, y->dtype));
 }
 
+tl_dtype tl_sema_index_dtype(const tl_value *index) {
+  TL_VEC(const tl_value *) left = {0};
+  tl_value_map seen = {0};  // lets may use each other many times
+  tl_dtype dtype = TL_DTYPE_I32;
+  tl_vec_push(&left, index);
+  while (left.len && dtype == TL_DTYPE_I32) {
+    const tl_op *op = tl_vec_pop(&left)->def;
+    for (uint32_t i = 0; op && i < op->num_operands; ++i) {
+      tl_value *operand = tl_op_operand(op, i);
+      bool is_data =
+          op->code == TL_OP_CAST && operand->type->kind == TL_TYPE_SCALAR && tl_dtype_is_int(operand->type->dtype);
+      if (is_data && tl_dtype_bits(operand->type->dtype) > 32) dtype = TL_DTYPE_I64;
+      if (operand->type->kind != TL_TYPE_INDEX || tl_value_map_get(&seen, operand) != operand) continue;
+      tl_value_map_set(&seen, operand, NULL);
+      tl_vec_push(&left, operand);
+    }
+    if (op && op->code == TL_OP_DYN_PARAM && tl_op_attr(op, TL_ATTR_WIDE)) dtype = TL_DTYPE_I64;
+  }
+  tl_vec_fini(&left);
+  tl_value_map_fini(&seen);
+  return dtype;
+}
+
 // A finite constant past a float's range, which becomes infinite or, where the dtype saturates, its largest value.
 static void warn_of_overflow(tl_sema *sema, tl_dtype dtype, double value, double rounded, tl_loc loc) {
   double largest = tl_dtype_float_max(dtype);
