@@ -74,7 +74,8 @@ static const module_case cases[] = {
     {AT("p", "4") AT("q", "8") AT("r", "12") FLOAT("x", "g", "16") FLOAT("u", "p", "4") FLOAT("z", "q", "8")
          FLOAT("w", "r", "4"),
      NULL},
-    {AT("p", "4") FLOAT("x", "g", "8") "store float %f, ptr addrspace(3) %s\n" FLOAT("u", "p", "4"), "align 8"},
+    {AT("p", "4") FLOAT("x", "g", "8") "store float %f, ptr addrspace(3) %s\n" FLOAT("u", "p", "4"), NULL},
+    {AT("p", "4") FLOAT("x", "g", "8") "fence syncscope(\"device\") acquire\n" FLOAT("u", "p", "4"), "align 8"},
     {"%x = load <3 x half>, ptr addrspace(1) %g, align 8", "align 8"},
     {"%x = load <4 x half>, ptr addrspace(1) %g, align 8", NULL},
     {"%x = load <4 x float>, ptr addrspace(1) %g, align 64", "align 64"},
