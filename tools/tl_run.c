@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/check/repeat.h"
 #include "harness/data/memory.h"
 
 static const char usage[] =
@@ -16,6 +17,9 @@ static const char usage[] =
     "Runs a kernel once; with --check every case of its check section against the reference; with --bench times it.\n\n"
     "  --check                compile, run and compare every case; also of several specs\n"
     "  --case=N               only case N (from 1; repeatable)\n"
+    "  --repeat=N             with --check: launch each case that passed N times more, on one stream, on two at once "
+    "and\n"
+    "                         from a graph, and compare every result with the first one's\n"
     "  --device=KIND          auto (default: the GPU when there is one), cuda, emu\n"
     "  --target=NAME          compile for this target (default: the GPU's; in the emulator the spec's)\n"
     "  -D NAME=VALUE          bind a param, a dynamic one too; repeatable\n"
@@ -56,6 +60,7 @@ static const char usage[] =
 enum {
   OPT_CHECK = TL_OPT_TOOL,
   OPT_CASE,
+  OPT_REPEAT,
   OPT_DEVICE,
   OPT_SEED,
   OPT_IN,
@@ -119,6 +124,10 @@ static void parse_option(tl_run_tool *t, int option) {
       break;
     case OPT_CASE:
       if (tl_cli_int(&t->cli, "--case", optarg, 1, 1000000, &number)) tl_vec_push(&t->cases, (uint32_t)number);
+      break;
+    case OPT_REPEAT:
+      if (tl_cli_int(&t->cli, "--repeat", optarg, TL_REPEAT_LEAST, TL_REPEAT_MOST, &number))
+        t->repeat = (uint32_t)number;
       break;
     case OPT_DEVICE:
     case OPT_LANDING:
@@ -187,6 +196,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
                                           TL_RUN_FOREIGN_OPTIONS,
                                           {"check", no_argument, NULL, OPT_CHECK},
                                           {"case", required_argument, NULL, OPT_CASE},
+                                          {"repeat", required_argument, NULL, OPT_REPEAT},
                                           {"device", required_argument, NULL, OPT_DEVICE},
                                           {"seed", required_argument, NULL, OPT_SEED},
                                           {"in", required_argument, NULL, OPT_IN},
@@ -223,6 +233,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   if (!t->cli.is_done && !t->check && !t->bench.wanted && !t->tune.wanted && t->cases.len > 0) {
     tl_cli_usage_error(&t->cli, "--case goes with --check, --bench or --tune");
   }
+  if (!t->cli.is_done && t->repeat && !t->check) tl_cli_usage_error(&t->cli, "--repeat goes with --check");
   if (!t->cli.is_done && t->junit_path && !t->check) tl_cli_usage_error(&t->cli, "--junit goes with --check");
   if (!t->cli.is_done && num_apart(t) > 1)
     tl_cli_usage_error(&t->cli, "only one of --findings, --json and --junit can go to standard output");

@@ -95,6 +95,7 @@ typedef struct tl_run_tool {
   tl_run_report report;       // of --check
   tl_emu_findings findings;   // of all launches
   uint64_t seed;
+  uint32_t repeat;    // of --repeat; 0: none
   unsigned required;  // a set of tl_requirement
   TL_VEC(uint32_t) cases;
   TL_VEC(tl_run_pair) in;

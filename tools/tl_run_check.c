@@ -122,6 +122,7 @@ static tl_status run_kernel(tl_run_tool *t, const tl_kernel_spec *kernel) {
                               .bindings = {t->cli.bindings.items, (uint32_t)t->cli.bindings.len},
                               .required = t->required,
                               .seed = t->seed,
+                              .repeat = t->repeat,
                               .both_landings = t->both_landings,
                               .cases = t->cases.items,
                               .num_cases = (uint32_t)t->cases.len,

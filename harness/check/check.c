@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "harness/check/check_report.h"
+#include "harness/check/repeat.h"
 #include "harness/data/file.h"
 #include "harness/data/npy.h"
 #include "harness/reference/reference.h"
@@ -265,15 +266,62 @@ static tl_status prepare(checker *c, case_run *run) {
   return tl_reference_run(&run->reference, c->kernel->check.reference, c->kernel->check.num_reference);
 }
 
+// ---- many launches more
+
+typedef struct repeated_case {
+  checker *checker;
+  uint32_t number;
+} repeated_case;
+
+static void repeat_step(void *user, const char *what) {
+  const repeated_case *one = user;
+  step(one->checker, what, one->number);
+}
+
+static void repeat_say(void *user, const char *text) {
+  const repeated_case *one = user;
+  tl_strbuf line = {0};
+  tl_strbuf_append_c(&line, text);
+  say(one->checker, &line);
+  tl_strbuf_fini(&line);
+}
+
+// Of a run that passed; `before` as in run_versions.
+static tl_status repeat_run(checker *c, const case_run *run, const tl_run_args *before, bool has_failed) {
+  if (!c->options->repeat || has_failed) return TL_OK;
+  repeated_case one = {c, run->number};
+  tl_repeat_request request = {.device = c->options->device,
+                               .loaded = c->loaded,
+                               .compiled = c->compiled,
+                               .kernel = c->kernel,
+                               .one_case = run->one_case,
+                               .env = &run->env,
+                               .reference = &run->reference,
+                               .diags = c->diags,
+                               .args = &run->args,
+                               .before = before,
+                               .launches = c->options->repeat,
+                               .step = repeat_step,
+                               .say = repeat_say,
+                               .user = &one};
+  tl_mbinding *dynamics;
+  tl_check_dynamics(&c->arena, &run->env, &dynamics, &request.num_dynamics);
+  request.dynamics = dynamics;
+  return tl_repeat_run(&request);
+}
+
 // The versions of the kernel that its arguments allow: what is launched, and where that is the aligned one, the other.
 // `again` are arguments as they were before.
 static tl_status run_versions(checker *c, case_run *run, const tl_run_args *again, const char *label,
                               bool *out_failed) {
   TL_TRY(run_and_compare(c, run, label, out_failed));
-  if (!tl_run_kernel_took_version(c->loaded)) return TL_OK;
+  bool took_version = tl_run_kernel_took_version(c->loaded);
+  TL_TRY(repeat_run(c, run, again, *out_failed));
+  if (!took_version) return TL_OK;
   TL_TRY(copy_args(again, &run->args));
   tl_run_device_set_plain(c->options->device, true);
   tl_status status = run_and_compare(c, run, tl_arena_printf(&c->arena, "%sunaligned: ", label), out_failed);
+  if (!status) status = repeat_run(c, run, again, *out_failed);
   tl_run_device_set_plain(c->options->device, false);
   return status;
 }

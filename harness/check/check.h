@@ -29,6 +29,7 @@ typedef struct tl_check_options {
   tl_bindings bindings;     // -D options; a case's own values win
   unsigned required;        // a set of tl_requirement: what every compiled kernel must have got
   uint64_t seed;
+  uint32_t repeat;        // launches more of each case that passed (harness/check/repeat.h); 0: none
   bool both_landings;     // in the emulator: late, then early
   const uint32_t *cases;  // 1-based numbers; NULL: all
   uint32_t num_cases;

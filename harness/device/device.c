@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/device/device_internal.h"
+#include "harness/device/emulated_driver.h"
 #include "runtime/program.h"
 
 enum { GUARD_BYTES = 256, GUARD_VALUE = 0xa5 };
@@ -36,6 +37,21 @@ tl_status tl_run_device_open(tl_run_kind kind, const tl_emu_options *emu, tl_run
   device->ops = gpu ? &tl_run_cuda_ops : &tl_run_emu_ops;
   device->emu = *emu;
   *out_device = device;
+  return TL_OK;
+}
+
+tl_status tl_run_device_open_emulated(const tl_run_device *device, const tl_target *target,
+                                      tl_run_device **out_device) {
+  const tl_emulated_gpu gpu = {.emu = device->emu, .compute_capability = target->sm};
+  tl_device *opened;
+  int ordinal;
+  *out_device = NULL;
+  TL_TRY(tl_emulated_gpu_add(&gpu, &ordinal));
+  TL_TRY(tl_device_open_on(tl_emulated_driver(), ordinal, &opened));
+  tl_run_device *made = tl_xcalloc(1, sizeof *made);
+  *made = (tl_run_device){
+      .ops = &tl_run_cuda_ops, .is_gpu = true, .gpu = opened, .emu = device->emu, .is_plain = device->is_plain};
+  *out_device = made;
   return TL_OK;
 }
 

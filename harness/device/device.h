@@ -26,8 +26,13 @@ typedef struct tl_run_buffer {
 
 // Opens a device. AUTO: the GPU when there is a usable one, else the emulator. `emu` is used by the emulator only.
 TL_MUST_USE tl_status tl_run_device_open(tl_run_kind kind, const tl_emu_options *emu, tl_run_device **out_device);
+// The emulator `device` again behind its CUDA driver (emulated_driver.h): a device that launches as a GPU does, with
+// streams and graphs, kernels for `target` as PTX.
+TL_MUST_USE tl_status tl_run_device_open_emulated(const tl_run_device *device, const tl_target *target,
+                                                  tl_run_device **out_device);
 // What the driver says about the end, and failures that nothing could tell before; NULL is fine.
 TL_MUST_USE tl_status tl_run_device_close(tl_run_device *device);
+// Also of an emulated one.
 bool tl_run_device_is_gpu(const tl_run_device *device);
 // Whether a kernel left the GPU's context unusable (an illegal address, a trap, a failed assertion).
 bool tl_run_device_is_lost(const tl_run_device *device);

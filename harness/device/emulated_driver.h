@@ -13,6 +13,8 @@ typedef struct tl_emulated_gpu {
   tl_emu_options emu;      // `findings` may be NULL: the text of a failure tells them all
   int compute_capability;  // major * 10 + minor: what it takes for its own; 0: 90
   int num_sms;             // 0: 3, so that blocks of persistent kernels have several tiles
+  // Called behind each kernel that ended well, with its parameters: a test's place to spoil something. Or NULL.
+  void (*ran)(const tl_manifest_kernel *kernel, void *const *params);
 } tl_emulated_gpu;
 
 // Adds a GPU; it is gone when its primary context has been released as often as it was retained. LIMIT when there are

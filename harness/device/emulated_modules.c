@@ -172,7 +172,9 @@ tl_cu_result tl_emulated_run(tl_cu_function function, const uint32_t grid[3], vo
   if (function->info->persistent && options.resident == 0) options.resident = context->gpu.num_sms;
   emulated_launch l = {function->kernel, grid, params, &options, TL_OK};
   if (!tl_memory_guard(run_guarded, &l)) return TL_CU_ERROR_OUT_OF_MEMORY;
-  return l.status ? tl_emulated_fail(l.status) : TL_CU_SUCCESS;
+  if (l.status) return tl_emulated_fail(l.status);
+  if (context->gpu.ran) context->gpu.ran(function->info, params);
+  return TL_CU_SUCCESS;
 }
 
 static tl_cu_result launch(tl_cu_function function, const tl_cu_launch_layout *config, void **params) {

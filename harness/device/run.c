@@ -224,6 +224,14 @@ void tl_run_arg_write_image(const tl_run_arg *arg, void *image, uint64_t bytes) 
   }
 }
 
+void tl_run_arg_read_image(tl_run_arg *arg, const void *image) {
+  if (is_dense(arg)) {
+    if (arg->array.bytes) memcpy(arg->array.data, image, arg->array.bytes);
+  } else {
+    move_elements(arg, (uint8_t *)(uintptr_t)image, false);
+  }
+}
+
 tl_status tl_run_arg_share_elements(tl_run_arg *arg) {
   if (is_dense(arg)) return TL_OK;
   uint64_t bytes;
@@ -251,8 +259,7 @@ static tl_status download(tl_run_device *device, tl_run_arg *arg, const tl_run_b
   if (arg->access == 0 || arg->is_absent) return TL_OK;
   uint8_t *image = tl_xmalloc(buffer->bytes + 1);
   tl_status status = tl_run_device_read(device, buffer, image);
-  if (!status && is_dense(arg)) memcpy(arg->array.data, image, arg->array.bytes);
-  if (!status && !is_dense(arg)) move_elements(arg, image, false);
+  if (!status) tl_run_arg_read_image(arg, image);
   free(image);
   return status;
 }

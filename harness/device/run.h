@@ -50,6 +50,8 @@ TL_MUST_USE tl_status tl_run_arg_image_bytes(const tl_run_arg *arg, uint64_t *ou
 TL_MUST_USE tl_status tl_run_arg_share_elements(tl_run_arg *arg);
 // Writes what device memory holds before a launch: inputs; 0xff (NaN as a float) for outputs and gaps.
 void tl_run_arg_write_image(const tl_run_arg *arg, void *image, uint64_t bytes);
+// Takes the values out of what device memory holds after a launch.
+void tl_run_arg_read_image(tl_run_arg *arg, const void *image);
 // The launch argument: a tensor at `pointer`, or the scalar's value. Borrows from `arg`.
 tl_argument tl_run_arg_argument(const tl_run_arg *arg, void *pointer);
 // Whether a dynamic name is one that the kernel takes.
