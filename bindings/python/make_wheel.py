@@ -7,6 +7,7 @@ Usage: make_wheel.py VERSION LIBTL.SO TL-LLC OUTPUT-DIRECTORY [STRIP]
 import base64
 import hashlib
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -59,7 +60,8 @@ def main():
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if name.startswith(("tl/bin/", "tl/lib/")) else 0o644) << 16
+            # pip makes executable only what says that it is a regular file, too.
+            entry.external_attr = (stat.S_IFREG | (0o755 if name.startswith(("tl/bin/", "tl/lib/")) else 0o644)) << 16
             out.writestr(entry, files[name])
     print(path)
 

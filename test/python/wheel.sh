@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# A wheel is the same bytes again, and its module runs from where it was unpacked.
+# A wheel is the same bytes again, and its module and tools run from where it was unpacked, as pip does it.
 set -eu
 python=$1
 library=$2
@@ -11,7 +11,7 @@ for i in 1 2; do "$python" -B bindings/python/make_wheel.py 0.1.0 "$library" "$p
 wheel=$(cat "$work/name1")
 cmp "$wheel" "$(cat "$work/name2")"
 "$python" -B - "$wheel" "$work/site" <<'END'
-import base64, csv, hashlib, io, os, sys, zipfile
+import base64, csv, hashlib, io, os, stat, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
 record = [n for n in archive.namelist() if n.endswith("/RECORD")][0]
 for name, digest, size in csv.reader(io.StringIO(archive.read(record).decode())):
@@ -21,8 +21,11 @@ for name, digest, size in csv.reader(io.StringIO(archive.read(record).decode()))
     want = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     assert digest == "sha256=" + want and int(size) == len(data), name
 archive.extractall(sys.argv[2])
-for name in ("tl/bin/tl-llc", "tl/lib/libtl.so.0"):
-    os.chmod(os.path.join(sys.argv[2], name), 0o755)
+for entry in archive.infolist():
+    mode = entry.external_attr >> 16
+    assert stat.S_ISREG(mode), entry.filename
+    if mode & 0o111:
+        os.chmod(os.path.join(sys.argv[2], entry.filename), 0o755)
 END
 env -u TL_LIBRARY PYTHONPATH="$work/site" "$python" -B - <<'END'
 import tl
@@ -33,4 +36,4 @@ tl.compile_text(spec, device=tl.emulator())(x)
 assert list(x) == [i + 1.0 for i in range(32)], x
 assert "/site/tl/lib/libtl.so.0" in open("/proc/self/maps").read()
 END
-"$work/site/tl/bin/tl-llc" --version >/dev/null
+PYTHONPATH="$work/site" "$python" -B -c 'import sys; sys.argv[1:] = ["--version"]; import tl._tools; tl._tools.tl_run()' | grep -q "^tl-run "
