@@ -2,8 +2,10 @@
 """The module over libtl's emulator, with arrays of the standard library. TL_LIBRARY names libtl.so."""
 
 import array
+import copy
 import ctypes
 import os
+import pickle
 import sys
 import unittest
 
@@ -29,6 +31,18 @@ body:
   - parallel: i in 1
     do:
       - Z[bx] = by
+"""
+
+SCALED = """
+kernel: scaled
+params: {dtype: f32}
+args:
+  X: inout dtype[32]
+threads: 32
+body:
+  - parallel: i in 32
+    do:
+      - X[i] = X[i] * 2
 """
 
 OPTIONAL = """
@@ -196,6 +210,38 @@ def exchange_functions(tensor_of, current_stream, major=1, previous=None):
                     ("tensor_of", tensor_type), ("current_stream", stream_type)]  # fmt: skip
 
     functions = Functions(major, 3, previous, (ctypes.c_void_p * 3)(), tensor_type(tensor_of), stream_type(current_stream))
+    def test_what_is_given_to_compile(self):
+        class Dtype:  # of torch
+            itemsize = 2
+            __str__ = lambda self: "torch.float16"
+
+        for dtype in ("f16", "float16", Dtype(), type("float16", (), {})):
+            k = tl.compile_text(SCALED, device=self.device, dtype=dtype)
+            self.assertEqual(k.manifest["kernels"][0]["params"][0]["dtype"], "f16")
+        for path in ("a\0b.yaml", b"a\0b"):
+            self.refuses(ValueError, "the path holds a NUL", lambda: tl.compile(path, device=self.device))
+        self.refuses(ValueError, "target holds a NUL", lambda: tl.compile_text(SPEC, target="sm_80\0", device=self.device))
+        self.refuses(TypeError, "target is a text, not int", lambda: tl.compile_text(SPEC, target=90, device=self.device))
+        self.refuses(TypeError, "not 'cuda'", lambda: tl.compile_text(SPEC, device="cuda"))
+        self.assertEqual(tl.compile_text(SPEC.encode(), device=self.device, warnings="none").name, "scale")
+
+    def test_loading(self):
+        class Path(os.PathLike):
+            __fspath__ = lambda self: "/nonexistent/x.ptx"
+
+        self.assertEqual(tl.load(self.add.ptx.encode(), device=self.device).name, "vector_add")
+        self.refuses(FileNotFoundError, "/nonexistent/x.ptx", lambda: tl.load(Path(), device=self.device))
+        for text in (".version 8.0\n", "// {}\n", "// []\n", '// {"kernels": []}\n', '// {"kernels": [1]}\n'):
+            error = self.refuses(tl.Error, "this is no PTX of tl-llc", lambda: tl.load(text, device=self.device))
+            self.assertEqual(error.code, "INVALID_ARGUMENT")
+
+    def test_copies(self):
+        """A module of torch that holds a kernel is copied and sent to other processes."""
+        self.assertIs(copy.deepcopy({"k": self.add})["k"], self.add)
+        self.refuses(TypeError, "compiled for an emulator", lambda: pickle.dumps(self.add))
+        again = pickle.loads(pickle.dumps(tl.Kernel(self.add.ptx, None, [])))
+        self.assertEqual((again.ptx, again.name), (self.add.ptx, "vector_add"))
+
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     FakeTorch.kept.append(functions)

@@ -52,6 +52,9 @@ class Device:
     def compute_capability(self):
         return _c.tl_device_compute_capability(self._handle)
 
+    def __deepcopy__(self, memo):
+        return self
+
     def synchronize(self, stream=None):
         _c.check(_c.tl_stream_synchronize(self._handle, stream))
 
@@ -70,7 +73,7 @@ def gpu(ordinal=0):
 
 def emulator(checks="all", landing="late", seed=0, threads=0, timeout_s=0, compute_capability=0, num_sms=0):
     """The emulator, which takes arrays of the host and checks what kernels do: a finding is an Error with the code CHECK_FAILED."""
-    options = _c.EmulatorOptions(checks.encode(), landing.encode(), seed, threads, timeout_s, compute_capability, num_sms)
+    options = _c.EmulatorOptions(_c.text("checks", checks), _c.text("landing", landing), seed, threads, timeout_s, compute_capability, num_sms)
     return Device(_c.make("tl_device_open_emulator", options), None)
 
 
@@ -80,7 +83,13 @@ def emulator(checks="all", landing="late", seed=0, threads=0, timeout_s=0, compu
 def _text_of(value):
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    # dtypes of torch and numpy, and numpy's classes of numbers
+    name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value).rpartition(".")[2]
+    return _arrays.SHORT_NAMES.get(name) or str(value)
+
+
+def _words(value):
+    return [word for word in value.split(",") if word] if isinstance(value, str) else list(value)
 
 
 def _compile(device, kernel, target, warnings, require, params, start):
@@ -88,18 +97,17 @@ def _compile(device, kernel, target, warnings, require, params, start):
     compilation = _c.c_void_p()
     try:
         for name, value in params.items():
-            _c.check(_c.tl_compiler_bind(compiler, name.encode(), _text_of(value).encode()))
+            _c.check(_c.tl_compiler_bind(compiler, _c.text("the name of a param", name), _c.text(f"the param {name}", _text_of(value))))
         if target:
-            _c.check(_c.tl_compiler_set_target(compiler, target.encode()))
+            _c.check(_c.tl_compiler_set_target(compiler, _c.text("target", target)))
         elif device:
             _c.check(_c.tl_compiler_set_target_for_device(compiler, device.compute_capability))
         if kernel:
-            _c.tl_compiler_set_kernel(compiler, kernel.encode())
+            _c.tl_compiler_set_kernel(compiler, _c.text("kernel", kernel))
         if require:
-            words = require if isinstance(require, str) else ",".join(require)
-            _c.check(_c.tl_compiler_set_require(compiler, words.encode()))
-        for option in warnings:
-            _c.check(_c.tl_compiler_set_warning(compiler, option.encode()))
+            _c.check(_c.tl_compiler_set_require(compiler, _c.text("require", ",".join(_words(require)))))
+        for option in _words(warnings):
+            _c.check(_c.tl_compiler_set_warning(compiler, _c.text("an option of warnings", option)))
         status = start(compiler, _c.byref(compilation))
         handle = compilation.value
         if status and handle:
@@ -115,8 +123,13 @@ def _compile(device, kernel, target, warnings, require, params, start):
 
 
 def _default_device(device):
+    if isinstance(device, Device):
+        return device
     if device is not None:
-        return gpu(device) if isinstance(device, int) else device
+        ordinal = (device.index or 0) if getattr(device, "type", None) == "cuda" else device  # torch's way to say it
+        if not isinstance(ordinal, int):
+            raise TypeError(f"device is the number of a GPU, tl.gpu() or tl.emulator(), not {device!r}")
+        return gpu(ordinal)
     try:
         return gpu(0)
     except Error as error:
@@ -127,25 +140,28 @@ def _default_device(device):
 
 def compile(path, *, kernel=None, target=None, device=None, warnings=(), require=(), params=None, **more):
     """Compiles the spec in a file. Params are given by name (`dtype="bf16"`, `M=4096`, `threads=256`), or in `params` where a name
-    is one of the others here. `target` ("sm_90a") is the device's best one by default; `device` is a number of a GPU, gpu() or
-    emulator(). `warnings`: options without their -W. `require` ("tma,wgmma", or a list): what every statement that could must
-    have got, as `tl-llc --require`; else it is a CompileError."""
-    start = lambda compiler, out: _c.tl_compiler_compile_file(compiler, os.fsencode(path), out)
+    is one of the others here; a dtype may be one of torch or numpy. `target` ("sm_90a") is the device's best one by default; `device`
+    is a number of a GPU, gpu(), emulator() or a device of torch. `warnings`: options without their -W. `require` ("tma,wgmma", or a list):
+    what every statement that could must have got, as `tl-llc --require`; else it is a CompileError."""
+    file = os.fsencode(path)
+    if b"\0" in file:
+        raise ValueError("the path holds a NUL")
+    start = lambda compiler, out: _c.tl_compiler_compile_file(compiler, file, out)
     return _compile(_default_device(device), kernel, target, warnings, require, {**(params or {}), **more}, start)
 
 
 def compile_text(text, *, name="<text>", kernel=None, target=None, device=None, warnings=(), require=(), params=None, **more):
     """The same for the text of a spec; `name` stands for the file in messages."""
-    data = text.encode()
-    start = lambda compiler, out: _c.tl_compiler_compile(compiler, name.encode(), data, len(data), out)
+    data, name = text if isinstance(text, bytes) else text.encode(), _c.text("name", name)
+    start = lambda compiler, out: _c.tl_compiler_compile(compiler, name, data, len(data), out)
     return _compile(_default_device(device), kernel, target, warnings, require, {**(params or {}), **more}, start)
 
 
 def load(path_or_ptx, *, device=None):
     """PTX that tl-llc wrote, as text or in a file."""
-    text = path_or_ptx
-    if "\n" not in text:
-        with open(path_or_ptx, encoding="utf-8") as file:
+    text = path_or_ptx.decode(errors="replace") if isinstance(path_or_ptx, bytes) else path_or_ptx
+    if not isinstance(text, str) or "\n" not in text:
+        with open(path_or_ptx, encoding="utf-8", errors="replace") as file:
             text = file.read()
     return Kernel(text, _default_device(device), [])
 
@@ -154,12 +170,18 @@ def load(path_or_ptx, *, device=None):
 
 
 def _manifest_of(ptx):
+    """The manifest, and the kernel or chain of it that is called."""
     lines = []
     for line in ptx.split("\n"):
         if not line.startswith("// "):
             break
         lines.append(line[3:])
-    return json.loads("\n".join(lines))
+    try:
+        manifest = json.loads("\n".join(lines))
+        entry = (manifest.get("chains") or manifest["kernels"])[0]
+        return manifest, entry, entry["name"], entry["params"]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise Error("INVALID_ARGUMENT", "this is no PTX of tl-llc: it does not begin with a manifest") from None
 
 
 _FUNCTIONS = {"__builtins__": {}, "min": min, "max": max, "ceildiv": lambda a, b: -(-a // b)}
@@ -252,6 +274,10 @@ def _raise_unless_argument(status):
             raise
 
 
+def _unpickle(ptx, ordinal, diagnostics):
+    return Kernel(ptx, None if ordinal is None else gpu(ordinal), diagnostics)
+
+
 class Kernel:
     """A compiled kernel or chain. Call it with the arguments of the spec, by position or by name; `out` arguments may be left out and are
     then allocated and returned: one alone, several as a tuple. Dynamic params that no shape tells are given by name. For an `optional` tensor
@@ -261,10 +287,8 @@ class Kernel:
 
     def __init__(self, ptx, device, diagnostics):
         self.ptx, self.diagnostics = ptx, diagnostics
-        self.manifest = _manifest_of(ptx)
+        self.manifest, entry, self.name, self._params = _manifest_of(ptx)
         self._is_chain = bool(self.manifest.get("chains"))
-        entry = self.manifest["chains"][0] if self._is_chain else self.manifest["kernels"][0]
-        self.name, self._params = entry["name"], entry["params"]
         self._args = [p for p in self._params if p["kind"] in ("tensor", "scalar")]
         self._dynamic = [p["name"] for p in self._params if p["kind"] in ("dynamic", "stride")]
         self._device = device
@@ -277,6 +301,15 @@ class Kernel:
 
     def __repr__(self):
         return f"<tl.Kernel {self.name} for {self.manifest['target']}: {', '.join(p['name'] for p in self._args)}>"
+
+    def __deepcopy__(self, memo):
+        return self  # modules of torch that hold one are copied
+
+    def __reduce__(self):
+        where = self._device and self._device.ordinal
+        if self._device and self._device.is_emulator:
+            raise TypeError(f"{self.name} was compiled for an emulator, which stays in its process")
+        return _unpickle, (self.ptx, where, self.diagnostics)
 
     def _load(self, device):
         handles = self._loaded.get(device)

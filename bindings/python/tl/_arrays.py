@@ -14,6 +14,8 @@ _BY_LETTERS = {
     "f8": "f64", "f4": "f32", "f2": "f16", "i8": "i64", "i4": "i32", "i2": "i16", "i1": "i8", "u8": "u64", "u4": "u32", "u2": "u16", "u1": "u8", "b1": "bool",
 }  # fmt: skip
 LONG_NAMES = {short: long for long, short in _NAMES.items()}
+# Names of dtypes of torch, numpy and others, as specs have them.
+SHORT_NAMES = _NAMES
 _BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "f8e4m3": 8, "f8e5m2": 8, "bool": 8}
 
 

@@ -91,6 +91,15 @@ class Error(Exception):
         self.code = code
 
 
+def text(what, value):
+    """A text for C, which ends at a NUL."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a text, not {type(value).__name__}")
+    if "\0" in value:
+        raise ValueError(f"{what} holds a NUL")
+    return value.encode()
+
+
 def _path():
     here = os.path.dirname(os.path.abspath(__file__))
     if os.environ.get("TL_LIBRARY"):
