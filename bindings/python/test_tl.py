@@ -60,6 +60,42 @@ body:
 """
 
 
+COUNTED = """
+kernel: counted
+args:
+  X: inout f32[8]
+  n: i64
+threads: 32
+body:
+  - parallel: i in 8
+    do:
+      - X[i] += cast(n, f32)
+"""
+
+ROWS = """
+kernel: rows
+params: {M: dynamic, ld: dynamic}
+args:
+  X: in f32[M, 4]
+  Y: out f32[M, 4] strides(ld, 1)
+grid: {bx: M}
+threads: 32
+body:
+  - parallel: i in 4
+    do:
+      - Y[bx, i] = X[bx, i] + 1
+"""
+
+
+class HostArray:
+    """What NumPy's arrays are for the module."""
+
+    def __init__(self, values, shape, strides=None, is_readonly=False, typestr="<f4"):
+        self.values = array.array("f", values)
+        steps = strides and tuple(4 * s for s in strides)
+        self.__array_interface__ = {"shape": shape, "strides": steps, "typestr": typestr, "data": (self.values.buffer_info()[0], is_readonly), "version": 3}
+
+
 class Binding(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -110,6 +146,41 @@ class Binding(unittest.TestCase):
         self.assertEqual(y.tolist(), k(X=x, by=2.0)[0].tolist())
         self.refuses(tl.Error, "dimension 1: expected 8", lambda: k(x.cast("B").cast("f", (4, 6)), 2))
 
+    def test_memory_between_rows(self):
+        """What lies between the elements of an output is not the kernel's, and stays."""
+        k, x = tl.compile_text(ROWS, device=self.device), HostArray(range(12), (3, 4))
+        y = HostArray([7] * 22, (3, 4), (9, 1))
+        k(x, y)
+        rows = [[1.0 + 4 * m + i for i in range(4)] for m in range(3)]
+        self.assertEqual(list(y.values), rows[0] + [7] * 5 + rows[1] + [7] * 5 + rows[2])
+        self.assertEqual(tl._arrays.runs((3, 4), (9, 1)), ([0, 9, 18], 4))
+        self.assertEqual(tl._arrays.runs((4, 3), (1, 4)), ([0], 12))  # a transpose
+        self.assertEqual(tl._arrays.runs((2, 1, 3), (6, 1, 2)), ([0, 2, 4, 6, 8, 10], 1))
+        self.refuses(TypeError, "argument 'X' has negative strides", lambda: k(HostArray(range(12), (3, 4), (-4, 1)), y))
+
+    def test_arrays_that_cannot_be_written(self):
+        k, x = tl.compile_text(ROWS, device=self.device), HostArray(range(12), (3, 4), is_readonly=True)
+        for y in (HostArray([0] * 12, (3, 4), is_readonly=True), memoryview(bytes(48)).cast("f", (3, 4))):
+            self.refuses(TypeError, "argument 'Y' of rows is written, and the array is read-only", lambda: k(x, y))
+
+    def test_numbers(self):
+        k, x = tl.compile_text(COUNTED, device=self.device), array.array("f", range(8))
+        for n in (3, 3.0, True):
+            k(x, n)
+        self.assertEqual(list(x), [i + 7.0 for i in range(8)])
+        self.refuses(TypeError, "argument 'n' of counted is a whole number, not 1.5", lambda: k(x, 1.5))
+        self.refuses(TypeError, "argument 'n' of counted: cannot convert float NaN", lambda: k(x, float("nan")))
+        self.refuses(TypeError, "argument 'n' of counted is a number, not str", lambda: k(x, "3"))
+        self.refuses(TypeError, "argument 'n' of counted is a number, not NoneType", lambda: k(x, None))
+        error = self.refuses(tl.Error, "argument 'n' of counted: expected i64", lambda: k(x, 2**64 + 1))
+        self.assertEqual(error.code, "INVALID_ARGUMENT")
+        self.refuses(tl.Error, "argument 'N' of vector_add: expected i64", lambda: self.add(A=self.a, B=self.a, N=2**65 + 1000))
+        self.refuses(tl.Error, "argument 'A': dimension 0: expected 1073741824 (N), given 1000", lambda: self.add(A=self.a, B=self.a, N=2**30))
+        wide = tl.compile_text(COUNTED.replace("i64", "u64"), device=self.device)
+        wide(x, 2**64 - 1)
+        self.assertEqual(x[0], 2.0**64)
+        self.refuses(tl.Error, "expected u64 (0 to 18446744073709551615), given -1", lambda: wide(x, -1))
+
     def test_params(self):
         k = tl.compile(os.path.join(KERNELS, "row_sum.yaml"), device=self.device, M=4, N=100, dtype="f32")
         x = memoryview(array.array("f", [1] * 400)).cast("B").cast("f", (4, 100))
@@ -139,6 +210,38 @@ class Binding(unittest.TestCase):
         self.refuses(tl.Error, "unknown target 'sm_8'", lambda: tl.compile_text(SPEC, target="sm_8", device=self.device))
         self.refuses(tl.Error, "there is no check 'x'", lambda: tl.emulator(checks="x"))
 
+    def test_what_is_given_to_compile(self):
+        class Dtype:  # of torch
+            itemsize = 2
+            __str__ = lambda self: "torch.float16"
+
+        for dtype in ("f16", "float16", Dtype(), type("float16", (), {})):
+            k = tl.compile_text(SCALED, device=self.device, dtype=dtype)
+            self.assertEqual(k.manifest["kernels"][0]["params"][0]["dtype"], "f16")
+        for path in ("a\0b.yaml", b"a\0b"):
+            self.refuses(ValueError, "the path holds a NUL", lambda: tl.compile(path, device=self.device))
+        self.refuses(ValueError, "target holds a NUL", lambda: tl.compile_text(SPEC, target="sm_80\0", device=self.device))
+        self.refuses(TypeError, "target is a text, not int", lambda: tl.compile_text(SPEC, target=90, device=self.device))
+        self.refuses(TypeError, "not 'cuda'", lambda: tl.compile_text(SPEC, device="cuda"))
+        self.assertEqual(tl.compile_text(SPEC.encode(), device=self.device, warnings="none").name, "scale")
+
+    def test_loading(self):
+        class Path(os.PathLike):
+            __fspath__ = lambda self: "/nonexistent/x.ptx"
+
+        self.assertEqual(tl.load(self.add.ptx.encode(), device=self.device).name, "vector_add")
+        self.refuses(FileNotFoundError, "/nonexistent/x.ptx", lambda: tl.load(Path(), device=self.device))
+        for text in (".version 8.0\n", "// {}\n", "// []\n", '// {"kernels": []}\n', '// {"kernels": [1]}\n'):
+            error = self.refuses(tl.Error, "this is no PTX of tl-llc", lambda: tl.load(text, device=self.device))
+            self.assertEqual(error.code, "INVALID_ARGUMENT")
+
+    def test_copies(self):
+        """A module of torch that holds a kernel is copied and sent to other processes."""
+        self.assertIs(copy.deepcopy({"k": self.add})["k"], self.add)
+        self.refuses(TypeError, "compiled for an emulator", lambda: pickle.dumps(self.add))
+        again = pickle.loads(pickle.dumps(tl.Kernel(self.add.ptx, None, [])))
+        self.assertEqual((again.ptx, again.name), (self.add.ptx, "vector_add"))
+
     def test_findings(self):
         """What the emulator finds is an Error, with the report as its text."""
         k = tl.compile_text(SPEC.replace("    do:\n      - Y", "    do:\n      - assert: X[bx, i] < 20\n      - Y"), device=self.device)
@@ -154,10 +257,24 @@ class Binding(unittest.TestCase):
         found = tl._arrays.describe(Interface())
         self.assertEqual((found.pointer, found.dtype, found.shape, found.strides, found.kind), (4096, "f16", (2, 3), (6, 2), tl._arrays.GPU))
         self.refuses(TypeError, "takes arrays of the host", lambda: self.add(Interface(), self.a, self.a))
-        for typestr, says in ((">f4", "elements of type >f4"), ("<c8", "elements of type <c8")):
+        for typestr, says in ((">f4", "elements of type >f4, which are big-endian"), ("<c8", "elements of type <c8")):
             Interface.__cuda_array_interface__ = dict(Interface.__cuda_array_interface__, typestr=typestr)
             self.refuses(TypeError, says, lambda: tl._arrays.describe(Interface()))
         self.assertEqual(tl._arrays.dense((2, 3, 4)), (12, 4, 1))
+
+    def test_tensors_that_no_pointer_leads_to(self):
+        class Tensor:
+            dtype, shape, is_cuda, is_cpu, layout, device = "torch.float32", (2,), False, True, "torch.strided", "cpu"
+            data_ptr, stride, is_neg = lambda self: 0, lambda self: (1,), lambda self: False
+
+        for changes, says in (
+            ({"is_cpu": False, "device": "xpu:0"}, "memory of the device 'xpu:0'; expected CUDA"),
+            ({"layout": "torch.sparse_coo"}, "a tensor of the layout torch.sparse_coo"),
+            ({"is_neg": lambda self: True}, "a view of negated elements"),
+            ({}, "a tensor without memory"),
+        ):
+            tensor = type("Tensor", (Tensor,), changes)()
+            self.refuses(TypeError, f"argument 'A' of vector_add: {says}", lambda: self.add(tensor, tensor, tensor))
 
 
 class Tensor:
@@ -210,38 +327,6 @@ def exchange_functions(tensor_of, current_stream, major=1, previous=None):
                     ("tensor_of", tensor_type), ("current_stream", stream_type)]  # fmt: skip
 
     functions = Functions(major, 3, previous, (ctypes.c_void_p * 3)(), tensor_type(tensor_of), stream_type(current_stream))
-    def test_what_is_given_to_compile(self):
-        class Dtype:  # of torch
-            itemsize = 2
-            __str__ = lambda self: "torch.float16"
-
-        for dtype in ("f16", "float16", Dtype(), type("float16", (), {})):
-            k = tl.compile_text(SCALED, device=self.device, dtype=dtype)
-            self.assertEqual(k.manifest["kernels"][0]["params"][0]["dtype"], "f16")
-        for path in ("a\0b.yaml", b"a\0b"):
-            self.refuses(ValueError, "the path holds a NUL", lambda: tl.compile(path, device=self.device))
-        self.refuses(ValueError, "target holds a NUL", lambda: tl.compile_text(SPEC, target="sm_80\0", device=self.device))
-        self.refuses(TypeError, "target is a text, not int", lambda: tl.compile_text(SPEC, target=90, device=self.device))
-        self.refuses(TypeError, "not 'cuda'", lambda: tl.compile_text(SPEC, device="cuda"))
-        self.assertEqual(tl.compile_text(SPEC.encode(), device=self.device, warnings="none").name, "scale")
-
-    def test_loading(self):
-        class Path(os.PathLike):
-            __fspath__ = lambda self: "/nonexistent/x.ptx"
-
-        self.assertEqual(tl.load(self.add.ptx.encode(), device=self.device).name, "vector_add")
-        self.refuses(FileNotFoundError, "/nonexistent/x.ptx", lambda: tl.load(Path(), device=self.device))
-        for text in (".version 8.0\n", "// {}\n", "// []\n", '// {"kernels": []}\n', '// {"kernels": [1]}\n'):
-            error = self.refuses(tl.Error, "this is no PTX of tl-llc", lambda: tl.load(text, device=self.device))
-            self.assertEqual(error.code, "INVALID_ARGUMENT")
-
-    def test_copies(self):
-        """A module of torch that holds a kernel is copied and sent to other processes."""
-        self.assertIs(copy.deepcopy({"k": self.add})["k"], self.add)
-        self.refuses(TypeError, "compiled for an emulator", lambda: pickle.dumps(self.add))
-        again = pickle.loads(pickle.dumps(tl.Kernel(self.add.ptx, None, [])))
-        self.assertEqual((again.ptx, again.name), (self.add.ptx, "vector_add"))
-
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     FakeTorch.kept.append(functions)
@@ -394,8 +479,35 @@ class ExchangedTorch(Torch):
         self.assertIsNone(k._short(x, -1, y, z))
         self.assertEqual(z.get(), [-1.0] * 3)
         self.assertEqual(k._short(x, "2", y, z), 0)
-        with self.assertRaises(ValueError):
-            k(x, "two", y, z)
+        with self.assertRaises(TypeError):
+            k(x, "2", y, z)
+
+    def test_long_numbers(self):
+        """A number that C has no place for is refused in every way, never cut off."""
+        k = tl.compile_text(COUNTED)
+        x = self.Tensor(range(8))
+        for n in (1, 2):
+            k(x, n)
+        for n in (2**64 + 1, -(2**63) - 1):
+            with self.assertRaises(tl.Error) as caught:
+                k(x, n)
+            self.assertIn("argument 'n' of counted: expected i64 (-9223372036854775808 to 9223372036854775807), given", str(caught.exception))
+        self.assertEqual(x.get(), [i + 3.0 for i in range(8)])
+
+    def test_scalars_of_other_kinds(self):
+        """What is a number when it is asked, such as a tensor of one element, is asked at every call."""
+        k, made = tl.compile_text(COUNTED), []
+
+        class Number:
+            __int__ = lambda self: 5
+            __eq__ = lambda self, other: other == 5
+            data_ptr = lambda self: made.append(self)
+            is_cuda, dtype, shape = True, "torch.int64", ()
+
+        x = self.Tensor(range(8))
+        for _ in range(3):
+            k(x, Number())
+        self.assertEqual((x.get(), made), ([i + 15.0 for i in range(8)], []))
 
     def test_others_stay_on_the_old_way(self):
         class Older(self.Tensor):

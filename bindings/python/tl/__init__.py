@@ -15,7 +15,7 @@ import os
 import threading
 import weakref
 
-from . import _arrays, _c, _calls
+from . import _arrays, _c, _calls, _copies
 from ._c import Error
 
 __all__ = ["CompileError", "Device", "Error", "Kernel", "compile", "compile_text", "emulator", "gpu", "load", "version"]
@@ -237,9 +237,13 @@ def _make_short(kernel, values, prepared, handle, index):
         if value is None:
             tests.append(f"a{i} is None")
             continue
-        if not _arrays.is_torch(value):
+        if kernel._args[i]["kind"] == "scalar":
+            if type(value) not in (int, float, bool):
+                return None  # what gives a number when it is asked: the long way asks
             names[f"t{i}"] = type(value)
             tests.append(f"type(a{i}) is t{i}")
+            if type(value) is int:  # a place of C would take what is left of a longer one
+                tests.append(f"{-(2**63)} <= a{i} < {2**63}")
             stores.append(f"c{i}.value = a{i}")
             continue
         names[f"d{i}"], names[f"s{i}"] = value.dtype, value.shape
@@ -257,7 +261,7 @@ def _make_short(kernel, values, prepared, handle, index):
     lines += [f"            {', '.join(f'a{i}' for i in range(len(values)))}, = args"] if values else []
     lines += [f"            if not ({' and '.join(tests) or 'not args'}):", "                return 0"]
     lines += [f"            {store}" for store in stores]
-    lines += ["        except (AttributeError, ValueError, TypeError):", "            return 0  # no tensors, or not as many: the long way tells"]
+    lines += ["        except (AttributeError, ValueError, TypeError, OverflowError):", "            return 0  # no tensors, or not as many: the long way tells"]
     where = f"stream({index})" if index is not None else "None"
     lines += [f"        return launch(handle, {prepared.address}, {prepared.count}, {where})"]
     exec("\n".join(lines), names)  # noqa: S102
@@ -395,7 +399,7 @@ class Kernel:
                 raise TypeError(f"{self.name} has no argument '{name}': it takes {', '.join(names + self._dynamic)}")
             if name in given:
                 raise TypeError(f"argument '{name}' of {self.name} is given twice")
-            given[name] = value
+            given[name] = self._number(name, "i64", value) if name in self._dynamic else value
         return given
 
     def _describe(self, given, stream):
@@ -407,11 +411,13 @@ class Kernel:
                 arrays[p["name"]] = _arrays.describe(given[p["name"]], stream)
             except TypeError as error:
                 raise TypeError(f"argument '{p['name']}' of {self.name}: {error}") from None
+            if arrays[p["name"]].is_readonly and p["access"] != "in":
+                raise TypeError(f"argument '{p['name']}' of {self.name} is written, and the array is read-only")
         return arrays
 
     def _names(self, given, arrays):
-        """Dynamic names from the shapes."""
-        names = {n: given[n] for n in self._dynamic if n in given}
+        """Dynamic names: from the shapes, which a launch compares with what was given."""
+        names = {}
         for p in self._args:
             array = arrays.get(p["name"])
             if array is None or len(array.shape) != len(p["dims"]):
@@ -420,7 +426,7 @@ class Kernel:
                 for expression, value in zip(expressions, values):
                     if expression in self._dynamic:
                         names.setdefault(expression, value)
-        return names
+        return {**{n: given[n] for n in self._dynamic if n in given}, **names}
 
     def _allocate(self, given, arrays, stream):
         made = []
@@ -466,10 +472,29 @@ class Kernel:
         for p in self._args:
             name, value = p["name"], arrays.get(p["name"], given.get(p["name"]))
             if p["kind"] == "scalar":
-                is_float = p["dtype"][0] in "ft" or p["dtype"] == "bf16"
-                value = float(value) if is_float else int(value)
+                value = self._number(name, p["dtype"], value)
             arguments.append((name, value))
-        return arguments + [(n, int(given[n])) for n in self._dynamic if n in given]
+        return arguments + [(n, given[n]) for n in self._dynamic if n in given]
+
+    def _number(self, name, dtype, value):
+        """A number as C takes it."""
+        is_float = dtype[0] in "ft" or dtype == "bf16"
+        if isinstance(value, (str, bytes)) or value is None:
+            raise TypeError(f"argument '{name}' of {self.name} is a number, not {type(value).__name__}")
+        try:
+            if is_float:
+                return float(value)
+            number = int(value)
+            is_whole = number == value
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TypeError(f"argument '{name}' of {self.name}: {error}") from None
+        if not is_whole:
+            raise TypeError(f"argument '{name}' of {self.name} is a whole number, not {value}")
+        bits, signed = (1, False) if dtype == "bool" else (int(dtype[1:]), dtype[0] == "i")
+        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        if not least <= number <= most:
+            raise Error("INVALID_ARGUMENT", f"argument '{name}' of {self.name}: expected {dtype} ({least} to {most}), given {number}")
+        return number if number < 2**63 else number - 2**64  # the bits
 
     def _call(self, args, named, stream):
         given = self._given(args, named)
@@ -499,7 +524,7 @@ class Kernel:
         try:
             for name, value in arguments:
                 if isinstance(value, _arrays.Array):
-                    copy = _HostCopy(device, value)
+                    copy = _copies.HostCopy(device, name, value)
                     copies.append((copy, next(p["access"] for p in self._args if p["name"] == name)))
                     if copies[-1][1] != "out":
                         copy.upload()
@@ -515,28 +540,6 @@ class Kernel:
         finally:
             for copy, _ in copies:
                 copy.free()
-
-
-class _HostCopy:
-    """Memory of the emulator for an array of the host: what lies between its first and its last element."""
-
-    def __init__(self, device, host):
-        self.device, self.host = device, host
-        if any(s < 0 for s in host.strides):
-            raise TypeError("arrays with negative strides cannot be given")
-        last = sum((n - 1) * s for n, s in zip(host.shape, host.strides))
-        self.bytes = 0 if 0 in host.shape else (last + 1) * _arrays.dtype_bytes(host.dtype)
-        pointer = _c.make("tl_device_alloc", device._handle, self.bytes) if self.bytes else 0
-        self.array = _arrays.Array(pointer, host.dtype, host.shape, host.strides, _arrays.GPU, None, None)
-
-    def upload(self):
-        _c.check(_c.tl_device_upload(self.device._handle, self.array.pointer, self.host.pointer, self.bytes))
-
-    def download(self):
-        _c.check(_c.tl_device_download(self.device._handle, self.host.pointer, self.array.pointer, self.bytes))
-
-    def free(self):
-        _c.check(_c.tl_device_free(self.device._handle, self.array.pointer))
 
 
 def _destroy(program, device):

@@ -26,11 +26,11 @@ def dtype_bytes(dtype):
 class Array:
     """A borrowed view: `owner` keeps the memory."""
 
-    __slots__ = ("pointer", "dtype", "shape", "strides", "kind", "device", "owner", "memory")
+    __slots__ = ("pointer", "dtype", "shape", "strides", "kind", "device", "owner", "memory", "is_readonly")
 
-    def __init__(self, pointer, dtype, shape, strides, kind, device, owner):
+    def __init__(self, pointer, dtype, shape, strides, kind, device, owner, is_readonly=False):
         self.pointer, self.dtype, self.shape, self.strides = pointer, dtype, tuple(shape), tuple(strides)
-        self.kind, self.device, self.owner = kind, device, owner
+        self.kind, self.device, self.owner, self.is_readonly = kind, device, owner, is_readonly
 
 
 def dense(shape):
@@ -39,6 +39,18 @@ def dense(shape):
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))
+
+
+def runs(shape, strides):
+    """The elements of an array as runs of neighbours: where they start, and the length of each."""
+    dims = sorted((s, n) for n, s in zip(shape, strides) if n != 1)
+    length = 1
+    while dims and dims[0][0] == length:
+        length *= dims.pop(0)[1]
+    starts = [0]
+    for stride, extent in reversed(dims):
+        starts = [start + i * stride for start in starts for i in range(extent)]
+    return starts, length
 
 
 # ---- DLPack (dlpack.h)
@@ -80,15 +92,18 @@ def _from_dlpack(value, stream):
 
 def _from_interface(value, interface, kind):
     name = getattr(getattr(value, "dtype", None), "name", None)
-    dtype = _NAMES.get(name) or _BY_LETTERS.get(interface["typestr"][1:])
-    if interface["typestr"][0] == ">" or not dtype:
-        raise TypeError(f"elements of type {name or interface['typestr']}")
+    letters, (pointer, is_readonly) = interface["typestr"], interface["data"]
+    dtype = _NAMES.get(name) or _BY_LETTERS.get(letters[1:])
+    if letters[0] == ">":
+        raise TypeError(f"elements of type {letters}, which are big-endian")
+    if not dtype:
+        raise TypeError(f"elements of type {name or letters}")
     shape, step = interface["shape"], dtype_bytes(dtype)
     strides = interface.get("strides")
     if strides and any(s % step for s in strides):
         raise TypeError("strides that are not multiples of an element")
     strides = [s // step for s in strides] if strides else dense(shape)
-    return Array(interface["data"][0] or 0, dtype, shape, strides, kind, None, value)
+    return Array(pointer or 0, dtype, shape, strides, kind, None, value, is_readonly)
 
 
 # ---- buffers of Python: memory of the host, for the emulator
@@ -107,7 +122,7 @@ def _from_buffer(value):
         memory = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B")) if view.nbytes else None
     strides = [s // view.itemsize for s in view.strides]
     pointer = ctypes.addressof(memory) if memory is not None else 0
-    made = Array(pointer, dtype, view.shape, strides, HOST, None, value)
+    made = Array(pointer, dtype, view.shape, strides, HOST, None, value, view.readonly)
     made.memory = memory
     return made
 
@@ -121,16 +136,29 @@ def is_torch(value):
     return hasattr(value, "data_ptr") and hasattr(value, "is_cuda")
 
 
+def _from_torch(value):
+    """What torch alone has is refused: its pointers do not lead to the elements that it shows."""
+    dtype = _torch_dtype(value.dtype)
+    if not dtype:
+        raise TypeError(f"elements of type {value.dtype}")
+    if getattr(value, "layout", None) is not None and str(value.layout) != "torch.strided":
+        raise TypeError(f"a tensor of the layout {value.layout}; expected torch.strided, as of to_dense()")
+    if not value.is_cuda and not getattr(value, "is_cpu", True):
+        raise TypeError(f"memory of the device '{value.device}'; expected CUDA")
+    if getattr(value, "is_neg", bool)():
+        raise TypeError("a view of negated elements; resolve_neg() gives their values")
+    pointer = value.data_ptr()
+    if not pointer and 0 not in value.shape:
+        raise TypeError("a tensor without memory, as tracing has them: an operator of torch.library is called with real ones")
+    return Array(pointer, dtype, value.shape, value.stride(), GPU if value.is_cuda else HOST, value.device.index, value)
+
+
 def describe(value, stream=None):
     """The Array that `value` is. TypeError: it is none that can be used."""
     if isinstance(value, Array):
         return value
     if is_torch(value):
-        dtype = _torch_dtype(value.dtype)
-        if not dtype:
-            raise TypeError(f"elements of type {value.dtype}")
-        kind = GPU if value.is_cuda else HOST
-        return Array(value.data_ptr(), dtype, value.shape, value.stride(), kind, value.device.index, value)
+        return _from_torch(value)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
         return _from_interface(value, interface, GPU)
