@@ -15,7 +15,7 @@
 #include "runtime/device.h"
 #include "runtime/graph.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 256 };
 static const uint64_t most_kept = UINT64_C(64) << 20;  // bytes of results that wait for the host
 
 typedef enum repeat_way { ON_ONE_STREAM, ON_TWO_STREAMS, FROM_A_GRAPH, NUM_WAYS } repeat_way;
