@@ -14,6 +14,8 @@ enum { TL_MAX_STATEMENTS = 2048 };
 tl_value *tl_canonicalize_quotient(tl_builder *builder, const tl_op *op);
 // Decided branches, empty loops, complete unrolling and if-conversion in `block` and below.
 bool tl_canonicalize_control(tl_pass_context *context, tl_block *block);
+// Of these only the decided branches.
+bool tl_canonicalize_decided(tl_block *block);
 // Refuses loops that are to be unrolled completely and whose bounds did not become constants.
 void tl_canonicalize_validate_unrolled(tl_pass_context *context, tl_op *kernel);
 // Refuses a kernel of more than TL_MAX_STATEMENTS.

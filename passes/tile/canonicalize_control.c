@@ -326,3 +326,15 @@ bool tl_canonicalize_control(tl_pass_context *context, tl_block *block) {
   }
   return changed;
 }
+
+bool tl_canonicalize_decided(tl_block *block) {
+  bool changed = false;
+  for (tl_op *op = block->first, *next; op; op = next) {
+    next = op->next;
+    for (uint32_t r = 0; r < op->num_regions; r++) {
+      if (op->regions[r]) changed |= tl_canonicalize_decided(op->regions[r]);
+    }
+    changed |= op->code == TL_OP_IF && decide_if(op);
+  }
+  return changed;
+}

@@ -20,4 +20,8 @@ counts $interleaved deinterleave 2 ld.global.nc.v4.b32 0 ld.global.nc.b16 2 st.g
 counts $interleaved off_by_one 1 ld.global.nc.v4.b32 2 ld.global.nc.b16
 counts $interleaved rotate_pairs 1 st.global.b32
 counts $interleaved thirds 2 ld.global.nc.v2.b32
+# An optional tensor is asked for before its loads: the bias of an epilogue is read once for each column, not for each element.
+optional=test/semantics/optional.yaml
+counts $optional epilogue_maybe 40 ld.global.nc.v2.b16
+counts $optional pairs_maybe 12 ld.global.nc.v2.b32
 finish
