@@ -42,29 +42,40 @@ int32_t tl_reduced_sources(int32_t rank, const bool *reduced, bool keep, int32_t
   return len;
 }
 
+tl_reduce_within tl_reduce_within_of(const tl_op *reduce) {
+  if (!tl_op_has(reduce, TL_ATTR_PARTIAL)) return TL_WITHIN_BLOCK;
+  return tl_op_int(reduce, TL_ATTR_EACH, TL_EACH_WARP) == TL_EACH_THREAD ? TL_WITHIN_THREAD : TL_WITHIN_WARP;
+}
+
 // Where the parts of a partial result lie among its dims, given what tl_reduced_sources says. Appends a dim if need be.
-static int32_t place_parts(int32_t *sources, int32_t *rank) {
-  for (int32_t i = 0; i < *rank; i++) {
+static int32_t place_parts(int32_t *sources, int32_t *rank, tl_reduce_within within) {
+  for (int32_t i = 0; within != TL_WITHIN_THREAD && i < *rank; i++) {
     if (sources[i] < 0) return i;
   }
   sources[*rank] = -1;
   return (*rank)++;
 }
 
-int32_t tl_reduced_dims(const int64_t *dims, int32_t rank, const bool *reduced, bool keep, int32_t parts,
-                        int64_t *out_dims) {
+int32_t tl_reduced_dims(const int64_t *dims, int32_t rank, const bool *reduced, bool keep, tl_reduce_within within,
+                        int32_t parts, int64_t *out_dims) {
   int32_t sources[TL_MAX_RANK + 1];
   int32_t len = tl_reduced_sources(rank, reduced, keep, sources);
-  int32_t axis = parts > 1 ? place_parts(sources, &len) : -1;
+  int32_t axis = parts > 1 ? place_parts(sources, &len, within) : -1;
   for (int32_t i = 0; i < len; i++) out_dims[i] = sources[i] >= 0 ? dims[sources[i]] : i == axis ? parts : 1;
   return len;
 }
 
-int32_t tl_layout_parts(const tl_layout *layout, const bool *reduced) {
+// Whether the parts that the digits of this axis hold stay apart.
+static bool keeps_apart(tl_layout_axis axis, tl_reduce_within within) {
+  if (axis == TL_AXIS_WARP) return within != TL_WITHIN_BLOCK;
+  return axis == TL_AXIS_LANE && within == TL_WITHIN_THREAD;
+}
+
+int32_t tl_layout_parts(const tl_layout *layout, const bool *reduced, tl_reduce_within within) {
   int32_t parts = 1;
   for (int32_t m = 0; m < layout->num_modes; m++) {
     const tl_layout_mode *mode = &layout->modes[m];
-    if (mode->axis == TL_AXIS_WARP && mode->dim != TL_DIM_NONE && reduced[mode->dim]) parts *= mode->size;
+    if (keeps_apart(mode->axis, within) && mode->dim != TL_DIM_NONE && reduced[mode->dim]) parts *= mode->size;
   }
   return parts;
 }
@@ -95,7 +106,8 @@ static void append_mode(tl_layout *result, tl_layout_mode mode) {
   result->modes[result->num_modes++] = mode;
 }
 
-static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int32_t *new_dims, int32_t parts_dim) {
+static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int32_t *new_dims, tl_reduce_within within,
+                           int32_t parts_dim) {
   int32_t parts = 1;
   for (int32_t m = 0; m < layout->num_modes; m++) {
     tl_layout_mode mode = layout->modes[m];
@@ -103,7 +115,7 @@ static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int
     if (mode.dim != TL_DIM_NONE) mode.dim = new_dims[mode.dim];
     if (is_reduced && mode.axis == TL_AXIS_REGISTER) continue;
     if (mode.dim == TL_DIM_NONE) mode.stride = 0;
-    if (is_reduced && mode.axis == TL_AXIS_WARP && parts_dim >= 0) {
+    if (is_reduced && keeps_apart(mode.axis, within) && parts_dim >= 0) {
       mode.dim = parts_dim;
       mode.stride = parts;
       parts *= mode.size;
@@ -112,15 +124,15 @@ static void add_kept_modes(tl_layout *result, const tl_layout *layout, const int
   }
 }
 
-tl_layout tl_layout_reduce(const tl_layout *layout, const bool *reduced, bool keep, bool partial) {
+tl_layout tl_layout_reduce(const tl_layout *layout, const bool *reduced, bool keep, tl_reduce_within within) {
   int32_t sources[TL_MAX_RANK + 1], new_dims[TL_MAX_RANK], parts_dim = -1;
   tl_layout result = result_shape(layout, reduced, keep, sources, new_dims);
-  int32_t parts = tl_layout_parts(layout, reduced);
-  if (partial && parts > 1) {
-    parts_dim = place_parts(sources, &result.rank);
+  int32_t parts = tl_layout_parts(layout, reduced, within);
+  if (parts > 1) {
+    parts_dim = place_parts(sources, &result.rank, within);
     result.shape[parts_dim] = parts;
   }
-  add_kept_modes(&result, layout, new_dims, parts_dim);
+  add_kept_modes(&result, layout, new_dims, within, parts_dim);
   return result;
 }
 
@@ -159,12 +171,12 @@ static tl_layout share_parts(const tl_layout *gathered, int32_t axis, int32_t pa
 tl_layout tl_layout_gather_parts(const tl_layout *layout, const bool *reduced, bool keep, int32_t *out_axis) {
   int32_t sources[TL_MAX_RANK + 1], new_dims[TL_MAX_RANK];
   tl_layout result = result_shape(layout, reduced, keep, sources, new_dims);
-  int32_t parts = tl_layout_parts(layout, reduced);
-  *out_axis = place_parts(sources, &result.rank);
+  int32_t parts = tl_layout_parts(layout, reduced, TL_WITHIN_WARP);
+  *out_axis = place_parts(sources, &result.rank, TL_WITHIN_WARP);
   result.shape[*out_axis] = parts;
   result.modes[result.num_modes++] =
       (tl_layout_mode){.axis = TL_AXIS_REGISTER, .size = parts, .dim = *out_axis, .stride = 1};
-  add_kept_modes(&result, layout, new_dims, -1);
+  add_kept_modes(&result, layout, new_dims, TL_WITHIN_BLOCK, -1);
   return parts >= MIN_SHARED_PARTS ? share_parts(&result, *out_axis, parts) : result;
 }
 

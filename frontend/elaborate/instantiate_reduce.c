@@ -198,7 +198,8 @@ static void build_reduce(tl_sema *sema, const tl_expr *expr, tl_value *source, c
                          tl_value **out_values) {
   const tl_type *type = source->type;
   int64_t dims[TL_MAX_RANK + 1], axes[TL_MAX_RANK];
-  int32_t rank = tl_reduced_dims(type->dims, type->rank, request->reduced, request->keepdims, 1, dims), num_axes = 0;
+  int32_t rank = tl_reduced_dims(type->dims, type->rank, request->reduced, request->keepdims, TL_WITHIN_BLOCK, 1, dims),
+          num_axes = 0;
   for (int32_t d = 0; d < type->rank; ++d) {
     if (request->reduced[d]) axes[num_axes++] = d;
   }

@@ -228,6 +228,8 @@ static void emit_loop(tl_sema *sema, const tl_stmt *stmt) {
     } else if (stmt->kind == TL_STMT_PIPELINED) {
       set_pipeline_options(sema, stmt, op);
     }
+    const tl_option *order = tl_instantiate_option(stmt, "order");
+    if (order && tl_str_is(order->value->text, "any")) tl_op_set_unit(sema->module, op, TL_ATTR_ANY_ORDER);
     op->regions[0]->args[0]->name = tl_module_intern(sema->module, stmt->in.names[0]);
   }
   size_t mark = tl_sema_open_scope(sema);

@@ -77,8 +77,8 @@ typedef enum tl_stmt_kind {
   TL_STMT_COPY,       // from, to; options pad via evict …
   TL_STMT_GEMM,       // assign: acc (=|+=) A @ B; options policy mma
   TL_STMT_PARALLEL,   // in, body; option where
-  TL_STMT_PIPELINED,  // in, body; options stages specialize overlap
-  TL_STMT_FOR,        // in, body; option unroll
+  TL_STMT_PIPELINED,  // in, body; options stages specialize overlap order
+  TL_STMT_FOR,        // in, body; options unroll order
   TL_STMT_UNROLL,     // in, body
   TL_STMT_IF,         // condition, body, else_body
   TL_STMT_WHILE,      // condition, body

@@ -58,21 +58,32 @@ static void verify_reduce(tl_verifier *verifier, const tl_op *op) {
     tl_verify_fail(verifier, op, "%s of %s", tl_ir_enum_text(TL_IR_ENUM_REDUCTION, reduction),
                    tl_dtype_name(source->dtype));
   }
-  bool reduced[TL_MAX_RANK], keep = tl_op_has(op, TL_ATTR_KEEPDIMS), partial = tl_op_has(op, TL_ATTR_PARTIAL);
+  bool reduced[TL_MAX_RANK], keep = tl_op_has(op, TL_ATTR_KEEPDIMS);
+  tl_reduce_within within = tl_reduce_within_of(op);
   tl_reduce_axes(op, reduced);
-  if (partial && source->layout == NULL) {
+  int64_t each = tl_op_int(op, TL_ATTR_EACH, TL_EACH_WARP);
+  bool is_plain = within == TL_WITHIN_BLOCK && tl_op_has(op, TL_ATTR_EACH);
+  if (is_plain || (each != TL_EACH_WARP && each != TL_EACH_THREAD)) {
+    tl_verify_fail(verifier, op, "'each' is warp or thread, of a partial reduction");
+    return;
+  }
+  if (within != TL_WITHIN_BLOCK && source->layout == NULL) {
     tl_verify_fail(verifier, op, "a partial reduction needs layouts");
     return;
   }
   int64_t dims[TL_MAX_RANK + 1];
-  int32_t parts = partial ? tl_layout_parts(source->layout, reduced) : 1;
-  int32_t rank = tl_reduced_dims(source->dims, source->rank, reduced, keep, parts, dims);
+  int32_t parts = within != TL_WITHIN_BLOCK ? tl_layout_parts(source->layout, reduced, within) : 1;
+  int32_t rank = tl_reduced_dims(source->dims, source->rank, reduced, keep, within, parts, dims);
+  if (rank > TL_MAX_RANK) {
+    tl_verify_fail(verifier, op, "the parts would be a dim too many");
+    return;
+  }
   tl_dtype dtype = tl_reduction_dtype(reduction, source->dtype);
   for (uint32_t i = 0; i < wanted; i++) {
     const tl_type *type = num_buffers > 0 ? tl_op_group_at(op, TL_GROUP_REDUCE_dst, i)->type : op->results[i].type;
     verify_target(verifier, op, type, i == 0 ? dtype : TL_DTYPE_I32, dims, rank);
     if (num_buffers > 0 || source->layout == NULL || type->layout == NULL) continue;
-    tl_layout layout = tl_layout_reduce(source->layout, reduced, keep, partial);
+    tl_layout layout = tl_layout_reduce(source->layout, reduced, keep, within);
     if (!tl_layout_equal(&layout, type->layout)) {
       tl_verify_fail(verifier, op, "the result's layout does not follow from the source's");
     }

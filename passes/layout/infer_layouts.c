@@ -445,6 +445,7 @@ static void infer_scope(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
   tl_type_reductions(&graph);
   tl_walk(scope, convert_uses, &graph);
   tl_unify_replicas(context, kernel, scope);
+  tl_let_sums_wait(&graph);
   tl_split_reductions(context, kernel, scope);
   tl_split_scans(context, kernel, scope);
   tl_validate_registers(&graph);

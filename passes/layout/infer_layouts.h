@@ -82,6 +82,8 @@ void tl_split_reductions(tl_pass_context *context, tl_op *kernel, tl_op *scope);
 enum { TL_MAX_GATHERED_REGISTERS = 64 };
 // A shared tile, plain row-major, through which warps exchange.
 tl_value *tl_exchange_alloc(tl_pass_context *context, tl_op *kernel, const tl_type *type, tl_loc loc);
+// waiting_sums.c: lets sums over threads that loops carry wait for the loops' ends. Before reductions are taken apart.
+void tl_let_sums_wait(tl_layout_graph *graph);
 // infer_layouts_scan.c: the same for scans.
 void tl_split_scans(tl_pass_context *context, tl_op *kernel, tl_op *scope);
 

@@ -17,7 +17,7 @@
 tl_layout tl_layout_of_reduce(const tl_op *reduce, const tl_layout *source) {
   bool reduced[TL_MAX_RANK];
   tl_reduce_axes(reduce, reduced);
-  return tl_layout_reduce(source, reduced, tl_op_has(reduce, TL_ATTR_KEEPDIMS), false);
+  return tl_layout_reduce(source, reduced, tl_op_has(reduce, TL_ATTR_KEEPDIMS), tl_reduce_within_of(reduce));
 }
 
 void tl_layout_relate_reduce(tl_layout_graph *graph, tl_op *reduce) {
@@ -88,11 +88,11 @@ static void split_reduce(tl_pass_context *context, tl_op *kernel, tl_op *op) {
   const tl_type *source = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0)->type;
   bool reduced[TL_MAX_RANK], keep = tl_op_has(op, TL_ATTR_KEEPDIMS);
   tl_reduce_axes(op, reduced);
-  int32_t parts = tl_layout_parts(source->layout, reduced), axis = 0;
+  int32_t parts = tl_layout_parts(source->layout, reduced, TL_WITHIN_WARP), axis = 0;
   if (parts == 1 || tl_op_has(op, TL_ATTR_PARTIAL)) return;
   int64_t dims[TL_MAX_RANK + 1];
-  int32_t rank = tl_reduced_dims(source->dims, source->rank, reduced, keep, parts, dims);
-  tl_layout partial = tl_layout_reduce(source->layout, reduced, keep, true);
+  int32_t rank = tl_reduced_dims(source->dims, source->rank, reduced, keep, TL_WITHIN_WARP, parts, dims);
+  tl_layout partial = tl_layout_reduce(source->layout, reduced, keep, TL_WITHIN_WARP);
   tl_layout gathered = tl_layout_gather_parts(source->layout, reduced, keep, &axis);
   tl_layout natural = *op->results[0].type->layout;
   if (tl_layout_num_registers(&gathered) > TL_MAX_GATHERED_REGISTERS) {
@@ -100,7 +100,7 @@ static void split_reduce(tl_pass_context *context, tl_op *kernel, tl_op *op) {
     gathered = share_out(op->results[0].type, rank, axis, parts, threads);
     bool along_parts[TL_MAX_RANK] = {false};
     along_parts[axis] = true;
-    natural = tl_layout_reduce(&gathered, along_parts, keep, false);
+    natural = tl_layout_reduce(&gathered, along_parts, keep, TL_WITHIN_BLOCK);
   }
   tl_builder builder;
   tl_builder_before(&builder, module, op);

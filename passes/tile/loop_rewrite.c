@@ -203,7 +203,7 @@ static bool prune_results(tl_module *module, tl_op *op) {
   return true;
 }
 
-static bool is_removable(const tl_op *op) {
+bool tl_op_is_removable(const tl_op *op) {
   const tl_op_info *info = tl_op_info_of(op->code);
   // Ops of the kernel's head describe the launch and stay.
   if ((info->flags & TL_OPFLAG_ONCE) || !(info->flags & TL_OPFLAG_PURE)) {
@@ -223,7 +223,7 @@ static bool prune_once(tl_module *module, tl_block *block) {
   bool changed = false;
   for (tl_op *op = block->last, *prev; op; op = prev) {
     prev = op->prev;
-    if (op->num_results > 0 && is_removable(op) && !has_uses(op)) {
+    if (op->num_results > 0 && tl_op_is_removable(op) && !has_uses(op)) {
       tl_op_erase(op);
       changed = true;
       continue;

@@ -20,6 +20,11 @@ tl_op *tl_op_add_results(tl_module *module, tl_op *op, const tl_type *const *typ
 // Appends operands to a yield.
 void tl_yield_append(tl_module *module, tl_op *yield, tl_value *const *values, uint32_t count);
 
+// Whether an op may go once nothing uses its results.
+bool tl_op_is_removable(const tl_op *op);
+// dead_carried.c: lets whoever reads what a loop carries read its first value, where that serves nothing but itself.
+// Then tl_prune_unused finds it.
+void tl_break_dead_cycles(tl_block *block);
 // Removes results (and carried values, yields) of FOR, IF and PARALLEL that nothing uses, and pure ops without uses, in
 // `block` and below, until nothing changes.
 void tl_prune_unused(tl_module *module, tl_block *block);

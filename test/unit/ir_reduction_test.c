@@ -47,16 +47,34 @@ static bool holds(const tl_layout *layout, int32_t lane, int32_t warp, const int
   return false;
 }
 
+// The parts that threads keep are a last dim, and what is left of them without it is the result of one go.
+static void check_threads(const tl_layout *layout, int32_t threads, const bool *reduced, bool keep,
+                          const tl_layout *result) {
+  int32_t parts = tl_layout_parts(layout, reduced, TL_WITHIN_THREAD);
+  tl_layout kept = tl_layout_reduce(layout, reduced, keep, TL_WITHIN_THREAD);
+  ck_well_formed(&kept, threads);
+  ck_assert_int_eq(tl_layout_num_registers(&kept), tl_layout_num_registers(result));
+  ck_assert_int_eq(kept.rank, result->rank + (parts > 1));
+  if (parts == 1) return;
+  ck_assert_int_eq(kept.shape[result->rank], parts);
+  bool along_parts[TL_MAX_RANK] = {false};
+  along_parts[result->rank] = true;
+  ck_assert_int_eq(tl_layout_parts(&kept, along_parts, TL_WITHIN_THREAD), parts);
+  tl_layout last = tl_layout_reduce(&kept, along_parts, false, TL_WITHIN_BLOCK);
+  ck_assert(tl_layout_equal(&last, result));
+}
+
 static void check_reduce(const tl_layout *layout, int32_t threads) {
   for (int mask = 1; mask < 1 << layout->rank; mask++) {
     for (int keep = 0; keep < 2; keep++) {
       bool reduced[TL_MAX_RANK] = {false};
       for (int32_t d = 0; d < layout->rank; d++) reduced[d] = mask >> d & 1;
-      tl_layout result = tl_layout_reduce(layout, reduced, keep, false);
+      tl_layout result = tl_layout_reduce(layout, reduced, keep, TL_WITHIN_BLOCK);
       ck_well_formed(&result, threads);
       int64_t dims[TL_MAX_RANK + 1], source_dims[TL_MAX_RANK];
       for (int32_t d = 0; d < layout->rank; d++) source_dims[d] = layout->shape[d];
-      ck_assert_int_eq(tl_reduced_dims(source_dims, layout->rank, reduced, keep, 1, dims), result.rank);
+      ck_assert_int_eq(tl_reduced_dims(source_dims, layout->rank, reduced, keep, TL_WITHIN_BLOCK, 1, dims),
+                       result.rank);
       for (int32_t d = 0; d < result.rank; d++) ck_assert_int_eq(dims[d], result.shape[d]);
       int32_t sources[TL_MAX_RANK + 1], axis = 0;
       tl_reduced_sources(layout->rank, reduced, keep, sources);
@@ -66,8 +84,9 @@ static void check_reduce(const tl_layout *layout, int32_t threads) {
         for (int32_t d = 0; d < result.rank; d++) to[d] = sources[d] < 0 ? 0 : from[sources[d]];
         ck_assert(holds(&result, thread % 32, thread / 32, to));
       }
-      if (tl_layout_parts(layout, reduced) == 1) continue;
-      tl_layout partial = tl_layout_reduce(layout, reduced, keep, true);
+      check_threads(layout, threads, reduced, keep, &result);
+      if (tl_layout_parts(layout, reduced, TL_WITHIN_WARP) == 1) continue;
+      tl_layout partial = tl_layout_reduce(layout, reduced, keep, TL_WITHIN_WARP);
       tl_layout gathered = tl_layout_gather_parts(layout, reduced, keep, &axis);
       ck_well_formed(&partial, threads);
       ck_well_formed(&gathered, threads);
@@ -76,8 +95,8 @@ static void check_reduce(const tl_layout *layout, int32_t threads) {
       // Reducing the parts gives the layout that a reduction in one go has.
       bool along_parts[TL_MAX_RANK] = {false};
       along_parts[axis] = true;
-      ck_assert_int_eq(tl_layout_parts(&gathered, along_parts), 1);
-      tl_layout last = tl_layout_reduce(&gathered, along_parts, keep, false);
+      ck_assert_int_eq(tl_layout_parts(&gathered, along_parts, TL_WITHIN_WARP), 1);
+      tl_layout last = tl_layout_reduce(&gathered, along_parts, keep, TL_WITHIN_BLOCK);
       ck_assert(tl_layout_equal(&last, &result));
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// reduce: each thread combines its registers in a tree, then the lanes along the axes exchange by shfl.sync. Warps have
-// been brought together by infer-layouts, through a shared tile between a partial reduction and a final one.
+// reduce: each thread combines its registers in a tree, then the lanes along the axes exchange by shfl.sync, unless
+// each thread keeps its part. Warps have been brought together by infer-layouts, through a shared tile between a
+// partial reduction and a final one.
 #include "llvm_backend/lower/tile/lower_reduce.h"
 
 #include "ir/reduction.h"
@@ -13,6 +14,7 @@ typedef struct tl_reduce_job {
   const tl_value *values, *indices;  // sources; indices NULL: they are the coordinates
   const tl_layout *layout;           // of the source
   tl_combiner combiner;
+  tl_reduce_within within;
   tl_place place;
   bool reduced[TL_MAX_RANK];
   int32_t sources[TL_MAX_RANK + 1];  // per dim of the result, parts aside: the source's dim, or -1
@@ -140,7 +142,8 @@ static bool init_job(tl_lower *l, tl_op *op, tl_reduce_job *job) {
     tl_lower_unsupported(l, op, "a reduction of %s has no lowering", tl_dtype_name(job->values->type->dtype));
     return false;
   }
-  if (tl_layout_parts(job->layout, job->reduced) > 1 && !tl_op_has(op, TL_ATTR_PARTIAL)) {
+  job->within = tl_reduce_within_of(op);
+  if (job->within == TL_WITHIN_BLOCK && tl_layout_parts(job->layout, job->reduced, TL_WITHIN_WARP) > 1) {
     tl_lower_internal(l, op, "several warps hold parts of one result");
     return false;
   }
@@ -170,7 +173,7 @@ void tl_lower_op_REDUCE(tl_lower *l, tl_op *op) {
     }
     tl_element element = {0};
     if (!reduce_pairs(l, &job, list, count, &element)) element = reduce_registers(l, &job, list, count);
-    element = reduce_lanes(l, &job, element);
+    if (job.within != TL_WITHIN_THREAD) element = reduce_lanes(l, &job, element);
     values[r] = element.value;
     indices[r] = element.index;
   }
