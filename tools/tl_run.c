@@ -38,7 +38,7 @@ static const char usage[] =
     "without),\n"
     "                         race, bounds, init, align, proxy, blocks, async\n"
     "  --findings=FILE        what the checks found as JSON; - is standard output, which then holds nothing else\n"
-    "  --timeout=S            of each compile, inputs, reference and emulated launch, in seconds (default 60)\n"
+    "  --timeout=S            of each compile, inputs, reference and launch, in seconds (default 60)\n"
     "  --max-memory=SIZE      of a run, such as 8G (default: three quarters of the machine's)\n"
     "  --arg NAME=KIND        of a PTX without a manifest, in the order of the kernel's parameters: 'in f32[1024]',\n"
     "                         'out …', 'inout …' for a pointer, 'i32 1024' for a value; all checks are on\n"

@@ -110,7 +110,9 @@ says 'launch 24 of 30, from a graph, gave a wrong result$'
 TL_EMULATED_FAULT='atomics 25 1 4' expect 0 "$run" --check --device=cuda --repeat=30 "$work/atomics.yaml"
 # What is not compared may differ.
 TL_EMULATED_FAULT='sums 9 3 40' expect 0 "$run" --check --device=cuda --repeat=30 "$work/sums.yaml"
-# A launch that does not end.
+# A launch that does not end, also the check's own.
+TL_EMULATED_FAULT='sums 0 hang' expect 1 "$run" --check --device=cuda --timeout=1 "$work/sums.yaml"
+says "^  FAILED: the launch of case 1 of 'sums' did not end within 1 s (--timeout)$"
 TL_EMULATED_FAULT='sums 27 hang' expect 1 "$run" --check --device=cuda --repeat=30 --timeout=1 "$work/sums.yaml"
 says "^  FAILED: launches 21 to 30 from a graph of case 1 of 'sums' did not end within 1 s (--timeout)$"
 finish
