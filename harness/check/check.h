@@ -40,8 +40,8 @@ typedef struct tl_check_options {
   uint32_t num_inputs;
   tl_compile_hook scheduled;
   uint64_t max_memory;  // bytes of a case; 0: no limit
-  // Called before each step of a case (compile, inputs, reference, launch on a GPU, comparison), as "the compile of case
-  // 2", and with NULL after it: what limits their time. An emulated launch has its own limit. NULL: nobody asks.
+  // Called before each step of a case (compile, inputs, reference, launch on a GPU, comparison), as "the compile of
+  // case 2", and with NULL after it: what limits their time. An emulated launch has its own limit. NULL: nobody asks.
   void (*step)(void *user, const char *what);
   // Called with each line of the report as it is known.
   void (*print)(void *user, const char *line);
