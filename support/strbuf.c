@@ -135,6 +135,42 @@ void tl_strbuf_append_json_c(tl_strbuf *buffer, const char *text) {
     tl_strbuf_append_c(buffer, "null");
 }
 
+static const char *markup_escape(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    default:
+      return NULL;
+  }
+}
+
+// Whether XML 1.0 has the character of `len` bytes: `Char` of its grammar, surrogates being no UTF-8.
+static bool is_xml_char(const char *at, size_t len) {
+  unsigned char byte = (unsigned char)*at;
+  if (len == 1) return byte >= 0x20 || byte == '\t' || byte == '\n' || byte == '\r';
+  return len != 3 || (memcmp(at, "\xef\xbf\xbe", 3) != 0 && memcmp(at, "\xef\xbf\xbf", 3) != 0);
+}
+
+void tl_strbuf_append_markup(tl_strbuf *buffer, tl_str text) {
+  for (size_t i = 0; i < text.len;) {
+    const char *escape = markup_escape(text.data[i]);
+    size_t len = utf8_length(tl_str_sub(text, i, 4));
+    if (escape)
+      tl_strbuf_append_c(buffer, escape);
+    else if (len == 0 || !is_xml_char(text.data + i, len))
+      tl_strbuf_append_c(buffer, "\xef\xbf\xbd");
+    else
+      tl_strbuf_append(buffer, tl_str_sub(text, i, len));
+    i += len ? len : 1;
+  }
+}
+
 void tl_strbuf_append_double(tl_strbuf *buffer, double value) {
   if (isnan(value)) {
     tl_strbuf_append_c(buffer, "nan");

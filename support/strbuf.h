@@ -27,6 +27,9 @@ char *tl_strbuf_take(tl_strbuf *buffer);
 void tl_strbuf_append_json(tl_strbuf *buffer, tl_str text);
 // The same of a C string; `null` for NULL.
 void tl_strbuf_append_json_c(tl_strbuf *buffer, const char *text);
+// Appends `text` as text or a quoted value of XML 1.0 and HTML: what they cannot hold (invalid UTF-8, control
+// characters, U+FFFE and U+FFFF) becomes U+FFFD.
+void tl_strbuf_append_markup(tl_strbuf *buffer, tl_str text);
 // Shortest decimal text that reads back as the same double ("1e-06", "0.1", "inf", "-inf", "nan"); always has '.', 'e'
 // or a name.
 void tl_strbuf_append_double(tl_strbuf *buffer, double value);

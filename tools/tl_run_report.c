@@ -49,6 +49,12 @@ static const char *outcome_name(tl_check_outcome outcome) {
   return outcome == TL_CHECK_PASSED ? "passed" : outcome == TL_CHECK_WRONG ? "failed" : "error";
 }
 
+// Cases of one kernel of one spec follow each other in their order; a spec that is given twice begins anew.
+static bool same_suite(const tl_run_case *before, const tl_run_case *one) {
+  return strcmp(before->spec, one->spec) == 0 && strcmp(before->kernel, one->kernel) == 0 &&
+         before->number < one->number;
+}
+
 // ---- the last line
 
 void tl_run_report_count(const tl_run_tool *t, tl_run_counts *out) {
@@ -59,9 +65,7 @@ void tl_run_report_count(const tl_run_tool *t, tl_run_counts *out) {
     out->cases++;
     out->passed += one->outcome == TL_CHECK_PASSED;
     out->errors += one->outcome == TL_CHECK_ERROR;
-    bool is_new = !i || strcmp(one->kernel, t->report.cases.items[i - 1].kernel) != 0 ||
-                  strcmp(one->spec, t->report.cases.items[i - 1].spec) != 0;
-    out->kernels += is_new;
+    out->kernels += !i || !same_suite(one - 1, one);
   }
 }
 
@@ -112,31 +116,8 @@ static void print_json(tl_run_tool *t, tl_strbuf *out) {
 
 // ---- JUnit
 
-// Text of XML 1.0: other control characters than it has cannot be written there at all.
 static void append_xml(tl_strbuf *out, const char *text) {
-  for (const char *c = text; *c; c++) {
-    unsigned char byte = (unsigned char)*c;
-    switch (*c) {
-      case '&':
-        tl_strbuf_append_c(out, "&amp;");
-        break;
-      case '<':
-        tl_strbuf_append_c(out, "&lt;");
-        break;
-      case '>':
-        tl_strbuf_append_c(out, "&gt;");
-        break;
-      case '"':
-        tl_strbuf_append_c(out, "&quot;");
-        break;
-      default:
-        if (byte < 0x20 && byte != '\t' && byte != '\n')
-          tl_strbuf_append_char(out, '?');
-        else
-          tl_strbuf_append_char(out, *c);
-        break;
-    }
-  }
+  tl_strbuf_append_markup(out, tl_str_from(text));
 }
 
 static void junit_case(const tl_run_case *one, tl_strbuf *out) {
@@ -160,16 +141,12 @@ static void junit_case(const tl_run_case *one, tl_strbuf *out) {
   tl_strbuf_appendf(out, "</%s>\n    </testcase>\n", element);
 }
 
-static bool same_suite(const tl_run_case *a, const tl_run_case *b) {
-  return strcmp(a->spec, b->spec) == 0 && strcmp(a->kernel, b->kernel) == 0;
-}
-
-// A suite is a kernel of a spec; its cases follow each other.
+// A suite is a kernel of a spec.
 static size_t junit_suite(const tl_run_case *cases, size_t from, size_t len, tl_strbuf *out) {
   size_t end = from;
   unsigned failures = 0, errors = 0;
   double seconds = 0;
-  for (; end < len && same_suite(&cases[from], &cases[end]); end++) {
+  for (; end == from || (end < len && same_suite(&cases[end - 1], &cases[end])); end++) {
     failures += cases[end].outcome == TL_CHECK_WRONG;
     errors += cases[end].outcome == TL_CHECK_ERROR;
     seconds += cases[end].seconds;

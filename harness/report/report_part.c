@@ -3,19 +3,7 @@
 #include "harness/report/report_internal.h"
 
 void report_text(tl_str text, tl_strbuf *out) {
-  for (size_t i = 0; i < text.len; i++) {
-    char c = text.data[i];
-    if (c == '<')
-      tl_strbuf_append_c(out, "&lt;");
-    else if (c == '>')
-      tl_strbuf_append_c(out, "&gt;");
-    else if (c == '&')
-      tl_strbuf_append_c(out, "&amp;");
-    else if (c == '"')
-      tl_strbuf_append_c(out, "&quot;");
-    else
-      tl_strbuf_append_char(out, c);
-  }
+  tl_strbuf_append_markup(out, text);
 }
 
 void report_text_c(const char *text, tl_strbuf *out) {

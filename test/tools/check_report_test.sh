@@ -85,6 +85,18 @@ assert suites[1][2].get("name") == "case 3 {N: 30}" and not list(suites[1][2])
 END
 fi
 
+# A spec that is given twice is checked twice, and counts so. Names that XML cannot hold do not spoil it.
+add=kernels/vector_add.yaml
+bad=$work/$(printf 'a\377\001<&>.yaml')
+expect 1 "$run" --check --device=emu --case=1 "$add" "$add" "$bad" --junit="$work/r.xml"
+says '^total: 2 of 2 cases passed in 2 kernels; 1 spec could not be checked$'
+if command -v python3 >/dev/null; then
+  python3 -c 'import sys, xml.etree.ElementTree as xml
+names = [s.get("name") for s in xml.parse(sys.argv[1]).getroot()]
+assert names[:2] == ["kernels/vector_add.yaml: vector_add"] * 2 and names[2].endswith("/a\ufffd\ufffd<&>.yaml"), names' "$work/r.xml" ||
+    fail "--junit with odd names"
+fi
+
 # Alone on standard output; only one of them.
 expect 1 "$run" --check --device=emu --json --case=1 --kernel=rest "$work/product.yaml"
 head -c 12 "$work/out" | grep -q '^{"format": 1' && tail -1 "$work/out" | grep -q '}}$' || fail "--json is not alone on standard output"

@@ -70,6 +70,16 @@ START_TEST(doubles_print_shortest_and_read_back) {
 }
 END_TEST
 
+START_TEST(markup_is_text_of_xml) {
+  tl_strbuf out = {0};
+  tl_strbuf_append_markup(&out, TL_STR("<a b=\"c\">&\t\n\x01 é \xff\xc3 \xef\xbf\xbf\xef\xbf\xbd 🙂"));
+  ck_assert_str_eq(tl_strbuf_c(&out),
+                   "&lt;a b=&quot;c&quot;&gt;&amp;\t\n\xef\xbf\xbd é \xef\xbf\xbd\xef\xbf\xbd "
+                   "\xef\xbf\xbd\xef\xbf\xbd 🙂");
+  tl_strbuf_fini(&out);
+}
+END_TEST
+
 START_TEST(json_text_is_escaped) {
   tl_strbuf out = {0};
   tl_strbuf_append_json(&out, TL_STR("a\"b\\\n\x01 é \xff\xc3"));
@@ -189,6 +199,7 @@ int main(void) {
   tcase_add_test(cases, edit_distance);
   tcase_add_test(cases, doubles_print_shortest_and_read_back);
   tcase_add_test(cases, json_text_is_escaped);
+  tcase_add_test(cases, markup_is_text_of_xml);
   tcase_add_test(cases, map_keeps_insertion_order);
   tcase_add_test(cases, positions_count_characters);
   tcase_add_test(cases, places_in_expansions_say_where_they_come_from);
