@@ -48,7 +48,7 @@ static void write_scalar(const tl_manifest_param *param, uint32_t index, uint32_
   bool is_float = tl_dtype_is_float(param->dtype);
   tl_strbuf_appendf(out, "  %s tlk_t%u = 0;\n", is_float ? "double" : "int64_t", index);
   write_try(out, is_float ? "tlk_ffi_float(" : "tlk_ffi_int(");
-  tl_strbuf_appendf(out, "&args[%u], ", place);
+  tl_strbuf_appendf(out, "&tlk_args[%u], ", place);
   c_string(param->name, out);
   // A u64 beyond int64 travels as its bits.
   if (!is_float && tl_dtype_bits(param->dtype) == 64)
@@ -65,10 +65,10 @@ static void write_tensor(const tl_manifest_param *param, uint32_t index, uint32_
   dlpack_dtype(param->dtype, &code);
   tl_strbuf_appendf(out, "  const tlk_tensor *tlk_t%u = NULL;\n", index);
   if (param->is_optional)
-    tl_strbuf_appendf(out, "  if (args[%u].type_index != TLK_FFI_NONE && (tlk_code = tlk_ffi_tensor(", place);
+    tl_strbuf_appendf(out, "  if (tlk_args[%u].type_index != TLK_FFI_NONE && (tlk_code = tlk_ffi_tensor(", place);
   else
     write_try(out, "tlk_ffi_tensor(");
-  tl_strbuf_appendf(out, "&args[%u], ", place);
+  tl_strbuf_appendf(out, "&tlk_args[%u], ", place);
   c_string(param->name, out);
   tl_strbuf_appendf(out, ", %d, %u, %d, &tlk_t%u", code, (unsigned)tl_dtype_bits(param->dtype), param->rank, index);
   write_end(out);
@@ -158,7 +158,7 @@ tl_status c_ffi(const c_signature *signature, const char *name, tl_strbuf *out) 
     tl_strbuf_appendf(&body, " = %s;\n", is_told ? tl_strbuf_c(&value) : "0");
     if (!is_told) {
       write_try(&body, "tlk_ffi_int(");
-      tl_strbuf_appendf(&body, "&args[%u], ", place++);
+      tl_strbuf_appendf(&body, "&tlk_args[%u], ", place++);
       c_string(signature->names[i], &body);
       tl_strbuf_append_c(&body, ", INT64_MIN, INT64_MAX, &");
       c_identifier(signature->names[i], &body);
@@ -169,7 +169,7 @@ tl_status c_ffi(const c_signature *signature, const char *name, tl_strbuf *out) 
   if (signature->has_workspace) {
     tl_strbuf_appendf(&body,
                       "  const tlk_tensor *tlk_workspace_tensor = NULL;\n  if ((tlk_code = "
-                      "tlk_ffi_tensor(&args[%u], \"workspace\", 1, 8, 1, &tlk_workspace_tensor",
+                      "tlk_ffi_tensor(&tlk_args[%u], \"workspace\", 1, 8, 1, &tlk_workspace_tensor",
                       place++);
     write_end(&body);
   }
@@ -177,15 +177,15 @@ tl_status c_ffi(const c_signature *signature, const char *name, tl_strbuf *out) 
   tl_strbuf_appendf(
       out,
       "\n// For tvm-ffi: the arguments in order, then sizes that no shape tells%s.\n"
-      "__attribute__((visibility(\"default\"))) int __tvm_ffi_%s(void *self, const tlk_any *args, int32_t "
-      "num_args, tlk_any *result);\n"
-      "int __tvm_ffi_%s(void *self, const tlk_any *args, int32_t num_args, tlk_any *result) {\n"
-      "  int tlk_code = 0, tlk_bad = 0;\n  int32_t tlk_device = -1;\n  (void)self;\n"
-      "  memset(result, 0, sizeof *result);\n  pthread_once(&tlk_ffi_once, tlk_open_ffi);\n",
+      "__attribute__((visibility(\"default\"))) int __tvm_ffi_%s(void *tlk_self, const tlk_any *tlk_args, "
+      "int32_t tlk_num_args, tlk_any *tlk_out);\n"
+      "int __tvm_ffi_%s(void *tlk_self, const tlk_any *tlk_args, int32_t tlk_num_args, tlk_any *tlk_out) {\n"
+      "  int tlk_code = 0, tlk_bad = 0;\n  int32_t tlk_device = -1;\n  (void)tlk_self;\n"
+      "  memset(tlk_out, 0, sizeof *tlk_out);\n  pthread_once(&tlk_ffi_once, tlk_open_ffi);\n",
       signature->has_workspace ? ", then a workspace of u8" : "", name, name);
   write_try(out, "tlk_ffi_count(");
   c_string(name, out);
-  tl_strbuf_appendf(out, ", num_args, %u", place);
+  tl_strbuf_appendf(out, ", tlk_num_args, %u", place);
   write_end(out);
   tl_strbuf_append_c(out, tl_strbuf_c(&body));
   write_launch(signature, name, out);

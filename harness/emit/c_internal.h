@@ -27,6 +27,8 @@ bool c_is_name(const tl_manifest_param *param);
 const tl_manifest_param *c_workspace(const tl_manifest_kernel *kernel);
 // A name of a spec as an identifier: "A.stride0" is A_stride0, and keywords get an underscore.
 void c_identifier(const char *name, tl_strbuf *out);
+// Text of a comment that ends with its line; `next` begins each further line of it.
+void c_comment(const char *text, const char *next, tl_strbuf *out);
 // "quoted", with escapes.
 void c_string(const char *text, tl_strbuf *out);
 // "float", of a scalar argument; NULL: C has none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Names, types and expressions of generated C.
 #include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
 
 #include "harness/emit/c_internal.h"
@@ -12,21 +13,30 @@ bool c_is_name(const tl_manifest_param *param) {
   return param->kind == TL_MPARAM_DYNAMIC || param->kind == TL_MPARAM_STRIDE;
 }
 
-// Words of C and C++, and parameters that generated functions have beside those of the spec.
+// Words of C and C++, parameters that generated functions have beside those of the spec, and macros without parameters
+// of the headers that the sources include and of common others. A word with a `*` is a family, as of fnmatch.
 static bool is_taken(const char *name) {
-  static const char words[] =
-      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const "
-      " constexpr continue decltype default delete do double else enum explicit export extern false float for "
-      " friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq "
-      " private protected public register requires restrict return short signed sizeof static stream struct "
-      " switch template this throw true try typedef typeid typename union unsigned using virtual void volatile "
-      " while workspace workspace_bytes xor xor_eq int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t "
-      " uint64_t size_t stdin stdout stderr errno NULL linux unix assert out_bytes ";
-  const char *found = strstr(words, name);
-  size_t len = strlen(name);
-  for (; found && len; found = strstr(found + 1, name))
-    if (found[-1] == ' ' && found[len] == ' ') return true;
-  return strncmp(name, "tlk_", 4) == 0;
+  static const char *const words[] = {
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+      "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+      "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+      "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+      "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
+      "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return",
+      "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
+      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union",
+      "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "_[A-Z]*",
+      // parameters
+      "out_bytes", "stream", "workspace", "workspace_bytes", "tlk_*",
+      // types and macros
+      "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "size_t", "assert",
+      "errno", "linux", "offsetof", "sched_priority", "stderr", "stdin", "stdout", "unix", "BUFSIZ", "EOF",
+      "MB_CUR_MAX", "NULL", "RAND_MAX", "TIME_UTC", "TIMER_ABSTIME", "TMP_MAX", "ATOMIC_*", "CLOCK*", "EXIT_*",
+      "FILENAME_MAX", "FOPEN_MAX", "INT*_MAX", "INT*_MIN", "L_tmpnam", "L_ctermid", "PTHREAD_*", "PTRDIFF_*", "RTLD_*",
+      "SCHED_*", "SEEK_*", "SIG_*", "SIZE_MAX", "TLK_*", "TL_KERNEL_*", "UINT*_MAX", "WCHAR_*", "WINT_*"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (fnmatch(words[i], name, 0) == 0) return true;
+  return false;
 }
 
 const tl_manifest_param *c_workspace(const tl_manifest_kernel *kernel) {
@@ -38,6 +48,26 @@ const tl_manifest_param *c_workspace(const tl_manifest_kernel *kernel) {
 void c_identifier(const char *name, tl_strbuf *out) {
   for (const char *p = name; *p; p++) tl_strbuf_append_char(out, isalnum((unsigned char)*p) ? *p : '_');
   if (is_taken(name)) tl_strbuf_append_char(out, '_');
+}
+
+// A backslash before the end of a line, also as a trigraph, would draw the next line into the comment.
+static bool joins_lines(const char *end, const char *text) {
+  if (end > text && end[-1] == '\\') return true;
+  return end - text >= 3 && end[-1] == '/' && end[-2] == '?' && end[-3] == '?';
+}
+
+void c_comment(const char *text, const char *next, tl_strbuf *out) {
+  size_t len = strlen(text);
+  if (len && text[len - 1] == '\n') len--;
+  for (size_t i = 0; i <= len; i++) {
+    bool ends = i == len || text[i] == '\n';
+    if (ends && joins_lines(text + i, text)) tl_strbuf_append_c(out, " //");
+    if (i == len) break;
+    if (ends)
+      tl_strbuf_append_c(out, next);
+    else
+      tl_strbuf_append_char(out, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i]);
+  }
 }
 
 void c_string(const char *text, tl_strbuf *out) {

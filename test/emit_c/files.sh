@@ -52,7 +52,14 @@ END
 cc -std=c11 -Wall -Wextra -Wpedantic -Werror -c "$work/va.c" -o "$work/va.o" || fail "C"
 cc "$work/main.c" "$work/va.o" -o "$work/main" -ldl -lpthread || fail "a program"
 TL_CUDA_DRIVER=$work/none "$work/main" | grep -q "^7 the NVIDIA driver library cannot be loaded" || fail "no driver"
+odd=$work/$(printf 'odd\n#error \001\\').yaml # a name that is no part of a line
+cp "$spec" "$odd"
+"$bin/tl-llc" "$odd" --emit=c --ptxas=none -o "$work/odd.c" || fail "a spec of an odd name"
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$work/odd.c" || fail "C of a spec of an odd name"
 if command -v c++ >/dev/null; then
+  "$bin/tl-llc" "$source/test/emit_c/taken.yaml" --emit=c --ptxas=none -o "$work/taken.c" || fail "names that C has"
+  printf '#include <climits>\n#include <cstdio>\n#include <complex>\n#include "taken.h"\n' >"$work/taken.cpp"
+  c++ -Wall -Wextra -Werror -fsyntax-only "$work/taken.cpp" || fail "C++ of names that C has"
   sed 's/"va.h"/"va.h"\n#include "va.h"/' "$work/main.c" >"$work/main.cpp"
   c++ -Wall -Wextra -Wpedantic -Werror "$work/main.cpp" "$work/va.o" -o "$work/main" -ldl -lpthread || fail "C++"
 fi
