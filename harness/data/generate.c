@@ -396,8 +396,8 @@ static bool run(generation *g) {
     tl_diag *diag = tl_diag_report(g->diags, TL_DIAG_CHECK_NO_GENERATOR, g->request->loc,
                                    "the %s argument `%.*s` needs a generator", tl_dtype_name(g->request->dtype),
                                    TL_STR_ARG(g->request->name));
-    tl_diag_add_hint(g->diags, diag, "for example `%.*s: ints(0, 7)` under `check: inputs:`",
-                     TL_STR_ARG(g->request->name));
+    tl_diag_add_hint(g->diags, diag, "for example `%.*s: ints(0, %d)` under `check: inputs:`",
+                     TL_STR_ARG(g->request->name), g->request->dtype == TL_DTYPE_BOOL ? 1 : 7);
     return false;
   }
   if (generator->kind == TL_EXPR_STRING) return read_npy(g, generator->text);

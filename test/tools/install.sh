@@ -33,6 +33,14 @@ if ln -s "$work/usr/bin/tl-llc" "$work/other" && "$work/other" --version >/dev/n
 fi
 [ "$("$work/other" run --version | awk 'NR == 1 { print $1 }')" = tl-run ] || exit 1
 [ -s "$work/usr/share/zsh/vendor-completions/_tl-llc" ] && [ -s "$work/usr/share/doc/tl-llc/docs/cli.md" ] && [ -s "$work/usr/share/doc/tl-llc/LICENSE" ] || exit 1
+# What users' pages lead to is there, too.
+pages=$work/usr/share/doc/tl-llc
+for page in README.md docs/tutorial.md docs/python.md docs/embedding.md docs/cli.md docs/language.md docs/goldens.md docs/from-triton.md docs/from-tilelang.md; do
+  grep -o '](\(\.\./\)*[A-Za-z0-9_/-]*\(/[A-Za-z0-9_]*\|\.[a-z]*\)[)#]' "$pages/$page" | tr -d '](#)' | sort -u >"$work/links"
+  while read -r link; do
+    [ -e "$pages/$(dirname $page)/$link" ] || { echo "$page leads to $link, which is not installed"; exit 1; }
+  done <"$work/links"
+done
 if command -v bash >/dev/null; then
   bash -c '. "$1"; complete() { :; }; compopt() { :; }; COMP_WORDS=(tl-llc --emit = p); COMP_CWORD=3; _tl_llc; [ "${COMPREPLY[*]}" = ptx ]' \
     - "$work/usr/share/bash-completion/completions/tl-llc" || {

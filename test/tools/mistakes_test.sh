@@ -260,6 +260,23 @@ sections 's/= T\[m, n\]/= T[n, n]/' >"$work/dims.yaml"
 told dims 1 '21:.*error: .*\[TL0751\]'
 sections '/    order: permutation/d; s/^  inputs:$/  inputs: {A: ones}/' >"$work/no_generator.yaml"
 told no_generator 1 '5:.*error: .*\[TL0755\]'
+says '^hint: for example `order: ints(0, 7)` under'
+cat >"$work/no_bool.yaml" <<'END'
+kernel: no_bool
+args:
+  keep: in bool[32]
+  X: inout f32[32]
+threads: 32
+body:
+  - parallel: i in 32
+    do:
+      - X[i] = X[i] if keep[i] else 0
+check:
+  reference:
+    - X[i] = X[i] if keep[i] else 0
+END
+told no_bool 1 '3:.*error: the bool argument `keep` needs a generator \[TL0755\]'
+says '^hint: for example `keep: ints(0, 1)` under'
 sections 's/ints(0, M - 1)/ints(0, 2 ** 40)/' >"$work/too_large.yaml"
 told too_large 1 '28:.*error: .*do not fit i32.*\[TL0754\]'
 sections 's/N: 100/N: 100, Q: 1/' >"$work/param.yaml"

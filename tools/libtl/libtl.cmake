@@ -67,7 +67,7 @@ install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmak
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake
   libtl/tlGolden.cmake libtl/tlKernels.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl COMPONENT libtl)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libtl)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels COMPONENT tools FILES_MATCHING PATTERN "*.yaml")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tl/kernels COMPONENT tools FILES_MATCHING PATTERN "*.yaml" PATTERN "README.md")
 
 # ninja wheel: build/…/wheel/tl_llc-….whl
 find_program(TL_PYTHON NAMES python3)

@@ -29,8 +29,15 @@ if(NOT TL_SANITIZE)  # what they say is the same, and sanitized programs take lo
   endforeach()
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/completions.zsh DESTINATION ${share}/zsh/vendor-completions RENAME _tl-llc COMPONENT tools)
 endif()
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tools)
+# What the pages lead to stands beside them as in the sources: the examples, and by links kernels and headers.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tools PATTERN "__pycache__" EXCLUDE)
+foreach(shown ${CMAKE_INSTALL_DATADIR}/tl/kernels ${CMAKE_INSTALL_INCLUDEDIR})
+  get_filename_component(name ${shown} NAME)
+  file(RELATIVE_PATH leads /prefix/${CMAKE_INSTALL_DOCDIR} /prefix/${shown})
+  install(CODE "file(CREATE_LINK ${leads} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/${name}\" SYMBOLIC)" COMPONENT tools)
+endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tools FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
 set(CPACK_PACKAGE_NAME tl-llc)
