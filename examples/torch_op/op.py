@@ -3,6 +3,8 @@
 
     pip install tl_llc-….whl torch
     python3 op.py
+
+Without a GPU it is an operator of tensors on the CPU, whose kernels run in the emulator.
 """
 
 import functools
@@ -13,16 +15,17 @@ import tl
 import torch
 
 SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "silu.yaml")
-NAMES = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16"}
+WHERE = "cuda" if torch.cuda.is_available() else "cpu"
+DEVICE = None if WHERE == "cuda" else tl.emulator()
 
 
 @functools.lru_cache(maxsize=None)
 def kernel(name, dtype):
-    return tl.compile(SPEC, kernel=name, dtype=NAMES[dtype])
+    return tl.compile(SPEC, kernel=name, device=DEVICE, dtype=dtype, compute="f64" if dtype == torch.float64 else "f32")
 
 
 # An operator of the library "tl_example": torch traces it as one node, and calls this where it runs.
-@torch.library.custom_op("tl_example::silu", mutates_args=(), device_types="cuda")
+@torch.library.custom_op("tl_example::silu", mutates_args=(), device_types=WHERE)
 def silu(x: torch.Tensor) -> torch.Tensor:
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
     kernel("silu", x.dtype)(x.contiguous().view(-1), y.view(-1))
@@ -35,7 +38,7 @@ def _(x):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-@torch.library.custom_op("tl_example::silu_backward", mutates_args=(), device_types="cuda")
+@torch.library.custom_op("tl_example::silu_backward", mutates_args=(), device_types=WHERE)
 def silu_backward(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
     kernel("silu_backward", x.dtype)(dy.contiguous().view(-1), x.contiguous().view(-1), dx.view(-1))
@@ -64,9 +67,8 @@ def check(what, given, expected, tolerance=1e-5):
     print(f"{what}: right")
 
 
-def main():
-    torch.manual_seed(1)
-    x = torch.randn(300, 1000, device="cuda", requires_grad=True)
+def check_operator():
+    x = torch.randn(300, 1000, device=WHERE, requires_grad=True)
     y = silu(x)
     y.sum().backward()
     z = x.detach().clone().requires_grad_()
@@ -76,11 +78,21 @@ def main():
     b = x.detach().bfloat16()
     check("bf16", silu(b), torch.nn.functional.silu(b), 1e-2)
     check("a view", silu(x.detach().t()), torch.nn.functional.silu(x.detach().t()))
+    check("nothing", silu(x.detach()[:0]), x.detach()[:0])
 
-    compiled = torch.compile(lambda v: silu(v * 2) + 1, fullgraph=True)
+    # What torch itself asks of an operator, and the gradient against differences.
+    torch.library.opcheck(silu, (torch.randn(3, 40, device=WHERE, requires_grad=True),))
+    torch.autograd.gradcheck(silu, (torch.randn(3, 5, dtype=torch.float64, device=WHERE, requires_grad=True),))
+    print("opcheck, gradcheck: right")
+
+    # Without a GPU there may be no compiler that inductor needs.
+    compiled = torch.compile(lambda v: silu(v * 2) + 1, fullgraph=True, backend="inductor" if WHERE == "cuda" else "aot_eager")
     check("torch.compile", compiled(x), torch.nn.functional.silu(x * 2) + 1)
 
-    static = x.detach().clone()
+
+def check_graph():
+    x = torch.randn(300, 1000, device="cuda")
+    static = x.clone()
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         silu(static)  # compiled and loaded before the recording
@@ -88,10 +100,12 @@ def main():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         result = silu(static)
-    static.copy_(x.detach() * 3)
+    static.copy_(x * 3)
     graph.replay()
     check("a CUDA graph", result, torch.nn.functional.silu(static))
 
+
+def time_calls():
     k, n = kernel("silu", torch.float32), torch.randn(1024, device="cuda")
     out = torch.empty_like(n)
     for _ in range(100):
@@ -101,6 +115,14 @@ def main():
     for _ in range(1000):
         k(n, out)
     print(f"one call of a kernel: {1e3 * (time.perf_counter() - start):.2f} us")
+
+
+def main():
+    torch.manual_seed(1)
+    check_operator()
+    if WHERE == "cuda":
+        check_graph()
+        time_calls()
 
 
 if __name__ == "__main__":
