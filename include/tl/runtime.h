@@ -52,6 +52,13 @@ typedef struct tl_emulator_options {
 // deadlock and timeout are CHECK_FAILED of the launch, and the message is the report (docs/emulator.md). NULL: the
 // defaults.
 TL_API TL_MUST_USE tl_status tl_device_open_emulator(const tl_emulator_options *options, tl_device **out_device);
+// A function of the driver API, as a loader of libraries gives it.
+typedef void tl_cuda_function(void);
+// The emulator's function in the place of the driver's `symbol` ("cuLaunchKernel"): what libtl_emulated_cuda.so
+// exports, for programs that open the driver themselves. The first call makes its GPU 0, whose checks and compute
+// capability the environment tells (TL_EMULATED_CHECKS, TL_EMULATED_CAPABILITY). NOT_FOUND: kernels are launched
+// without that function.
+TL_API TL_MUST_USE tl_status tl_emulated_cuda(const char *symbol, tl_cuda_function **out_function);
 TL_API void tl_device_close(tl_device *device);
 // "NVIDIA H200". Borrowed from `device`.
 TL_API const char *tl_device_name(const tl_device *device);

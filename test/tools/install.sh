@@ -62,8 +62,15 @@ find_package(tl REQUIRED)
 add_executable(consumer $source/examples/c11_vector_add/main.c)
 target_link_libraries(consumer PRIVATE tl::tl m)
 add_executable(kernels kernels.c)
+add_executable(three $source/examples/c_kernels/main.c)
+target_link_libraries(three PRIVATE m)
+tl_add_kernels(three SPECS $source/kernels/vector_add.yaml PTXAS none)
+tl_add_kernels(three SPECS $source/kernels/matmul_dynamic.yaml TARGETS sm_80 sm_90a DEFINES dtype=bf16 PTXAS none)
+tl_add_kernels(three SPECS $source/kernels/row_sum.yaml DEFINES M=16 N=1000 PTXAS none)
 tl_add_kernels(kernels SPECS va=$source/kernels/vector_add.yaml TARGETS sm_80 PTXAS none)
 enable_testing()
+add_test(NAME emulated COMMAND three)
+set_tests_properties(emulated PROPERTIES ENVIRONMENT TL_CUDA_DRIVER=\${TL_EMULATED_CUDA})
 tl_add_golden_test(NAME pinned LIST goldens.txt UPDATE_TARGET record)
 END
 echo '#include "va.h"
@@ -77,3 +84,9 @@ cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_C_COMPILER=
   exit 1
 }
 "$work/consumer/build/kernels" && "$work/consumer/build/consumer"
+# The driver that it names says why it has no GPU.
+TL_CUDA_DRIVER=$lib/libtl_emulated_cuda.so TL_EMULATED_CHECKS=speed "$work/consumer/build/three" >"$work/log" 2>&1
+[ $? = 77 ] && grep -q "^libtl_emulated_cuda.so: checks: there is no check 'speed'" "$work/log" || {
+  cat "$work/log"
+  exit 1
+}

@@ -36,6 +36,17 @@ else()
   target_link_libraries(tl_shared PRIVATE yaml jansson)
 endif()
 
+# The emulated driver as a library: a few jumps into libtl, beside which it lies.
+add_library(tl_emulated_cuda SHARED libtl/emulated_cuda.c)
+target_link_libraries(tl_emulated_cuda PRIVATE tl_shared $<BUILD_INTERFACE:tl_flags>)
+target_include_directories(tl_emulated_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_options(tl_emulated_cuda PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtl/cuda.map)
+set_target_properties(tl_emulated_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib INSTALL_RPATH "\$ORIGIN"
+  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/libtl/cuda.map)
+if(TL_STATIC_LLVM)
+  target_link_options(tl_emulated_cuda PRIVATE -s)
+endif()
+
 add_library(tl_static STATIC libtl/compiler.c libtl/emulator.c ${tl_objects})
 set_target_properties(tl_static PROPERTIES OUTPUT_NAME tl)
 target_link_libraries(tl_static PRIVATE $<BUILD_INTERFACE:tl_flags> $<BUILD_INTERFACE:tl_llvm>)
@@ -57,10 +68,11 @@ endif()
 file(RELATIVE_PATH TL_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(libtl/tl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tl.pc @ONLY)
 configure_package_config_file(libtl/tlConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tlConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl PATH_VARS CMAKE_INSTALL_BINDIR)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tlConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
 install(TARGETS tl_shared EXPORT tlTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtl)
+install(TARGETS tl_emulated_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtl)
 install(TARGETS tl_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT static)
 install(FILES ${tl_public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tl COMPONENT libtl)
 install(EXPORT tlTargets NAMESPACE tl:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tl COMPONENT libtl)
