@@ -56,6 +56,8 @@ odd=$work/$(printf 'odd\n#error \001\\').yaml # a name that is no part of a line
 cp "$spec" "$odd"
 "$bin/tl-llc" "$odd" --emit=c --ptxas=none -o "$work/odd.c" || fail "a spec of an odd name"
 cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$work/odd.c" || fail "C of a spec of an odd name"
+"$bin/tl-llc" "$source/test/emit_c/names.yaml" --emit=c --ptxas=none -o "$work/names.c" || fail "a doc of odd lines"
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$work/names.c" || fail "C of a doc of odd lines"
 if command -v c++ >/dev/null; then
   "$bin/tl-llc" "$source/test/emit_c/taken.yaml" --emit=c --ptxas=none -o "$work/taken.c" || fail "names that C has"
   printf '#include <climits>\n#include <cstdio>\n#include <complex>\n#include "taken.h"\n' >"$work/taken.cpp"
