@@ -14,6 +14,7 @@ typedef struct tl_waiting_sum {
   TL_VEC(tl_value *) parts;  // tiles that would be parts
   TL_VEC(uint8_t) terms;     // by number of the value: tl_term + 1 of what was looked at
   uint32_t num_sums;         // reductions of which each thread would keep its part
+  bool crosses_warps;        // warps share such a sum
   bool adds_over_threads;    // a sum over threads goes into it, whether or not it can wait
   tl_layout whole, part;     // of a sum, and of its parts, with a dim for them behind the others
   const char *reason;        // why it cannot wait; NULL: it can
