@@ -322,11 +322,14 @@ void tl_ptx_fit_blocks(tl_str ptx, tl_strbuf *out) {
     int32_t least = needed > limit ? needed_registers(text, true, &calls) : needed;
     if (needed > limit) least += SPARE + SPARE_OF_ORDER + (calls ? SPARE_OF_CALLS : 0);
     bool is_left = needed > limit && least <= limit;
+    bool is_near = blocks > 1 && least <= limit * 2;
     // Where a thread has all that the hardware gives it, fewer blocks leave it no more.
     for (; blocks > 1; blocks--) {
       limit = tl_target_registers(threads, blocks);
       if (needed <= limit || limit == TL_MAX_REGISTERS_PER_THREAD) break;
     }
+    // Told that one block is enough ptxas takes what there is to load ahead; left to itself it may find room for two.
+    is_left |= blocks == 1 && is_near;
     tl_strbuf_append(out, (tl_str){at, (size_t)(wanted - at)});
     if (!is_left) tl_strbuf_appendf(out, "%s%ld", directive, blocks);
     tl_strbuf_append(out, (tl_str){behind, (size_t)(body_end - behind)});

@@ -57,8 +57,10 @@ bool tl_buffer_is_shared(const tl_value *buffer) {
   return buffer->type->scope == TL_SCOPE_SHARED;
 }
 
-// Pitch of a shared tile in elements; 0 when nothing is fixed beyond row-major.
+// Pitch of a shared tile in elements; 0 when nothing is fixed beyond row-major. A view has rows of its own, without
+// gaps.
 static int64_t shared_pitch_elems(const tl_value *buffer) {
+  if (buffer->def && buffer->def->code == TL_OP_VIEW) return 0;
   const tl_op *root = tl_buffer_root(buffer);
   const tl_attr *attr = root && root->code == TL_OP_ALLOC ? tl_op_attr(root, TL_ATTR_SHARED_LAYOUT) : NULL;
   int bits = tl_dtype_bits(buffer->type->dtype);

@@ -11,6 +11,7 @@ typedef struct blocked_vote {
   bool wanted[TL_MAX_RANK];     // per dim: whether some access runs along it
   int32_t global[TL_MAX_RANK];  // per dim: widest vector (elements) of a global access along it
   int32_t other[TL_MAX_RANK];   // the same for shared accesses
+  bool streamed[TL_MAX_RANK];   // per dim: whether a global access along it has another element in every iteration
   int32_t added[TL_MAX_RANK];   // per dim: elements that one instruction adds in global memory; 0: there are none
 } blocked_vote;
 
@@ -27,8 +28,9 @@ static int32_t vector_limit(const tl_value *buffer) {
 }
 
 static void vote_box(blocked_vote *vote, const tl_box *box) {
-  add_vote(vote, tl_box_contiguous_dim(box), tl_box_vector(box, vector_limit(box->buffer), true),
-           tl_buffer_is_global(box->buffer));
+  int32_t dim = tl_box_contiguous_dim(box);
+  add_vote(vote, dim, tl_box_vector(box, vector_limit(box->buffer), true), tl_buffer_is_global(box->buffer));
+  if (dim >= 0 && dim < vote->rank) vote->streamed[dim] |= tl_buffer_is_global(box->buffer);
 }
 
 static void vote_value(blocked_vote *vote, tl_value *value) {
@@ -67,6 +69,25 @@ static void vote_addition(blocked_vote *vote, const tl_op *op, const tl_op *para
   if (vote->added[dim] == 0 || most < vote->added[dim]) vote->added[dim] = most;
 }
 
+// Whether the access has an element of its own in every iteration, but for dims of one: what a loop reads again and
+// again is soon in the L1 cache.
+static bool walks_all(const tl_op *op, const tl_op *parallel) {
+  int32_t rank = 0;
+  const int64_t *extents = tl_op_ints(parallel, TL_ATTR_EXTENTS, &rank);
+  for (int32_t a = 0; a < rank; a++) {
+    bool walks = extents[a] == 1;
+    for (uint32_t d = 0; d < tl_element_rank(op) && !walks; d++) {
+      tl_affine index = tl_affine_of(tl_element_index(op, d));
+      // What is no sum may depend on any of them.
+      walks = !index.valid || tl_affine_coefficient(&index, parallel->regions[0]->args[a]) != 0;
+      for (int32_t i = 0; i < index.num_terms && !walks; i++)
+        walks = index.terms[i].symbol->def && tl_op_is_inside(index.terms[i].symbol->def, parallel);
+    }
+    if (!walks) return false;
+  }
+  return true;
+}
+
 static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *parallel, int32_t sm) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
@@ -74,7 +95,9 @@ static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *p
       int32_t vec = tl_element_vector(op, parallel, vector_limit(buffer), true);
       tl_shifted_load shifted = tl_element_shifted(op, parallel, vector_limit(buffer));
       if (shifted.vec > vec) vec = shifted.vec;
-      add_vote(vote, element_dim(op, parallel), vec, tl_buffer_is_global(buffer));
+      int32_t dim = element_dim(op, parallel);
+      add_vote(vote, dim, vec, tl_buffer_is_global(buffer));
+      if (dim >= 0 && dim < vote->rank && tl_buffer_is_global(buffer)) vote->streamed[dim] |= walks_all(op, parallel);
       if (op->code == TL_OP_ATOMIC) vote_addition(vote, op, parallel, sm);
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {
@@ -158,7 +181,7 @@ static tl_layout layout_along(tl_layout_graph *graph, int32_t root, const blocke
   for (int32_t d = rank - 1; d >= 0; d--) {
     if (d != fast) order[len++] = d;
   }
-  int32_t lanes = rank > 1 && vote->global[fast] > 0 ? lanes_of_short_row(shape[fast], vec) : 0;
+  int32_t lanes = rank > 1 && vote->streamed[fast] ? lanes_of_short_row(shape[fast], vec) : 0;
   if (lanes > 1 && elements / shape[fast] * lanes >= graph->threads && streams(graph, root))
     return tl_layout_blocked_narrow(shape, rank, order, vec, lanes, graph->threads);
   // Rows of shared memory that are read element by element: a warp each, so that a reduction along them stays within

@@ -38,8 +38,10 @@ static bool is_dense_tensor(const tl_value *tensor) {
   int64_t dense = 1, stride;
   for (int32_t d = tensor->type->rank - 1; d >= 0; d--) {
     int64_t size = known_size(tensor, d);
-    const tl_value *value = tl_op_group_at(tensor->def, TL_GROUP_TENSOR_strides, (uint32_t)d);
-    if (!tl_value_const_int(value, &stride) || stride != dense || (d > 0 && size <= 0)) return false;
+    bool is_view = tensor->def->code == TL_OP_VIEW;  // which is dense
+    const tl_value *value = is_view ? NULL : tl_op_group_at(tensor->def, TL_GROUP_TENSOR_strides, (uint32_t)d);
+    if (value && (!tl_value_const_int(value, &stride) || stride != dense)) return false;
+    if (d > 0 && size <= 0) return false;
     if (d > 0 && __builtin_mul_overflow(dense, size, &dense)) return false;
   }
   return true;
@@ -173,7 +175,8 @@ static bool find_rows(tl_op *copy, row_run *out) {
   const tl_value *tensor = loads ? source.buffer : destination.buffer;
   const tl_value *tile = loads ? destination.buffer : source.buffer;
   if ((!loads && !stores) || !tensor->def || !tile->def) return false;
-  if (tensor->def->code != TL_OP_TENSOR || tile->def->code != TL_OP_ALLOC) return false;
+  bool is_tensor = tensor->def->code == TL_OP_TENSOR || tensor->def->code == TL_OP_VIEW;
+  if (!is_tensor || tile->def->code != TL_OP_ALLOC) return false;
   if (tensor->type->rank < 2 || tile->type->rank < 2 || !is_dense_tensor(tensor)) return false;
   if (tl_dtype_bits(tensor->type->dtype) < 8 || tl_dtype_bits(tile->type->dtype) < 8 || wants_rows(tile)) return false;
   *out = find_run(&source, &destination);

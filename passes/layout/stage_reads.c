@@ -209,6 +209,9 @@ static void stage_region(staging *self, tl_staged_region *region, bool recompute
     if (use->owner->code == TL_OP_TILE_LOAD && use->owner != first)
       tl_read_by_elements(self->context->module, use->owner);
   }
+  tl_op *last = recompute ? self->kernel->regions[0]->last : NULL;
+  while (last && last->code != TL_OP_PARALLEL) last = last->prev;
+  if (last) tl_stage_results(self->context, last, stage);
 }
 
 // Registers for the blocks that shared memory has room for.

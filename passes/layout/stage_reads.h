@@ -66,4 +66,9 @@ tl_op *tl_recompute(tl_module *module, tl_op *load);
 // after the other; the load is gone then. False: others read it.
 bool tl_read_by_elements(tl_module *module, tl_op *tile_load);
 
+// stage_reads_results.c. What a parallel makes of the stage's elements, one of each, and stores to a tensor goes to
+// their places in the stage instead, and from there in vectors that go on from row to row. False: it is not worth it,
+// or they are needed.
+bool tl_stage_results(tl_pass_context *context, tl_op *parallel, tl_value *stage);
+
 #endif

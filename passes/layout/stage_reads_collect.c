@@ -66,9 +66,11 @@ static bool split_index(tl_value *index, tl_affine *out_base, int64_t *out_lo, i
   return true;
 }
 
+// Of a tensor itself, or under other dims.
 static bool reads_input(const tl_value *tensor) {
-  return tensor->def && tensor->def->code == TL_OP_TENSOR &&
-         tl_op_int(tensor->def, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN;
+  bool is_view = tensor->def && tensor->def->code == TL_OP_VIEW;
+  const tl_op *root = is_view ? tl_buffer_root(tensor) : tensor->def;
+  return root && root->code == TL_OP_TENSOR && tl_op_int(root, TL_ATTR_ACCESS, TL_ACCESS_INOUT) == TL_ACCESS_IN;
 }
 
 static bool is_plain_tile(const tl_op *op, const tl_box *box) {

@@ -120,6 +120,20 @@ START_TEST(what_fits_by_need_is_left_to_ptxas) {
 }
 END_TEST
 
+// One block would be told that it may have all registers, and take them.
+START_TEST(what_is_near_two_blocks_is_left_to_ptxas) {
+  tl_strbuf ptx, out;
+  tl_strbuf_init(&ptx);
+  tl_strbuf_init(&out);
+  write_kernel(90, 512, 2, &ptx);
+  tl_ptx_fit_blocks(tl_strbuf_view(&ptx), &out);
+  ck_assert(strstr(tl_strbuf_c(&out), ".minnctapersm") == NULL);
+  tl_strbuf_fini(&ptx);
+  tl_strbuf_fini(&out);
+  ck_assert_int_eq(fitted(120, 512, 2), 1);
+}
+END_TEST
+
 START_TEST(blocks_that_fit) {
   ck_assert_int_eq(fitted(40, 128, 10), 10);  // 48 registers
   ck_assert_int_eq(fitted(41, 128, 10), 9);   // 56
@@ -141,6 +155,7 @@ int main(void) {
   tcase_add_test(tcase, loops);
   tcase_add_test(tcase, values_when_they_are_needed);
   tcase_add_test(tcase, what_fits_by_need_is_left_to_ptxas);
+  tcase_add_test(tcase, what_is_near_two_blocks_is_left_to_ptxas);
   tcase_add_test(tcase, blocks_that_fit);
   suite_add_tcase(suite, tcase);
   SRunner *runner = srunner_create(suite);
