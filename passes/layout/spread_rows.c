@@ -469,17 +469,37 @@ static void remark(const spreading *self, const char *why) {
                    (long long)bytes_of(self->row), name, (long long)self->parts, (long long)self->share);
 }
 
+// Looks at the kernel; false: no row of it is of memory.
+static bool find_row(spreading *self) {
+  tl_walk(self->kernel, look_at, self);
+  return self->row && tl_buffer_is_global(tl_op_arg(self->row, TL_GROUP_TILE_LOAD_src));
+}
+
+static void decide(spreading *self) {
+  self->obstacle = kernel_obstacle(self);
+  if (self->obstacle) return;
+  tl_spread_find(self->kernel, &self->dims);
+  choose(self);
+  if (!self->obstacle) self->obstacle = rest_obstacle(self);
+}
+
+static spreading begin(tl_pass_context *context, tl_op *kernel) {
+  return (spreading){.context = context, .kernel = kernel, .threads = tl_op_threads(kernel), .along = -1, .parts = 1};
+}
+
+int64_t tl_spread_parts(tl_pass_context *context, tl_op *kernel) {
+  spreading self = begin(context, kernel);
+  if (!find_row(&self) || has_room_for_two(&self, 1)) return 1;
+  if (!is_too_large_for_shared(&self)) return 0;
+  decide(&self);
+  tl_spread_fini(&self.dims);
+  return self.obstacle ? 0 : self.parts;
+}
+
 static void spread_kernel(tl_pass_context *context, tl_op *kernel) {
-  spreading self = {.context = context, .kernel = kernel, .threads = tl_op_threads(kernel), .along = -1, .parts = 1};
-  tl_walk(kernel, look_at, &self);
-  if (!self.row || !tl_buffer_is_global(tl_op_arg(self.row, TL_GROUP_TILE_LOAD_src))) return;
-  if (has_room_for_two(&self, 1) || !is_too_large_for_shared(&self)) return;
-  self.obstacle = kernel_obstacle(&self);
-  if (!self.obstacle) {
-    tl_spread_find(kernel, &self.dims);
-    choose(&self);
-    if (!self.obstacle) self.obstacle = rest_obstacle(&self);
-  }
+  spreading self = begin(context, kernel);
+  if (!find_row(&self) || has_room_for_two(&self, 1) || !is_too_large_for_shared(&self)) return;
+  decide(&self);
   remark(&self, self.obstacle);
   if (!self.obstacle) {
     spread(&self);

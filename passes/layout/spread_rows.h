@@ -38,6 +38,11 @@ int32_t tl_spread_class(tl_spread_dims *dims, const tl_value *tile, const tl_op 
 // Why the class has no parts for the blocks of a cluster; NULL: it has.
 const char *tl_spread_obstacle(tl_spread_dims *dims, int32_t class_of);
 
+// ---- spread_rows.c
+
+// How many blocks a block of the kernel will be, so that a multiprocessor has room for two; 0: it has room for none.
+int64_t tl_spread_parts(tl_pass_context *context, tl_op *kernel);
+
 // ---- spread_rows_exchange.c
 
 // The blocks that share a row.
