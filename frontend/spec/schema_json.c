@@ -11,6 +11,7 @@ typedef enum value_form {
   VALUE_EXPR,
   VALUE_OPTIONAL,
   VALUE_NOTHING,
+  VALUE_TARGET,
   VALUE_CHOICE,
   VALUE_EXPRS,
   VALUE_FILES,
@@ -120,9 +121,22 @@ static void print_choices(const char *choices, tl_strbuf *out) {
   tl_strbuf_append_c(out, "]}");
 }
 
+static void print_targets(tl_strbuf *out) {
+  static const char *const names[] = {
+#define TL_TARGET(id, name, ...) name,
+#include "ir/target.def"
+  };
+  bool first = true;
+  tl_strbuf_append_c(out, "{\"enum\": [");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) print_word(tl_str_from(names[i]), &first, out);
+  tl_strbuf_append_c(out, "]}");
+}
+
 static void print_key_value(const json_key *key, tl_strbuf *out) {
   if (key->value == VALUE_CHOICE) {
     print_choices(tl_schema_key_choices(key->place, tl_str_from(key->key)), out);
+  } else if (key->value == VALUE_TARGET) {
+    print_targets(out);
   } else if (key->value == VALUE_SECTION) {
     print_ref(place_names[key->section], out);
   } else if (key->value == VALUE_SECTIONS) {

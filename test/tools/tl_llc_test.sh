@@ -314,6 +314,7 @@ says '"kind": "tensor_map", .*"access": "out"'
 expect 0 "$bin/tl-llc" --emit=schema
 says '"stmt_gemm": {"type": "object"'
 says '"description": "A matrix product of tiles'
+says '"target": .*"enum": \["sm_80", .*"sm_90a"' # names of targets are words, too
 expect 2 "$bin/tl-llc" --emit=schema kernels/matmul.yaml
 says 'it takes no spec'
 printf 'kernel: k\nbody:\n  - copi: A -> B\n' >"$work/a b.yaml"
