@@ -189,6 +189,18 @@ static int num_apart(const tl_run_tool *t) {
   return json + is_standard_output(t->findings_path) + is_standard_output(t->junit_path);
 }
 
+// What --findings, --json and --junit write goes to different places.
+static void validate_files(tl_run_tool *t) {
+  static const char *const options[] = {"--findings", "--json", "--junit"};
+  const char *paths[] = {t->findings_path, t->bench.json ? t->bench.json_path : NULL, t->junit_path};
+  if (!t->cli.is_done && num_apart(t) > 1)
+    tl_cli_usage_error(&t->cli, "only one of --findings, --json and --junit can go to standard output");
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < i; j++)
+      if (!t->cli.is_done && paths[i] && paths[j] && strcmp(paths[i], paths[j]) == 0)
+        tl_cli_usage_error(&t->cli, "%s and %s write to the same file, '%s'", options[j], options[i], paths[i]);
+}
+
 static void parse_options(tl_run_tool *t, int argc, char **argv) {
   static const struct option options[] = {TL_CLI_COMMON_OPTIONS,
                                           TL_RUN_BENCH_OPTIONS,
@@ -235,8 +247,7 @@ static void parse_options(tl_run_tool *t, int argc, char **argv) {
   }
   if (!t->cli.is_done && t->repeat && !t->check) tl_cli_usage_error(&t->cli, "--repeat goes with --check");
   if (!t->cli.is_done && t->junit_path && !t->check) tl_cli_usage_error(&t->cli, "--junit goes with --check");
-  if (!t->cli.is_done && num_apart(t) > 1)
-    tl_cli_usage_error(&t->cli, "only one of --findings, --json and --junit can go to standard output");
+  validate_files(t);
   tl_run_bench_validate_options(t);
   tl_run_tune_validate_options(t);
   t->emu.seed = (uint32_t)t->seed;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/data/file.h"
 #include "harness/data/npy.h"
@@ -16,6 +17,11 @@ tl_expr *tl_run_constant(tl_run_tool *t, tl_expr *value) {
   call->operands = TL_NEW_ARRAY(&t->cli.arena, tl_expr *, 1);
   call->operands[0] = value;
   return call;
+}
+
+// A path, as generators have no `.` and `/` in a file's place.
+static bool is_other_file(const char *text) {
+  return strpbrk(text, "./") && access(text, F_OK) == 0;
 }
 
 // A .npy path, relative to the working directory, becomes a string expression; a number a constant.
@@ -32,6 +38,9 @@ tl_status tl_run_tool_inputs(tl_run_tool *t) {
       named.value->kind = TL_EXPR_STRING;
       named.value->text = tl_str_from(tl_arena_copy_bytes(&t->cli.arena, path, strlen(path)));
       free(path);
+    } else if (is_other_file(pair->rest)) {
+      return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "--in %.*s: '%s' is no .npy file by its name",
+                            TL_STR_ARG(pair->name), pair->rest);
     } else {
       named.value = tl_cli_parse_expr(&t->cli, pair->rest);
       if (!named.value) return tl_status_make(TL_STATUS_DIAGNOSTICS, "an --in option has errors");

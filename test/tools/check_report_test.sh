@@ -103,6 +103,8 @@ head -c 12 "$work/out" | grep -q '^{"format": 1' && tail -1 "$work/out" | grep -
 expect 1 "$run" --check --device=emu --junit=- --case=1 --kernel=rest "$work/product.yaml"
 head -1 "$work/out" | grep -q '^<?xml' || fail "--junit=- is not alone on standard output"
 expect 2 "$run" --check --json --findings=- "$work/product.yaml"
+expect 2 "$run" --check --json="$work/r" --junit="$work/r" "$work/product.yaml"
+says '^tl-run: --json and --junit write to the same file, '
 expect 2 "$run" --junit=x "$work/product.yaml"
 
 # Tiles of a persistent kernel; stores by TMA; without checks nobody is remembered.

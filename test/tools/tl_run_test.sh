@@ -59,6 +59,11 @@ expect 1 "$run" --device=emu --in "C=$work/c.npy" --in Q=ones kernels/vector_add
 says 'Q: the kernel has no such argument'
 expect 1 "$run" --device=emu --in "A=$work/c.npy" kernels/matmul_dynamic.yaml
 says '--in A: the argument has 2 dims, the file has 1'
+# A file by its name, which is no .npy, is not read as an expression.
+for other in kernels/vector_add.yaml /dev/zero; do
+  expect 1 "$run" --device=emu -D N=9 --in "A=$other" kernels/vector_add.yaml
+  says "--in A: '$other' is no .npy file by its name"
+done
 expect 1 "$run" --device=emu -D N=9 --in 'A=const' kernels/vector_add.yaml
 says 'const takes 1 argument, given 0'
 expect 1 "$run" --device=emu -D N=9 --out C=/dev/full kernels/vector_add.yaml
