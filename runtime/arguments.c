@@ -145,14 +145,53 @@ static bool stride_of(const tl_tensor *tensor, int32_t d, int64_t *out) {
   return true;
 }
 
-// A bare dynamic name in a dim or stride takes its value from the first tensor that has it.
-static void bind_name(binder *b, const tl_mexpr *expr, int64_t value, const char *from) {
-  const char *name = tl_mexpr_as_name(expr);
+// Whether the stride of dimension `d` is ever used: not where the dimension has at most one element.
+static bool uses_stride(const tl_tensor *tensor, int32_t d) {
+  for (int32_t i = 0; i < tensor->rank; i++)
+    if (tensor->shape[i] == 0) return false;
+  return tensor->shape[d] != 1;
+}
+
+static int64_t most_of(const tl_manifest_param *name) {
+  return name->dtype == TL_DTYPE_I64 ? TL_WIDE_MAX : INT32_MAX;
+}
+
+// A value for a name that only strides tell which nobody uses, and which may be anything (torch gives dimensions of one
+// element any): what was given where the name can have it, else what a dense tensor has, rounded up to the divisor.
+static int64_t unused_stride(const tl_manifest_param *name, const tl_tensor *tensor, int32_t d, int64_t given) {
+  int64_t divisor = name->kind == TL_MPARAM_DYNAMIC && name->divisor > 1 ? name->divisor : 1, dense;
+  if (name->kind != TL_MPARAM_DYNAMIC || (given >= 0 && given <= most_of(name) && given % divisor == 0)) return given;
+  const tl_tensor copy = {.rank = tensor->rank, .shape = tensor->shape};
+  if (!stride_of(&copy, d, &dense) || dense > most_of(name) - divisor) return given;
+  return (dense + divisor - 1) / divisor * divisor;
+}
+
+// What names are taken from, in this order: a stride that nobody uses tells nothing of a size.
+typedef enum name_source { FROM_DIMS, FROM_STRIDES, FROM_UNUSED_STRIDES, NUM_NAME_SOURCES } name_source;
+
+// A bare dynamic name takes its value from the first tensor that has it.
+static void bind_name(binder *b, const tl_manifest_param *param, const tl_tensor *tensor, int32_t d,
+                      name_source source) {
+  const char *name = tl_mexpr_as_name(source == FROM_DIMS ? param->dims[d] : param->strides[d]);
   int index = name ? find_param(b->kernel, name) : -1;
   if (index < 0) return;
-  tl_manifest_param_kind kind = b->kernel->params[index].kind;
-  if ((kind != TL_MPARAM_DYNAMIC && kind != TL_MPARAM_STRIDE) || b->names[index].is_bound) return;
-  b->names[index] = (bound_name){true, value, from};
+  const tl_manifest_param *bound = &b->kernel->params[index];
+  if ((bound->kind != TL_MPARAM_DYNAMIC && bound->kind != TL_MPARAM_STRIDE) || b->names[index].is_bound) return;
+  int64_t value = tensor->shape[d];
+  if (source != FROM_DIMS && (uses_stride(tensor, d) != (source == FROM_STRIDES) || !stride_of(tensor, d, &value)))
+    return;
+  if (source == FROM_UNUSED_STRIDES) value = unused_stride(bound, tensor, d, value);
+  b->names[index] = (bound_name){true, value, param->name};
+}
+
+static void bind_by_tensors(binder *b) {
+  for (int source = FROM_DIMS; source < NUM_NAME_SOURCES; source++) {
+    for (uint32_t i = 0; i < b->kernel->num_params; i++) {
+      const tl_manifest_param *param = &b->kernel->params[i];
+      if (param->kind != TL_MPARAM_TENSOR || is_absent(param, b->given[i])) continue;
+      for (int32_t d = 0; d < param->rank; d++) bind_name(b, param, &b->given[i]->tensor, d, (name_source)source);
+    }
+  }
 }
 
 static tl_status bind_names(binder *b) {
@@ -161,16 +200,7 @@ static tl_status bind_names(binder *b) {
     bool is_name = kernel->params[i].kind == TL_MPARAM_DYNAMIC || kernel->params[i].kind == TL_MPARAM_STRIDE;
     if (is_name && b->given[i]) b->names[i] = (bound_name){true, b->given[i]->int_value, NULL};
   }
-  for (uint32_t i = 0; i < kernel->num_params; i++) {
-    const tl_manifest_param *param = &kernel->params[i];
-    if (param->kind != TL_MPARAM_TENSOR || is_absent(param, b->given[i])) continue;
-    const tl_tensor *tensor = &b->given[i]->tensor;
-    for (int32_t d = 0; d < param->rank; d++) {
-      int64_t stride;
-      bind_name(b, param->dims[d], tensor->shape[d], param->name);
-      if (stride_of(tensor, d, &stride)) bind_name(b, param->strides[d], stride, param->name);
-    }
-  }
+  bind_by_tensors(b);
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_manifest_param *param = &kernel->params[i];
     if (param->kind != TL_MPARAM_DYNAMIC && param->kind != TL_MPARAM_STRIDE) continue;
@@ -180,7 +210,7 @@ static tl_status bind_names(binder *b) {
                             "the dynamic name '%s' has no value: no argument's shape determines it, so give it by name",
                             param->name);
     }
-    int64_t most = param->dtype == TL_DTYPE_I64 ? TL_WIDE_MAX : INT32_MAX;
+    int64_t most = most_of(param);
     if (param->kind == TL_MPARAM_DYNAMIC && (name->value < 0 || name->value > most)) {
       return tl_status_make(TL_STATUS_INVALID_ARGUMENT, "the dynamic name '%s' is %lld, expected 0 to %lld",
                             param->name, (long long)name->value, (long long)most);
@@ -223,13 +253,10 @@ static void explain(const binder *b, const tl_mexpr *expr, tl_strbuf *out) {
 }
 
 static tl_status validate_shape(const binder *b, const tl_manifest_param *param, const tl_tensor *tensor) {
-  bool is_zero = false;
-  for (int32_t d = 0; d < param->rank; d++) is_zero = is_zero || tensor->shape[d] == 0;
   for (int32_t pass = 0; pass < 2; pass++) {
     for (int32_t d = 0; d < param->rank; d++) {
       const tl_mexpr *expr = pass == 0 ? param->dims[d] : param->strides[d];
-      // The stride of a dimension with at most one element is never used.
-      if (pass == 1 && (is_zero || tensor->shape[d] == 1)) continue;
+      if (pass == 1 && !uses_stride(tensor, d)) continue;
       int64_t expected, given = tensor->shape[d];
       tl_status status = eval(b, expr, &expected);
       if (status) return tl_status_annotate(status, "argument '%s'", param->name);

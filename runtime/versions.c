@@ -43,6 +43,7 @@ static bool tensor_divides(const tl_manifest_param *param, const tl_argument *gi
     if (__builtin_mul_overflow(dense, tensor->shape[d], &dense)) dense = 0;
     for (int side = 0; side < 2; side++) {
       if (!names(side ? param->strides[d] : param->dims[d], dynamic->name)) continue;
+      if (side && tensor->shape[d] <= 1) continue;  // nobody uses it, and it may be anything
       *out_known = true;
       if ((side ? stride : tensor->shape[d]) % dynamic->divisor != 0) return false;
     }

@@ -158,6 +158,15 @@ class Binding(unittest.TestCase):
         self.assertEqual(tl._arrays.runs((2, 1, 3), (6, 1, 2)), ([0, 2, 4, 6, 8, 10], 1))
         self.refuses(TypeError, "argument 'X' has negative strides", lambda: k(HostArray(range(12), (3, 4), (-4, 1)), y))
 
+    def test_strides_of_one_row(self):
+        """They may be anything, as torch has them, and tell no size."""
+        k = tl.compile_text(SPEC.replace("N: 8", "N: dynamic").replace("i in N", "i in 32"), device=self.device)
+        y, z = HostArray([0] * 8, (1, 8), (1, 1)), HostArray([0], (1,), (7,))
+        k(HostArray(range(8), (1, 8), (1, 1)), 2, y, z)
+        self.assertEqual(list(y.values), [2.0 * v for v in range(8)])
+        self.refuses(tl.Error, "argument 'X': stride of dimension 0: expected 4 (N of argument 'X'), given 1",
+                     lambda: k(HostArray(range(8), (2, 4), (1, 2)), 2, y, z))
+
     def test_arrays_that_cannot_be_written(self):
         k, x = tl.compile_text(ROWS, device=self.device), HostArray(range(12), (3, 4), is_readonly=True)
         for y in (HostArray([0] * 12, (3, 4), is_readonly=True), memoryview(bytes(48)).cast("f", (3, 4))):

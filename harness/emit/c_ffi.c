@@ -24,17 +24,50 @@ static bool is_bare(const tl_mexpr *expr, const char *name) {
   return have && strcmp(have, name) == 0;
 }
 
-// "tlk_t2->shape[1]", where a tensor's shape or strides tell the name. False: none does.
+static bool is_given(const tl_manifest_param *param) {
+  return param->kind == TL_MPARAM_TENSOR && !param->is_optional;
+}
+
+static const tl_manifest_param *find_name(const tl_manifest_kernel *kernel, const char *name) {
+  for (uint32_t i = 0; i < kernel->num_params; i++)
+    if (strcmp(kernel->params[i].name, name) == 0) return &kernel->params[i];
+  return NULL;
+}
+
+// "tlk_has_stride(tlk_t2, 0) ? tlk_stride(tlk_t2, 0) : tlk_unused_stride(…)": a stride that nobody uses may be
+// anything.
+static bool find_stride(const tl_manifest_kernel *kernel, const char *name, tl_strbuf *out) {
+  const tl_manifest_param *bound = find_name(kernel, name);
+  bool is_size = bound && bound->kind == TL_MPARAM_DYNAMIC;
+  tl_strbuf rest = {0};
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const tl_manifest_param *param = &kernel->params[i];
+    for (int32_t d = 0; is_given(param) && d < param->rank; d++) {
+      if (!is_bare(param->strides[d], name)) continue;
+      tl_strbuf_appendf(out, "tlk_has_stride(tlk_t%u, %d) ? tlk_stride(tlk_t%u, %d) : ", i, d, i, d);
+      if (!rest.len)
+        tl_strbuf_appendf(&rest, "tlk_unused_stride(tlk_t%u, %d, %lld, %s)", i, d,
+                          (long long)(is_size && bound->divisor > 1 ? bound->divisor : 1),
+                          is_size && bound->dtype != TL_DTYPE_I64 ? "INT32_MAX" : "INT64_MAX");
+    }
+  }
+  bool is_told = rest.len > 0;
+  tl_strbuf_append_c(out, tl_strbuf_c(&rest));
+  tl_strbuf_fini(&rest);
+  return is_told;
+}
+
+// "tlk_t2->shape[1]", where a tensor's shape or else strides tell the name. False: none does.
 static bool find_value(const tl_manifest_kernel *kernel, const char *name, tl_strbuf *out) {
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const tl_manifest_param *param = &kernel->params[i];
-    for (int32_t d = 0; param->kind == TL_MPARAM_TENSOR && !param->is_optional && d < param->rank; d++) {
-      if (!is_bare(param->dims[d], name) && !is_bare(param->strides[d], name)) continue;
-      tl_strbuf_appendf(out, is_bare(param->dims[d], name) ? "tlk_t%u->shape[%d]" : "tlk_stride(tlk_t%u, %d)", i, d);
+    for (int32_t d = 0; is_given(param) && d < param->rank; d++) {
+      if (!is_bare(param->dims[d], name)) continue;
+      tl_strbuf_appendf(out, "tlk_t%u->shape[%d]", i, d);
       return true;
     }
   }
-  return false;
+  return find_stride(kernel, name, out);
 }
 
 static void write_try(tl_strbuf *out, const char *call) {

@@ -124,6 +124,15 @@ TLK_UNUSED static int tlk_has_stride(const tlk_tensor *t, int32_t d) {
   return t->shape[d] > 1;
 }
 
+// A value for a name that only strides tell which are of no use, and which may be anything: the given one where the
+// name can have it, else a dense one, rounded up to the divisor.
+TLK_UNUSED static int64_t tlk_unused_stride(const tlk_tensor *t, int32_t d, int64_t divisor, int64_t most) {
+  int64_t given = tlk_stride(t, d), dense = 1;
+  if (given >= 0 && given <= most && given % divisor == 0) return given;
+  for (int32_t i = t->ndim - 1; i > d; i--) dense *= t->shape[i];
+  return (dense + divisor - 1) / divisor * divisor;
+}
+
 TLK_UNUSED static int tlk_ffi_device(const tlk_tensor *t, const char *name, int32_t *device) {
   if (*device < 0) *device = t->device_id;
   if (t->device_id == *device) return 0;

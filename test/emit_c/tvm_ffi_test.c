@@ -36,7 +36,7 @@ typedef struct tensor_object {
 } tensor_object;
 
 typedef int function(void *self, const any *args, int32_t num_args, any *result);
-function __tvm_ffi_va, __tvm_ffi_names, __tvm_ffi_optional, __tvm_ffi_forms;
+function __tvm_ffi_va, __tvm_ffi_names, __tvm_ffi_taken, __tvm_ffi_optional, __tvm_ffi_forms;
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
 
@@ -155,6 +155,26 @@ static void test_optional(void) {
 }
 
 // Scalars, a stride that a tensor tells, a condition.
+// The stride of a dimension of one element may be anything: it tells no size, and has no divisor.
+static void test_one_row(void) {
+  float x[64], y[64];
+  for (int i = 0; i < 64; i++) x[i] = (float)i;
+  void *X = gpu_put(&gpu, x, sizeof x), *Y = gpu_put(&gpu, NULL, sizeof y);
+  int64_t shape[] = {1, 64}, strides[] = {3, 1}, shape_y[] = {1, 64, 1}, strides_y[] = {9, 1, 5};
+  tensor in = {X, 2, 0, 2, 2, 32, 1, shape, strides, 0}, out = {Y, 2, 0, 2, 2, 32, 1, shape, NULL, 0};
+  any names[] = {pointer(&in), real(0.5), real(0), real(0), number(0), {2, 0, {0}}, pointer(&out)};
+  call(__tvm_ffi_names, names, 7, NULL);
+  tensor out3 = {Y, 2, 0, 3, 2, 32, 1, shape_y, strides_y, 0};
+  any taken[] = {pointer(&in), real(1), real(2), real(3), real(4), number(5), pointer(&out3)};
+  call(__tvm_ffi_taken, taken, 7, NULL);
+  shape[0] = 2;
+  shape[1] = 32;
+  call(__tvm_ffi_taken, taken, 7, "ValueError: argument '_Bool': stride of dimension 0: expected 32, given 3");
+  gpu_take(&gpu, Y, y, sizeof y);
+  gpu_take(&gpu, X, NULL, 0);
+  expect(y[5] == x[5] + 1 + 2 + 3 + 4 + 5, "a row of any stride");
+}
+
 static void test_names(void) {
   enum { ROWS = 3, LD = 68 };
   float x[ROWS * LD], y[ROWS * 64];
@@ -198,6 +218,7 @@ int main(void) {
   if (!gpu_open(&gpu)) return 1;
   test_vectors();
   test_names();
+  test_one_row();
   test_optional();
   test_chain();
   if (!failures) puts("tvm-ffi: all right");

@@ -148,6 +148,41 @@ START_TEST(names_type_mistakes) {
 }
 END_TEST
 
+// The stride of a dimension of one element may be anything: it tells no size, and a name that only it tells gets a
+// value that it can have.
+START_TEST(strides_of_one_row_tell_nothing) {
+  static const char one_row[] =
+      "// {\"abi\": 1, \"generator\": \"test\", \"target\": \"sm_80\", \"ptx_version\": \"7.0\", \"kernels\": [\n"
+      "// {\"name\": \"k\", \"params\": [\n"
+      "//  {\"kind\": \"tensor\", \"name\": \"A\", \"access\": \"in\", \"dtype\": \"f32\", \"dims\": [\"M\", 4], "
+      "\"strides\": [\"ld\", 1], \"align\": 4},\n"
+      "//  {\"kind\": \"tensor\", \"name\": \"B\", \"access\": \"out\", \"dtype\": \"f32\", \"dims\": [\"M\", \"N\"], "
+      "\"strides\": [\"N\", 1], \"align\": 4},\n"
+      "//  {\"kind\": \"dynamic\", \"name\": \"M\", \"divisor\": 1}, {\"kind\": \"dynamic\", \"name\": \"N\", "
+      "\"divisor\": 1}, {\"kind\": \"dynamic\", \"name\": \"ld\", \"divisor\": 8}],\n"
+      "// \"requires\": [], \"grid\": [\"M\", \"N\", \"ld\"], \"block_threads\": 32, \"math_threads\": 32,\n"
+      "// \"static_shared_bytes\": 0, \"dynamic_shared_bytes\": 0, \"cluster\": [1, 1, 1]}]}\n";
+  tl_status status = tl_manifest_read(&arena, (tl_str){one_row, sizeof one_row - 1}, &manifest);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  int64_t shape[] = {1, 4}, strides[] = {3, 1}, wide[] = {1, 100}, ones[] = {1, 1};
+  arguments[0] = tl_argument_tensor(NULL, good, "f32", 2, shape);
+  arguments[0].tensor.strides = strides;
+  arguments[1] = tl_argument_tensor(NULL, good, "f32", 2, wide);
+  arguments[1].tensor.strides = ones;
+  for (int64_t given = 3; given <= 16; given += 13) {  // 3 is no multiple of 8, 16 is
+    strides[0] = given;
+    tl_launch_plan plan;
+    status = tl_launch_plan_create(&manifest.kernels[0], arguments, 2, &facts, &plan);
+    ck_assert_msg(!status, "%s", tl_status_message(status));
+    ck_assert_uint_eq(plan.grid[1], 100);
+    ck_assert_uint_eq(plan.grid[2], given == 16 ? 16 : 8);
+    tl_launch_plan_fini(&plan);
+  }
+  shape[0] = wide[0] = 2;
+  expect(2, "argument 'B': stride of dimension 0: expected 100 (N of argument 'B'), given 1");
+}
+END_TEST
+
 START_TEST(names_shape_mistakes) {
   shape_c[0] = 299;
   expect(5, "argument 'C': dimension 0: expected 300 (M of argument 'A'), given 299");
@@ -302,6 +337,7 @@ int main(void) {
   tcase_add_test(tests, zero_extents_launch_nothing);
   tcase_add_test(tests, names_count_mistakes);
   tcase_add_test(tests, names_type_mistakes);
+  tcase_add_test(tests, strides_of_one_row_tell_nothing);
   tcase_add_test(tests, names_shape_mistakes);
   tcase_add_test(tests, names_pointer_mistakes);
   tcase_add_test(tests, quotes_requires_and_limits);

@@ -418,12 +418,10 @@ class Kernel:
     def _names(self, given, arrays):
         """Dynamic names: from the shapes, which a launch compares with what was given."""
         names = {}
-        for p in self._args:
-            array = arrays.get(p["name"])
-            if array is None or len(array.shape) != len(p["dims"]):
-                continue
-            for expressions, values in ((p["dims"], array.shape), (p["strides"], array.strides)):
-                for expression, value in zip(expressions, values):
+        told = [(p, arrays[p["name"]]) for p in self._args if p["name"] in arrays and len(arrays[p["name"]].shape) == len(p["dims"])]
+        for key, values in (("dims", lambda a: a.shape), ("strides", lambda a: a.strides)):  # sizes first: a stride of one row may be anything
+            for p, array in told:
+                for expression, value in zip(p[key], values(array)):
                     if expression in self._dynamic:
                         names.setdefault(expression, value)
         return {**{n: given[n] for n in self._dynamic if n in given}, **names}
