@@ -19,6 +19,8 @@ typedef struct CUstream_st *tl_cu_stream;
 typedef struct CUevent_st *tl_cu_event;
 typedef struct CUgraph_st *tl_cu_graph;
 typedef struct CUgraphExec_st *tl_cu_graph_exec;
+struct CUgraphNode_st;
+struct CUgraphEdgeData_st;
 typedef struct CUtensorMap_st tl_cu_tensor_map;
 typedef struct CUlaunchConfig_st tl_cu_launch_config;
 typedef unsigned int tl_cu_device_attribute;

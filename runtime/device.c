@@ -172,6 +172,9 @@ tl_status tl_device_upload(tl_device *device, void *to, const void *from, size_t
   if (bytes == 0) return TL_OK;
   TL_TRY(tl_device_enter(device));
   tl_status status = TL_CUDA_CALL(device->driver, memcpy_htod, address_of(to), from, bytes);
+  // From pageable memory the driver returns once it has read that, and streams that do not wait for the default stream
+  // would be ahead of the rest (CUDA Driver API, API synchronization behavior).
+  if (!status) status = TL_CUDA_CALL(device->driver, stream_synchronize, NULL);
   return tl_status_annotate(tl_device_leave(device, status), "copying %zu bytes to the device", bytes);
 }
 

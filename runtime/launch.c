@@ -109,17 +109,57 @@ static tl_status plan_version(tl_kernel *kernel, const tl_argument *arguments, s
   return plan_next(kernel, is_same, arguments, num_arguments);
 }
 
+// Whether launches on `stream` are recorded, and into which recording; 0: the driver does not say.
+static tl_status ask_recording(const tl_device *device, void *stream, bool *out, uint64_t *out_recording) {
+  const tl_cuda_driver *driver = device->driver;
+  unsigned int status = 0;
+  *out_recording = 0;
+  if (stream && driver->stream_get_capture_info)
+    TL_TRY(TL_CUDA_CALL(driver, stream_get_capture_info, stream, &status, out_recording, NULL, NULL, NULL, NULL));
+  else if (stream && driver->stream_is_capturing)
+    TL_TRY(TL_CUDA_CALL(driver, stream_is_capturing, stream, &status));
+  *out = status != 0;
+  return TL_OK;
+}
+
+// Memory of a recording for good: its launches on one stream run one after the other. What allocates is refused while a
+// thread records, unless it says that it knows; cuStreamGetId is refused in any case.
+static tl_status take_recorded(tl_device *device, tl_workspaces *workspaces, const tl_workspace *wanted,
+                               void **out_memory, bool *out_is_new) {
+  for (size_t i = 0; wanted->recording && i < workspaces->len; i++) {
+    const tl_workspace *had = &workspaces->items[i];
+    bool is_it = had->is_recorded && had->recording == wanted->recording && had->stream == wanted->stream &&
+                 had->param == wanted->param && had->bytes >= wanted->bytes;
+    if (!is_it) continue;
+    *out_memory = had->memory;
+    *out_is_new = false;
+    return TL_OK;
+  }
+  tl_cu_capture_mode mode = TL_CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool has_modes = device->driver->exchange_capture_mode != NULL;
+  if (has_modes) TL_TRY(TL_CUDA_CALL(device->driver, exchange_capture_mode, &mode));
+  tl_workspace made = *wanted;
+  tl_status status = tl_device_alloc(device, (size_t)made.bytes, &made.memory);
+  if (has_modes) status = tl_status_join(status, TL_CUDA_CALL(device->driver, exchange_capture_mode, &mode));
+  if (!status) tl_vec_push(workspaces, made);
+  *out_memory = made.memory;
+  *out_is_new = true;
+  return status;
+}
+
 tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes, void *stream,
                             void **out_memory, bool *out_is_new) {
-  tl_workspace *found = NULL;
-  unsigned long long id = (uintptr_t)stream;
-  if (device->driver->stream_get_id) TL_TRY(TL_CUDA_CALL(device->driver, stream_get_id, stream, &id));
+  tl_workspace *found = NULL, wanted = {.param = param, .stream = (uintptr_t)stream, .bytes = bytes};
+  TL_TRY(ask_recording(device, stream, &wanted.is_recorded, &wanted.recording));
+  if (wanted.is_recorded) return take_recorded(device, workspaces, &wanted, out_memory, out_is_new);
+  if (device->driver->stream_get_id) TL_TRY(TL_CUDA_CALL(device->driver, stream_get_id, stream, &wanted.stream));
   for (size_t i = 0; i < workspaces->len; i++) {
     tl_workspace *candidate = &workspaces->items[i];
-    if (candidate->param == param && candidate->stream == id && !candidate->is_recorded) found = candidate;
+    if (candidate->param == param && candidate->stream == wanted.stream && !candidate->is_recorded) found = candidate;
   }
   if (!found) {
-    tl_vec_push(workspaces, (tl_workspace){.param = param, .stream = id});
+    wanted.bytes = 0;
+    tl_vec_push(workspaces, wanted);
     found = &tl_vec_last(workspaces);
   }
   *out_is_new = found->bytes < bytes;
@@ -135,37 +175,11 @@ tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32
   return TL_OK;
 }
 
-static tl_status is_recording(const tl_device *device, void *stream, bool *out) {
-  unsigned int status = 0;
-  if (stream && device->driver->stream_is_capturing)
-    TL_TRY(TL_CUDA_CALL(device->driver, stream_is_capturing, stream, &status));
-  *out = status != 0;
-  return TL_OK;
-}
-
-// Memory of a recorded launch alone. What allocates is refused while a thread records, unless it says that it knows.
-static tl_status take_recorded(tl_kernel *kernel, uint32_t param, int64_t bytes, void **out_memory) {
-  tl_device *device = kernel->program->device;
-  tl_cu_capture_mode mode = TL_CU_STREAM_CAPTURE_MODE_RELAXED;
-  bool has_modes = device->driver->exchange_capture_mode != NULL;
-  if (has_modes) TL_TRY(TL_CUDA_CALL(device->driver, exchange_capture_mode, &mode));
-  tl_status status = tl_device_alloc(device, (size_t)bytes, out_memory);
-  if (has_modes) status = tl_status_join(status, TL_CUDA_CALL(device->driver, exchange_capture_mode, &mode));
-  if (!status)
-    tl_vec_push(&kernel->workspaces,
-                (tl_workspace){.param = param, .is_recorded = true, .memory = *out_memory, .bytes = bytes});
-  return status;
-}
-
 // Zeroed when it is new, or for each launch.
 static tl_status take_workspace(tl_kernel *kernel, uint32_t param, int64_t bytes, void *stream, void **out_memory) {
   tl_device *device = kernel->program->device;
-  bool is_new = true, is_recorded;
-  TL_TRY(is_recording(device, stream, &is_recorded));
-  if (is_recorded)
-    TL_TRY(take_recorded(kernel, param, bytes, out_memory));
-  else
-    TL_TRY(tl_workspace_take(device, &kernel->workspaces, param, bytes, stream, out_memory, &is_new));
+  bool is_new;
+  TL_TRY(tl_workspace_take(device, &kernel->workspaces, param, bytes, stream, out_memory, &is_new));
   if (!is_new && !kernel->manifest->params[param].zero_each_launch) return TL_OK;
   return tl_device_fill(device, *out_memory, 0, (size_t)bytes, stream);
 }

@@ -11,11 +11,13 @@
 #include "support/vec.h"
 
 // Device memory of a workspace: one a kernel, param and stream, or a chain and stream, grown when a launch needs more.
-// A launch that is recorded has its own for good: graphs run beside whatever is launched.
+// Launches that are recorded have their own for good, one a recording and stream: graphs run beside whatever is
+// launched.
 typedef struct tl_workspace {
   uint32_t param;  // of a kernel; 0 for a chain
   bool is_recorded;
-  unsigned long long stream;  // its id: handles come back
+  unsigned long long stream;  // its id, for handles come back; recorded: the handle, for ids cannot be asked for then
+  uint64_t recording;         // of the driver; 0: it does not say which, and the launch has its own
   void *memory;               // Owned. Device memory.
   int64_t bytes;
 } tl_workspace;
@@ -65,8 +67,9 @@ struct tl_program {
 
 // ---- launch.c, for chains too
 
-// The stream's workspace for `param`, at least `bytes` large; `*out_is_new` when its content is undefined. Work already
-// on the stream may still use a smaller one, so that is freed only after the stream has come to its end.
+// The workspace of the stream, or of the recording, for `param`, at least `bytes` large; `*out_is_new` when its content
+// is undefined. Work already on the stream may still use a smaller one, so that is freed only after the stream has come
+// to its end.
 TL_MUST_USE tl_status tl_workspace_take(tl_device *device, tl_workspaces *workspaces, uint32_t param, int64_t bytes,
                                         void *stream, void **out_memory, bool *out_is_new);
 // Makes the tensor maps of a plan (tensor_maps.c). The kernel's lock is held.

@@ -27,6 +27,7 @@ typedef struct emulated_work {
 } emulated_work;
 
 struct CUgraph_st {
+  uint64_t id;  // of its recording
   TL_VEC(emulated_work) work;
 };
 struct CUstream_st {

@@ -45,7 +45,9 @@ tl_cu_result tl_emulated_stream_create(tl_cu_stream *stream, unsigned int flags)
   *stream = tl_xcalloc(1, sizeof **stream);
   return (*stream)->id = ++streams, TL_CU_SUCCESS;
 }
+// As the driver of a GPU: not while it is recorded.
 tl_cu_result tl_emulated_stream_get_id(tl_cu_stream stream, unsigned long long *id) {
+  if (stream && stream->recording) return TL_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return *id = stream ? stream->id : 0, TL_CU_SUCCESS;
 }
 tl_cu_result tl_emulated_stream_destroy(tl_cu_stream stream) {
@@ -81,7 +83,9 @@ tl_cu_result tl_emulated_event_elapsed_time(float *milliseconds, tl_cu_event sta
 
 tl_cu_result tl_emulated_stream_begin_capture(tl_cu_stream stream, tl_cu_capture_mode mode) {
   if (!stream || stream->recording) return TL_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  static _Atomic uint64_t recordings;
   stream->recording = tl_xcalloc(1, sizeof *stream->recording);
+  stream->recording->id = ++recordings;
   if (mode != TL_CU_STREAM_CAPTURE_MODE_RELAXED) thread.recordings++;
   return stream->is_thread_local = mode != TL_CU_STREAM_CAPTURE_MODE_RELAXED, TL_CU_SUCCESS;
 }
@@ -94,6 +98,13 @@ tl_cu_result tl_emulated_stream_end_capture(tl_cu_stream stream, tl_cu_graph *gr
 }
 tl_cu_result tl_emulated_stream_is_capturing(tl_cu_stream stream, unsigned int *status) {
   return *status = stream && stream->recording, TL_CU_SUCCESS;
+}
+tl_cu_result tl_emulated_stream_get_capture_info(tl_cu_stream stream, unsigned int *status, uint64_t *id,
+                                                 tl_cu_graph *graph, struct CUgraphNode_st *const **nodes,
+                                                 const struct CUgraphEdgeData_st **edges, size_t *num_nodes) {
+  if (graph || nodes || edges || num_nodes) return TL_CU_ERROR_INVALID_VALUE;
+  *status = stream && stream->recording;
+  return *id = *status ? stream->recording->id : 0, TL_CU_SUCCESS;
 }
 tl_cu_result tl_emulated_exchange_capture_mode(tl_cu_capture_mode *mode) {
   tl_cu_capture_mode had = thread.mode;

@@ -175,7 +175,8 @@ TL_API TL_MUST_USE tl_status tl_chain_check(tl_chain *chain, const tl_argument *
 // Checks, then launches every step on `stream` and returns without waiting; when a check fails nothing is launched.
 // `workspace` holds the buffers: `workspace_bytes` of device memory, 256-byte aligned, at least what
 // tl_chain_workspace_bytes says and free until the stream has passed the chain. NULL: memory that the program keeps for
-// the chain and the stream, allocated (and grown, which waits for the stream) when a launch needs it.
+// the chain and the stream, or the recording of a stream, allocated (and grown, which waits for the stream) when a
+// launch needs it.
 TL_API TL_MUST_USE tl_status tl_chain_launch(tl_chain *chain, const tl_argument *arguments, size_t num_arguments,
                                              void *workspace, size_t workspace_bytes, void *stream);
 

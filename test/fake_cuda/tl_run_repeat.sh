@@ -43,6 +43,10 @@ says '^  200 launches more gave the same bits: 67 on one stream, 67 on two strea
 # Chains, kernels for other targets, both versions of a kernel.
 expect 0 "$run" --check --device=emu --repeat=4 test/spec/check/chains.yaml
 says '^  4 launches more gave the same bits: 2 on one stream, 1 on two streams at once, 1 from a graph ('
+# Memory for a chain's buffers and for maps of nothing, in a recording.
+says '^mlp: 3 of 3 cases passed'
+expect 0 "$run" --check --device=emu --repeat=6 --case=1 test/pipeline/flights_tma.yaml
+says '^  6 launches more gave the same bits: '
 expect 0 "$run" --check --device=emu --repeat=3 --target=sm_120 "$work/sums.yaml"
 expect 0 "$run" --check --device=emu --repeat=3 --case=1 test/semantics/two_versions.yaml
 says '^  unaligned: '

@@ -259,6 +259,15 @@ START_TEST(plans_the_version_that_it_takes) {
 }
 END_TEST
 
+// What a stream that does not wait for the default stream reads next is there.
+START_TEST(uploads_are_done_when_they_return) {
+  int32_t memory[8] = {0}, host[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  tl_status status = tl_device_upload(device, memory, host, sizeof host);
+  ck_assert_msg(!status, "%s", tl_status_message(status));
+  ck_assert_mem_eq(memory, host, sizeof host);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("runtime_driver");
   TCase *tests = tcase_create("driver");
@@ -267,6 +276,7 @@ int main(void) {
   tcase_add_test(tests, attaches_the_jit_log);
   tcase_add_test(tests, refuses_what_cannot_run);
   tcase_add_test(tests, launches_with_a_workspace);
+  tcase_add_test(tests, uploads_are_done_when_they_return);
   tcase_add_test(tests, refuses_grids_past_the_hardware);
   tcase_add_loop_test(tests, plans_the_version_that_it_takes, 0, 2);
   suite_add_tcase(suite, tests);

@@ -114,9 +114,18 @@ static tl_cu_result fake_launch(tl_cu_function function, unsigned gx, unsigned g
   if (seen_launch) seen_launch(function, params);
   return 0;
 }
+// An upload is on its way until the default stream has come to its end, as one from pageable memory may be.
+static struct {
+  void *to;
+  char bytes[256];
+  size_t len;
+} uploading;
+
 static tl_cu_result fake_sync(tl_cu_stream stream) {
   if (fails("cuStreamSynchronize")) return FAKE_FAILURE;
-  return (void)stream, 0;
+  if (!stream && uploading.len) memcpy(uploading.to, uploading.bytes, uploading.len);
+  if (!stream) uploading.len = 0;
+  return 0;
 }
 static tl_cu_result fake_alloc(tl_cu_pointer *pointer, size_t bytes) {
   if (fails("cuMemAlloc_v2")) return FAKE_FAILURE;
@@ -151,7 +160,10 @@ static tl_cu_result fake_version(int *version) {
 }
 static tl_cu_result fake_upload(tl_cu_pointer to, const void *from, size_t bytes) {
   if (fails("cuMemcpyHtoD_v2")) return FAKE_FAILURE;
-  return memcpy((void *)(uintptr_t)to, from, bytes), 0;
+  if (bytes > sizeof uploading.bytes) return TL_CU_ERROR_INVALID_VALUE;
+  uploading.to = (void *)(uintptr_t)to;
+  uploading.len = bytes;
+  return memcpy(uploading.bytes, from, bytes), 0;
 }
 static tl_cu_result fake_download(void *to, tl_cu_pointer from, size_t bytes) {
   if (fails("cuMemcpyDtoH_v2")) return FAKE_FAILURE;
