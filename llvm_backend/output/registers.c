@@ -322,7 +322,7 @@ void tl_ptx_fit_blocks(tl_str ptx, tl_strbuf *out) {
     int32_t least = needed > limit ? needed_registers(text, true, &calls) : needed;
     if (needed > limit) least += SPARE + SPARE_OF_ORDER + (calls ? SPARE_OF_CALLS : 0);
     bool is_left = needed > limit && least <= limit;
-    bool is_near = blocks > 1 && least <= limit * 2;
+    bool is_near = blocks > 1 && least <= limit * 4;
     // Where a thread has all that the hardware gives it, fewer blocks leave it no more.
     for (; blocks > 1; blocks--) {
       limit = tl_target_registers(threads, blocks);

@@ -130,7 +130,7 @@ START_TEST(what_is_near_two_blocks_is_left_to_ptxas) {
   ck_assert(strstr(tl_strbuf_c(&out), ".minnctapersm") == NULL);
   tl_strbuf_fini(&ptx);
   tl_strbuf_fini(&out);
-  ck_assert_int_eq(fitted(120, 512, 2), 1);
+  ck_assert_int_eq(fitted(250, 512, 2), 1);
 }
 END_TEST
 
