@@ -101,8 +101,10 @@ static const char *kernel_obstacle(const tl_op *kernel) {
   return NULL;
 }
 
-// Joins the blocks of `kernel`. Why it cannot be; NULL: it is done.
-static const char *join(tl_pass_context *context, tl_op *kernel, uint32_t along, int64_t blocks) {
+// Joins the blocks of `kernel`. Why it cannot be; NULL: it is done, and a multiprocessor has room for `*out_resident`
+// of them.
+static const char *join(tl_pass_context *context, tl_op *kernel, uint32_t along, int64_t blocks,
+                        int32_t *out_resident) {
   joining_search found = {0};
   tl_walk(kernel, look_at, &found);
   tl_joining self = {.context = context, .kernel = kernel, .grid = found.grid, .blocks = blocks};
@@ -111,7 +113,7 @@ static const char *join(tl_pass_context *context, tl_op *kernel, uint32_t along,
   const char *why = tl_joining_find(&self);
   if (!why) {
     tl_joining_rewrite(&self);
-    parts = tl_spread_parts(context, kernel);
+    parts = tl_spread_parts(context, kernel, out_resident);
     if (parts < 1) why = "a multiprocessor would have no room for two blocks";
   }
   tl_joining_fini(&self);
@@ -136,7 +138,41 @@ static void remark(tl_pass_context *context, const tl_op *row, const char *along
                    (long long)blocks, along, name, (long long)(blocks * bytes), (long long)bytes);
 }
 
-// A copy of the kernel is joined, and kept where it is better.
+// A copy of a kernel whose blocks are joined.
+typedef struct attempt {
+  tl_op *copy;      // NULL: there is none
+  const char *why;  // there is none
+  int64_t blocks;
+  int32_t resident;
+} attempt;
+
+static attempt try_blocks(tl_pass_context *context, tl_op *kernel, uint32_t along, int64_t blocks) {
+  attempt made = {.blocks = blocks};
+  tl_builder builder;
+  tl_value_map map = {0};
+  tl_builder_before(&builder, context->module, kernel);
+  made.copy = tl_op_clone(&builder, kernel, &map);
+  tl_value_map_fini(&map);
+  made.why = join(context, made.copy, along, blocks, &made.resident);
+  if (!made.why) return made;
+  tl_op_erase(made.copy);
+  made.copy = NULL;
+  return made;
+}
+
+// The copy that is best. Rows of two sectors and a part are good enough where a multiprocessor has room for more of
+// their blocks: four do not load, compute and store in step, as two do.
+static attempt best_attempt(tl_pass_context *context, tl_op *kernel, uint32_t along, int64_t blocks, int64_t bytes) {
+  attempt best = try_blocks(context, kernel, along, blocks);
+  if (best.why || best.resident >= TL_SPREAD_DRIFTING || blocks / 2 * bytes < 2 * SECTOR_BYTES || blocks == 2)
+    return best;
+  attempt fewer = try_blocks(context, kernel, along, blocks / 2);
+  bool is_better = !fewer.why && fewer.resident >= TL_SPREAD_DRIFTING;
+  tl_op *dropped = is_better ? best.copy : fewer.copy;
+  if (dropped) tl_op_erase(dropped);
+  return is_better ? fewer : best;
+}
+
 static void join_kernel(tl_pass_context *context, tl_op *kernel) {
   joining_search found = {0};
   uint32_t along = 0;
@@ -144,19 +180,12 @@ static void join_kernel(tl_pass_context *context, tl_op *kernel) {
   if (!found.row || !found.grid || found.row->parent->parent != kernel) return;
   int64_t bytes = row_bytes(&found, &along), blocks = bytes > 0 ? choose_blocks(found.grid, along, bytes) : 1;
   if (bytes == 0) return;
-  const char *name = tl_op_result(found.grid, along)->name, *why = kernel_obstacle(kernel);
-  if (!why && blocks == 1) why = "no 2, 4 or 8 divide the number of blocks";
-  if (!why) {
-    tl_builder builder;
-    tl_value_map map = {0};
-    tl_builder_before(&builder, context->module, kernel);
-    tl_op *copy = tl_op_clone(&builder, kernel, &map);
-    tl_value_map_fini(&map);
-    why = join(context, copy, along, blocks);
-    if (why) tl_op_erase(copy);
-  }
-  remark(context, found.row, name ? name : "the grid", bytes, blocks, why);
-  if (!why) tl_op_erase(kernel);
+  const char *name = tl_op_result(found.grid, along)->name;
+  attempt made = {.why = kernel_obstacle(kernel)};
+  if (!made.why && blocks == 1) made.why = "no 2, 4 or 8 divide the number of blocks";
+  if (!made.why) made = best_attempt(context, kernel, along, blocks, bytes);
+  remark(context, found.row, name ? name : "the grid", bytes, made.blocks, made.why);
+  if (!made.why) tl_op_erase(kernel);
 }
 
 tl_status tl_pass_join_blocks(tl_pass_context *context) {

@@ -157,16 +157,50 @@ static bool divides(const tl_box *box, int32_t dim, int64_t parts) {
   return !is_row || box->extents[dim] / parts * tl_dtype_bits(box->buffer->type->dtype) % VECTOR_BITS == 0;
 }
 
+// Blocks on a multiprocessor that have one part each in shared memory.
+static int32_t staged_blocks(const spreading *self, int64_t parts) {
+  int64_t bytes = (bytes_of(self->row) + parts - 1) / parts;
+  return tl_cost_resident_blocks(self->context->target, self->threads, OTHER_REGISTERS, bytes);
+}
+
+// Blocks of the launch with so many parts, as far as that is known.
+static int64_t count_blocks(const spreading *self, int64_t parts) {
+  int64_t blocks = parts, extent;
+  for (uint32_t d = 0; d < self->grid->num_results; d++)
+    if (!tl_value_const_int(tl_op_group_at(self->grid, TL_GROUP_GRID_extents, d), &extent) ||
+        __builtin_mul_overflow(blocks, extent, &blocks))
+      return INT64_MAX;
+  return blocks;
+}
+
+// Two blocks that begin together load together and compute together, four drift apart: where they have many short rows
+// each, and more of them than run at once.
+static int64_t divide_on(const spreading *self, const tl_box *box, int32_t dim, int64_t parts) {
+  while (parts * 2 <= TL_SPREAD_MAX_BLOCKS && divides(box, dim, parts * 2) && tl_spread_drifts(self->row) &&
+         staged_blocks(self, parts) < TL_SPREAD_DRIFTING &&
+         count_blocks(self, parts * 2) > (int64_t)staged_blocks(self, parts * 2) * TL_COST_MULTIPROCESSORS)
+    parts *= 2;
+  return parts;
+}
+
 // The number of parts for the row's dim; 1: none is good.
 static int64_t choose_parts(const spreading *self, const tl_box *box, int32_t dim) {
   int64_t largest = 1;
   for (int64_t parts = 2; parts <= TL_SPREAD_MAX_BLOCKS; parts *= 2) {
     if (!divides(box, dim, parts)) continue;
-    if (has_room_for_two(self, parts)) return parts;
+    if (has_room_for_two(self, parts)) return divide_on(self, box, dim, parts);
     largest = parts;
   }
   // One block on a multiprocessor that holds its part beats passes that each read the row.
   return registers_fit(self, largest, 1) ? largest : 1;
+}
+
+bool tl_spread_drifts(tl_op *load) {
+  enum { LINE_BYTES = 128 };
+  tl_box box = tl_box_source(load);
+  int32_t t = tl_box_contiguous_dim(&box);
+  if (t < 0 || box.tile_rank < 2 || !tl_can_recompute(load)) return false;
+  return (int64_t)tl_dtype_bytes(box.buffer->type->dtype, (uint64_t)box.extents[t]) <= LINE_BYTES;
 }
 
 // The row's longest dim that blocks can have parts of.
@@ -487,12 +521,16 @@ static spreading begin(tl_pass_context *context, tl_op *kernel) {
   return (spreading){.context = context, .kernel = kernel, .threads = tl_op_threads(kernel), .along = -1, .parts = 1};
 }
 
-int64_t tl_spread_parts(tl_pass_context *context, tl_op *kernel) {
+int64_t tl_spread_parts(tl_pass_context *context, tl_op *kernel, int32_t *out_resident) {
   spreading self = begin(context, kernel);
-  if (!find_row(&self) || has_room_for_two(&self, 1)) return 1;
+  *out_resident = TL_SPREAD_DRIFTING;
+  if (!find_row(&self)) return 1;
+  *out_resident = staged_blocks(&self, 1);
+  if (has_room_for_two(&self, 1)) return 1;
   if (!is_too_large_for_shared(&self)) return 0;
   decide(&self);
   tl_spread_fini(&self.dims);
+  *out_resident = staged_blocks(&self, self.parts);
   return self.obstacle ? 0 : self.parts;
 }
 

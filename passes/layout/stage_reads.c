@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "passes/layout/spread_rows.h"
 #include "passes/schedule/cost.h"
 #include "passes/tile/loop_rewrite.h"
 
@@ -90,7 +91,9 @@ static bool is_held_dearly(const staging *self, const tl_staged_region *region) 
   if (region->loads.len != 1 || region->loads.items[0]->code != TL_OP_TILE_LOAD) return false;
   tl_op *load = region->loads.items[0];
   int64_t registers = elements_a_thread(self, tl_op_result(load, 0)->type);
-  return registers >= MIN_REGISTERS && resident(self, registers, 0) < MIN_BLOCKS && tl_can_recompute(load);
+  bool drifts = tl_op_has(self->kernel, TL_ATTR_CLUSTER) && tl_spread_drifts(load);
+  int32_t enough = drifts ? TL_SPREAD_DRIFTING : MIN_BLOCKS;
+  return registers >= MIN_REGISTERS && resident(self, registers, 0) < enough && tl_can_recompute(load);
 }
 
 // Blocks for which there must be room: two, but for a tile that no block's registers have room for, if one has it in
