@@ -7,6 +7,8 @@ import ctypes
 import os
 import pickle
 import sys
+import threading
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -234,6 +236,18 @@ class Binding(unittest.TestCase):
         self.refuses(TypeError, "not 'cuda'", lambda: tl.compile_text(SPEC, device="cuda"))
         self.assertEqual(tl.compile_text(SPEC.encode(), device=self.device, warnings="none").name, "scale")
 
+    def test_other_threads_go_on(self):
+        """A launch on the emulator takes long, and does not hold the interpreter meanwhile."""
+        n = 1 << 19
+        a, done, seen = array.array("f", bytes(4 * n)), [], 0
+        thread = threading.Thread(target=lambda: (self.add(a, a), done.append(True)))
+        thread.start()
+        while not done:
+            time.sleep(0.001)
+            seen += 1
+        thread.join()
+        self.assertGreater(seen, 10)  # with the interpreter held a few, before and behind the launch
+
     def test_loading(self):
         class Path(os.PathLike):
             __fspath__ = lambda self: "/nonexistent/x.ptx"
@@ -279,6 +293,7 @@ class Binding(unittest.TestCase):
         for changes, says in (
             ({"is_cpu": False, "device": "xpu:0"}, "memory of the device 'xpu:0'; expected CUDA"),
             ({"layout": "torch.sparse_coo"}, "a tensor of the layout torch.sparse_coo"),
+            ({"is_nested": True}, "a nested tensor"),
             ({"is_neg": lambda self: True}, "a view of negated elements"),
             ({}, "a tensor without memory"),
         ):

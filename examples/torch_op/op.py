@@ -21,6 +21,8 @@ DEVICE = None if WHERE == "cuda" else tl.emulator()
 
 @functools.lru_cache(maxsize=None)
 def kernel(name, dtype):
+    if not dtype.is_floating_point:  # the specs would calculate with integers, too
+        raise TypeError(f"silu takes tensors of floats, not of {dtype}")
     return tl.compile(SPEC, kernel=name, device=DEVICE, dtype=dtype, compute="f64" if dtype == torch.float64 else "f32")
 
 
@@ -78,6 +80,11 @@ def check_operator():
     b = x.detach().bfloat16()
     check("bf16", silu(b), torch.nn.functional.silu(b), 1e-2)
     check("a view", silu(x.detach().t()), torch.nn.functional.silu(x.detach().t()))
+    try:
+        silu(torch.arange(4, device=WHERE))
+        raise AssertionError("integers are not refused")
+    except TypeError as error:
+        print(f"refused: {error}")
     check("nothing", silu(x.detach()[:0]), x.detach()[:0])
 
     # What torch itself asks of an operator, and the gradient against differences.

@@ -325,11 +325,11 @@ class Kernel:
             self._loaded[device] = handles
         return handles
 
-    def _launch(self, handle, prepared, stream):
+    def _launch(self, handle, prepared, stream, library=_c):
         if self._is_chain:
-            status = _c.tl_chain_launch(handle, prepared.address, prepared.count, None, 0, stream)
+            status = library.tl_chain_launch(handle, prepared.address, prepared.count, None, 0, stream)
         else:
-            status = _c.tl_kernel_launch(handle, prepared.address, prepared.count, stream)
+            status = library.tl_kernel_launch(handle, prepared.address, prepared.count, stream)
         if status:
             _c.check(status)
 
@@ -531,7 +531,7 @@ class Kernel:
             prepared = _Prepared(placed)
             for cell, (_, value) in zip(prepared.cells, placed):
                 cell.value = value.pointer if isinstance(value, _arrays.Array) else value or 0
-            self._launch(handle, prepared, None)
+            self._launch(handle, prepared, None, _c.without_gil)  # it may take seconds
             for copy, access in copies:
                 if access != "in":
                     copy.download()

@@ -141,6 +141,8 @@ def _from_torch(value):
     dtype = _torch_dtype(value.dtype)
     if not dtype:
         raise TypeError(f"elements of type {value.dtype}")
+    if getattr(value, "is_nested", False):
+        raise TypeError("a nested tensor, which has no shape")
     if getattr(value, "layout", None) is not None and str(value.layout) != "torch.strided":
         raise TypeError(f"a tensor of the layout {value.layout}; expected torch.strided, as of to_dense()")
     if not value.is_cuda and not getattr(value, "is_cpu", True):

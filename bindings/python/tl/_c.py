@@ -136,6 +136,20 @@ def __getattr__(name):
     return function
 
 
+class _WithoutGIL:
+    """The same functions, called without the GIL: for calls that take long, whose arguments nobody else changes."""
+
+    def __getattr__(self, name):
+        returns, takes = _FUNCTIONS[name]
+        function = getattr(_releasing, name)
+        function.argtypes = takes
+        function.restype = c_void_p if returns == "status" else returns
+        return function
+
+
+without_gil = _WithoutGIL()
+
+
 for _name in ("tl_status_code_of", "tl_status_code_name", "tl_status_message", "tl_status_free"):
     globals()[_name] = __getattr__(_name)
 
