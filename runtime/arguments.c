@@ -184,8 +184,16 @@ static void bind_name(binder *b, const tl_manifest_param *param, const tl_tensor
   b->names[index] = (bound_name){true, value, param->name};
 }
 
+static bool has_unbound(const binder *b) {
+  for (uint32_t i = 0; i < b->kernel->num_params; i++) {
+    tl_manifest_param_kind kind = b->kernel->params[i].kind;
+    if ((kind == TL_MPARAM_DYNAMIC || kind == TL_MPARAM_STRIDE) && !b->names[i].is_bound) return true;
+  }
+  return false;
+}
+
 static void bind_by_tensors(binder *b) {
-  for (int source = FROM_DIMS; source < NUM_NAME_SOURCES; source++) {
+  for (int source = FROM_DIMS; source < NUM_NAME_SOURCES && has_unbound(b); source++) {
     for (uint32_t i = 0; i < b->kernel->num_params; i++) {
       const tl_manifest_param *param = &b->kernel->params[i];
       if (param->kind != TL_MPARAM_TENSOR || is_absent(param, b->given[i])) continue;
