@@ -99,9 +99,10 @@ tl_cu_result tl_emulated_stream_end_capture(tl_cu_stream stream, tl_cu_graph *gr
 tl_cu_result tl_emulated_stream_is_capturing(tl_cu_stream stream, unsigned int *status) {
   return *status = stream && stream->recording, TL_CU_SUCCESS;
 }
-tl_cu_result tl_emulated_stream_get_capture_info(tl_cu_stream stream, unsigned int *status, uint64_t *id,
-                                                 tl_cu_graph *graph, struct CUgraphNode_st *const **nodes,
-                                                 const struct CUgraphEdgeData_st **edges, size_t *num_nodes) {
+tl_cu_result tl_emulated_stream_get_capture_info(
+    tl_cu_stream stream, unsigned int *status, uint64_t *id, tl_cu_graph *graph, struct CUgraphNode_st *const **nodes,
+    const struct CUgraphEdgeData_st **edges,
+    size_t *num_nodes) {  // NOLINT(readability-non-const-parameter): as the driver declares it
   if (graph || nodes || edges || num_nodes) return TL_CU_ERROR_INVALID_VALUE;
   *status = stream && stream->recording;
   return *id = *status ? stream->recording->id : 0, TL_CU_SUCCESS;
