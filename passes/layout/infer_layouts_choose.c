@@ -58,14 +58,14 @@ static int32_t element_dim(const tl_op *op, const tl_op *parallel) {
   return -1;
 }
 
-// Additions that go word by word: lanes side by side add words side by side, so that a warp touches few sectors with
-// each instruction. They cost more than loads that are narrower for it.
+// Additions find nothing in L1: each instruction of a warp adds in every sector that it touches. Lanes side by side
+// hold what one instruction adds, so that a sector is touched once; loads that are narrower for it cost less.
 static void vote_addition(blocked_vote *vote, const tl_op *op, const tl_op *parallel, int32_t sm) {
   tl_dtype dtype = tl_element_buffer(op)->type->dtype;
   int32_t dim = element_dim(op, parallel), most = tl_reduction_most(dtype, sm);
   bool adds =
       tl_op_int(op, TL_ATTR_ATOMIC, TL_ATOMIC_ADD) == TL_ATOMIC_ADD && tl_buffer_is_global(tl_element_buffer(op));
-  if (!adds || dim < 0 || dim >= vote->rank || most * tl_dtype_bits(dtype) >= 128) return;
+  if (!adds || dim < 0 || dim >= vote->rank) return;
   if (vote->added[dim] == 0 || most < vote->added[dim]) vote->added[dim] = most;
 }
 

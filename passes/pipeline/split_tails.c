@@ -4,10 +4,10 @@
 //   copy %A[%r, %k] -> %s extents=[128, 64] src_check=[2, 0]
 //   → if %r + 127 < %M uniform { copy … src_check=[0, 0] } else { copy … src_check=[2, 0] }
 //
-// For copies, tile loads and stores, and parallels whose bounds checks have one answer for the whole block when the
-// tile is full: the same op without checks under that condition, and the op as it was otherwise. Tiles are yielded; the
-// token of an asynchronous copy stays unused under the condition. Needs check-bounds; runs after `pipeline`, so that
-// offsets are final.
+// For copies, tile loads and stores, and parallels whose bounds checks and branches have one answer for the whole block
+// when the tile is full: the same op without checks and branches under that condition, and the op as it was otherwise.
+// Tiles are yielded; the token of an asynchronous copy stays unused under the condition. Needs check-bounds; runs after
+// `pipeline`, so that offsets are final.
 #include "ir/index/affine.h"
 #include "passes/analysis/memory_access.h"
 #include "passes/layout/select_copies.h"
@@ -210,11 +210,50 @@ static int count_ops(const tl_block *block) {
   return count;
 }
 
+// What stays of an access's checks, or of a comparison.
 typedef struct remaining_checks {
   int64_t bits[TL_MAX_RANK];
   int32_t rank;
+  bool is_true;  // the comparison
 } remaining_checks;
 typedef TL_VEC(remaining_checks) remaining_list;
+
+static void find_global_access(tl_op *op, void *user) {
+  if (is_access(op) && tl_buffer_is_global(tl_element_buffer(op))) *(bool *)user = true;
+}
+
+// Whether a condition, by itself or with others, decides about accesses to global memory.
+static bool guards_accesses(const tl_value *condition) {
+  bool found = false;
+  for (const tl_use *use = condition->uses; use && !found; use = use->next) {
+    if (use->owner->code == TL_OP_IF && use->owner->num_regions > 0) {
+      tl_walk(use->owner, find_global_access, &found);
+    } else if (use->owner->code == TL_OP_AND) {
+      found = guards_accesses(tl_op_result(use->owner, 0));
+    }
+  }
+  return found;
+}
+
+// Adds what makes a comparison of indices hold for every element; false where nothing does, or it is the same for all
+// of them anyway.
+static bool require_comparison(full_condition *full, const tl_op *parallel, tl_op *cmp) {
+  int64_t pred = tl_op_int(cmp, TL_ATTR_CMP, TL_CMP_EQ);
+  if (pred == TL_CMP_EQ || pred == TL_CMP_NE || tl_op_operand(cmp, 0)->type->kind != TL_TYPE_INDEX) return false;
+  bool turned = pred == TL_CMP_GT || pred == TL_CMP_GE, strict = pred == TL_CMP_LT || pred == TL_CMP_GT;
+  tl_value *lesser = NULL, *greater = NULL;
+  int64_t lesser_lo = 0, lesser_hi = 0, greater_lo = 0, greater_hi = 0;
+  if (!split_index(full, parallel, tl_op_operand(cmp, turned), &lesser, &lesser_lo, &lesser_hi) ||
+      !split_index(full, parallel, tl_op_operand(cmp, !turned), &greater, &greater_lo, &greater_hi))
+    return false;
+  if (lesser_lo == lesser_hi && greater_lo == greater_hi) return false;
+  tl_builder *builder = &full->builder;
+  tl_value *highest = tl_index_add(builder, lesser, tl_build_index(builder, lesser_hi + strict));
+  tl_value *lowest = tl_index_add(builder, greater, tl_build_index(builder, greater_lo));
+  if (tl_prove_lt(lowest, highest)) return false;
+  if (!tl_prove_le(highest, lowest)) require(full, tl_build_cmp(builder, TL_CMP_LE, highest, lowest));
+  return true;
+}
 
 static bool collect_elements(full_condition *full, tl_op *parallel, const tl_block *block, remaining_list *list) {
   bool found = false;
@@ -222,6 +261,13 @@ static bool collect_elements(full_condition *full, tl_op *parallel, const tl_blo
     if (is_access(op)) {
       remaining_checks remaining = {.rank = (int32_t)tl_element_rank(op)};
       found |= require_element(full, parallel, op, remaining.bits);
+      tl_vec_push(list, remaining);
+    } else if (op->code == TL_OP_CMP) {
+      remaining_checks remaining = {0};
+      // What the pipeline placed stays as it is.
+      remaining.is_true = !tl_op_has(parallel, TL_ATTR_ASYNC) && guards_accesses(tl_op_result(op, 0)) &&
+                          require_comparison(full, parallel, op);
+      found |= remaining.is_true;
       tl_vec_push(list, remaining);
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {
@@ -236,6 +282,10 @@ static void write_elements(tl_module *module, const tl_block *block, const remai
     if (is_access(op)) {
       const remaining_checks *remaining = &list->items[(*next)++];
       tl_op_set_ints(module, op, TL_ATTR_CHECK, remaining->bits, remaining->rank);
+    } else if (op->code == TL_OP_CMP && list->items[(*next)++].is_true) {
+      tl_builder builder;
+      tl_builder_before(&builder, module, op);
+      tl_value_replace_uses(tl_op_result(op, 0), tl_build_bool(&builder, true));
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {
       if (op->regions[r]) write_elements(module, op->regions[r], list, next);
@@ -254,6 +304,8 @@ static void split_parallel(tail_splitter *self, tl_op *op) {
     tl_op *clone = full.value ? wrap(self, op, full.value) : op;
     size_t next = 0;
     write_elements(context->module, clone->regions[0], &list, &next);
+    tl_canonicalize_pure(context, clone->regions[0]);
+    tl_canonicalize_decided(clone->regions[0]);
     // Without bounds a vector may be wider; what the pipeline already placed stays as it is.
     if (!tl_op_has(clone, TL_ATTR_ASYNC)) tl_select_vectors(context, clone);
     if (full.value) remark(context, op, "loop");

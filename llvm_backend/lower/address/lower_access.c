@@ -86,7 +86,20 @@ static int64_t add_divisor(int64_t divisor, int64_t coefficient, int64_t of_valu
   return tl_gcd(divisor, tl_gcd(coefficient, TL_ACCESS_ALIGN) * tl_gcd(of_value, TL_ACCESS_ALIGN));
 }
 
+// An index of -1 is outside: a choice beside it is one of the bounds test, and the address needs none.
+static tl_value *take_choice(tl_lower *l, tl_mem_access *access, int32_t d, tl_value *index, int32_t e) {
+  const tl_op *choice = index->def;
+  int64_t other;
+  if (!choice || choice->code != TL_OP_SELECT || !(access->check[d] & 1) ||
+      !tl_value_const_int(tl_op_operand(choice, 2), &other) || other != -1)
+    return index;
+  access->condition = tl_lower_and(l, access->condition, tl_lower_get(l, tl_op_operand(choice, 0), e));
+  access->fixed = true;
+  return tl_op_operand(choice, 1);
+}
+
 void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_value *index, int32_t e) {
+  index = take_choice(l, access, d, index, e);
   tl_affine affine = tl_affine_of(index);
   tl_term terms[TL_AFFINE_MAX_TERMS];
   int32_t n = 0;
@@ -166,7 +179,7 @@ static LLVMValueRef inside_dim(tl_lower *l, const tl_mem_access *access, int32_t
 }
 
 LLVMValueRef tl_lower_access_inside(tl_lower *l, tl_mem_access *access, const tl_place *place) {
-  LLVMValueRef inside = NULL;
+  LLVMValueRef inside = access->condition;
   for (int32_t d = 0; d < access->rank; d++)
     if (access->check[d])
       inside = tl_lower_and(l, inside, inside_dim(l, access, d, access_const_index(access, place, d)));

@@ -112,6 +112,119 @@ static void one_group(tl_lower *l, tl_op *op, tl_results *results) {
   if (!tl_lower_failed(l)) store_results(l, op, results, &guard);
 }
 
+// ---- loads ahead of branches
+
+// Up to its first branch or write an element loads and computes. Neither LLVM nor ptxas takes a load over what follows,
+// so that each group would wait for its own; the loads of several groups start together, and then what is left of each.
+typedef struct tl_ahead {
+  tl_op *end;          // the first op that has to wait
+  int32_t groups;      // that start together; 1: each runs alone
+  int32_t num_ops;     // before `end`
+  tl_lowered *values;  // of them, for each group
+} tl_ahead;
+
+static bool may_run_ahead(tl_lower *l, const tl_op *op) {
+  if (op->num_regions > 0) return false;
+  if (op->code != TL_OP_LOAD) return (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) && op->num_results == 1;
+  const tl_buffer *buffer = tl_lower_buffer(l, tl_op_arg(op, TL_GROUP_LOAD_buffer));
+  return buffer && buffer->read_only;
+}
+
+static bool is_in_the_way(const tl_op *op) {
+  return op->num_regions > 0 || op->code == TL_OP_ATOMIC;
+}
+
+// Whether all threads have elements in every group.
+static bool is_full(const tl_place *place) {
+  for (int32_t d = 0; d < place->rank; d++) {
+    int32_t most = 0;
+    for (int32_t reg = 0; reg < tl_layout_num_registers(place->layout); reg++) {
+      int32_t at[TL_MAX_DIMS];
+      tl_layout_axis_coord(place->layout, TL_AXIS_REGISTER, reg, at);
+      if (at[d] > most) most = at[d];
+    }
+    if (place->thread_max[d] + most >= place->layout->shape[d]) return false;
+  }
+  return true;
+}
+
+// Whether the registers that follow a multiple of `span` lie behind it as the first ones lie behind register 0.
+static bool repeats(const tl_layout *layout, int32_t span) {
+  int32_t before = 1;
+  for (int32_t m = 0; m < layout->num_modes && before < span; m++) {
+    if (layout->modes[m].axis != TL_AXIS_REGISTER) continue;
+    int32_t behind = before * layout->modes[m].size;
+    if (span % before != 0 || (span < behind && behind % span != 0)) return false;
+    before = behind;
+  }
+  return true;
+}
+
+// How many groups go together, by the bytes that they load.
+static tl_ahead find_ahead(tl_lower *l, const tl_op *parallel, const tl_body_facts *facts) {
+  enum { BYTES_AT_ONCE = 64 };
+  tl_ahead ahead = {.end = parallel->regions[0]->first, .groups = 1};
+  int32_t bits = 0, registers = tl_layout_num_registers(l->parallel->place.layout), width = l->parallel->width;
+  for (; ahead.end && may_run_ahead(l, ahead.end); ahead.end = ahead.end->next, ahead.num_ops++) {
+    if (ahead.end->code != TL_OP_LOAD) continue;
+    bits += tl_dtype_bits(tl_op_result(ahead.end, 0)->type->dtype) * (int32_t)tl_op_int(ahead.end, TL_ATTR_VEC, 1);
+  }
+  const tl_op *in_the_way = ahead.end;
+  while (in_the_way && !is_in_the_way(in_the_way)) in_the_way = in_the_way->next;
+  bool is_plain = !facts->nested && !l->parallel->marks && !l->parallel->cp_async;
+  if (!in_the_way || bits == 0 || !is_plain || !is_full(&l->parallel->place)) return ahead;
+  while (ahead.groups * 2 * bits <= BYTES_AT_ONCE * 8 && ahead.groups * 2 <= registers / width &&
+         repeats(l->parallel->place.layout, ahead.groups * 2 * width))
+    ahead.groups *= 2;
+  ahead.values = tl_arena_alloc(&l->arena, sizeof *ahead.values * (size_t)(ahead.groups * ahead.num_ops), 8);
+  return ahead;
+}
+
+static void begin_group(tl_lower *l, tl_op *op, int32_t reg) {
+  l->parallel->first_register = reg;
+  tl_lower_place_register(&l->parallel->place, reg);
+  set_indices(l, op);
+}
+
+static void load_ahead(tl_lower *l, tl_op *parallel, const tl_ahead *ahead, int32_t group) {
+  tl_op *first = parallel->regions[0]->first;
+  tl_lower_ops(l, first, ahead->end);
+  int32_t at = group * ahead->num_ops;
+  for (tl_op *op = first; op != ahead->end && !tl_lower_failed(l); op = op->next, at++) {
+    int32_t len = tl_lower_len(l, tl_op_result(op, 0));
+    ahead->values[at].items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len);
+    ahead->values[at].len = len;
+    for (int32_t e = 0; e < len; e++) ahead->values[at].items[e] = tl_lower_get(l, tl_op_result(op, 0), e);
+  }
+}
+
+static void finish_group(tl_lower *l, tl_op *parallel, const tl_ahead *ahead, int32_t group) {
+  int32_t at = group * ahead->num_ops;
+  for (tl_op *op = parallel->regions[0]->first; op != ahead->end; op = op->next, at++)
+    tl_lower_set(l, tl_op_result(op, 0), ahead->values[at].items, ahead->values[at].len);
+  tl_lower_ops(l, ahead->end, NULL);
+}
+
+// The groups from register `first` to the one before `end`.
+static void groups_ahead(tl_lower *l, tl_op *op, tl_results *results, const tl_ahead *ahead, int32_t first,
+                         int32_t end) {
+  tl_guard always = {0};
+  int32_t width = l->parallel->width;
+  for (; first < end; first += ahead->groups * width) {
+    int32_t groups = (end - first) / width;
+    if (groups > ahead->groups) groups = ahead->groups;
+    for (int32_t g = 0; g < groups && !tl_lower_failed(l); g++) {
+      begin_group(l, op, first + g * width);
+      load_ahead(l, op, ahead, g);
+    }
+    for (int32_t g = 0; g < groups && !tl_lower_failed(l); g++) {
+      begin_group(l, op, first + g * width);
+      finish_group(l, op, ahead, g);
+      if (!tl_lower_failed(l)) store_results(l, op, results, &always);
+    }
+  }
+}
+
 // Adds the coordinates of register `reg` (a run-time value) to the thread's part.
 static void add_register_part(tl_lower *l, tl_place *place, LLVMValueRef reg) {
   int32_t before = 1, total = tl_layout_num_registers(place->layout);
@@ -130,7 +243,7 @@ static void add_register_part(tl_lower *l, tl_place *place, LLVMValueRef reg) {
   memset(place->reg, 0, sizeof place->reg);
 }
 
-static void loop_over_groups(tl_lower *l, tl_op *op, tl_results *results) {
+static void loop_over_groups(tl_lower *l, tl_op *op, tl_results *results, const tl_ahead *ahead) {
   tl_session *s = l->session;
   tl_parallel *parallel = l->parallel;
   int32_t registers = tl_layout_num_registers(parallel->place.layout);
@@ -141,9 +254,13 @@ static void loop_over_groups(tl_lower *l, tl_op *op, tl_results *results) {
   LLVMAddIncoming(reg, &zero, &from, 1);
   add_register_part(l, &parallel->place, reg);
   tl_lower_begin_groups(l);
-  one_group(l, op, results);
+  if (ahead->groups > 1)
+    groups_ahead(l, op, results, ahead, 0, ahead->groups * parallel->width);
+  else
+    one_group(l, op, results);
   tl_lower_end_groups(l);
-  LLVMValueRef next = LLVMBuildNSWAdd(l->builder, reg, tl_session_i32(s, parallel->width), "");
+  LLVMValueRef step = tl_session_i32(s, ahead->groups * parallel->width);
+  LLVMValueRef next = LLVMBuildNSWAdd(l->builder, reg, step, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
   LLVMAddIncoming(reg, &next, &latch, 1);
   LLVMValueRef more = LLVMBuildICmp(l->builder, LLVMIntSLT, next, tl_session_i32(s, registers), "");
@@ -172,8 +289,13 @@ void tl_lower_op_PARALLEL(tl_lower *l, tl_op *op) {
   int32_t registers = tl_layout_num_registers(layout);
   bool loop = op->num_results == 0 && !facts.extracts && registers / parallel.width > 4 &&
               (int64_t)facts.ops * registers > TL_UNROLL_BUDGET;
+  tl_ahead ahead = find_ahead(l, op, &facts);
   if (loop && !tl_lower_failed(l)) {
-    loop_over_groups(l, op, &results);
+    loop_over_groups(l, op, &results, &ahead);
+  } else if (ahead.groups > 1) {
+    tl_lower_begin_groups(l);
+    groups_ahead(l, op, &results, &ahead, 0, registers);
+    tl_lower_end_groups(l);
   } else {
     tl_lower_begin_groups(l);
     for (int32_t reg = 0; reg < registers && !tl_lower_failed(l); reg += parallel.width) {

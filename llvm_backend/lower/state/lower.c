@@ -135,7 +135,11 @@ LLVMBuilderRef tl_lower_outer(tl_lower *l) {
 }
 
 void tl_lower_block(tl_lower *l, const tl_block *block) {
-  for (tl_op *op = block->first; op && !tl_lower_failed(l); op = op->next) {
+  tl_lower_ops(l, block->first, NULL);
+}
+
+void tl_lower_ops(tl_lower *l, tl_op *first, const tl_op *end) {
+  for (tl_op *op = first; op && op != end && !tl_lower_failed(l); op = op->next) {
     LLVMMetadataRef around = tl_lower_debug_op(l, op);
     table[op->code](l, op);
     tl_lower_debug_restore(l, around);

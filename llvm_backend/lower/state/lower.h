@@ -74,6 +74,7 @@ typedef struct tl_mem_access {
   int64_t check[TL_MAX_DIMS];     // bits: 1 lower bound, 2 upper bound
   tl_value *limits[TL_MAX_DIMS];  // NULL: the buffer's dim
   bool fixed;                     // var is the whole index of this group only; do not reuse
+  LLVMValueRef condition;         // of this group, beside the bounds; NULL: none
   // Copies keep the two summands of var apart, so that thread offsets leave the loops that the block's offsets run in.
   bool apart;
   LLVMValueRef uniform[TL_MAX_DIMS], thread[TL_MAX_DIMS];  // NULL is 0
@@ -175,6 +176,8 @@ LLVMTypeRef tl_lower_value_type(tl_lower *l, const tl_value *value);
 // Index as i32 (truncating) or i64 (extending).
 LLVMValueRef tl_lower_index_as(tl_lower *l, LLVMBuilderRef b, LLVMValueRef index, LLVMTypeRef type);
 void tl_lower_block(tl_lower *l, const tl_block *block);
+// The ops from `first` to the one before `end` (NULL: the block's last).
+void tl_lower_ops(tl_lower *l, tl_op *first, const tl_op *end);
 // Now and then, after an op was lowered: refuses a kernel that has become too much code (TL0645).
 void tl_lower_watch_size(tl_lower *l, const tl_op *op);
 // The same for the whole kernel; a large one lowers the session's effort, and says so.
