@@ -135,7 +135,7 @@ static void remark(tl_pass_context *context, const tl_op *row, const char *along
   else
     tl_diag_report(diags, TL_DIAG_REMARK_JOINED, row->loc,
                    "%lld blocks along '%s' are one, so that rows of '%s' are %lld bytes in the place of %lld",
-                   (long long)blocks, along, name, (long long)(blocks * bytes), (long long)bytes);
+                   (long long)blocks, along, name, (long long)blocks * bytes, (long long)bytes);
 }
 
 // A copy of a kernel whose blocks are joined.
