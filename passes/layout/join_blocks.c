@@ -160,14 +160,14 @@ static attempt try_blocks(tl_pass_context *context, tl_op *kernel, uint32_t alon
   return made;
 }
 
-// The copy that is best. Rows of two sectors and a part are good enough where a multiprocessor has room for more of
-// their blocks: four do not load, compute and store in step, as two do.
+// The copy that is best. Rows of two sectors and a part are good enough where a multiprocessor has room for four of
+// their blocks, not two.
 static attempt best_attempt(tl_pass_context *context, tl_op *kernel, uint32_t along, int64_t blocks, int64_t bytes) {
   attempt best = try_blocks(context, kernel, along, blocks);
-  if (best.why || best.resident >= TL_SPREAD_DRIFTING || blocks / 2 * bytes < 2 * SECTOR_BYTES || blocks == 2)
+  if (best.why || best.resident >= TL_SPREAD_ENOUGH || blocks / 2 * bytes < 2 * SECTOR_BYTES || blocks == 2)
     return best;
   attempt fewer = try_blocks(context, kernel, along, blocks / 2);
-  bool is_better = !fewer.why && fewer.resident >= TL_SPREAD_DRIFTING;
+  bool is_better = !fewer.why && fewer.resident >= TL_SPREAD_ENOUGH;
   tl_op *dropped = is_better ? best.copy : fewer.copy;
   if (dropped) tl_op_erase(dropped);
   return is_better ? fewer : best;

@@ -173,11 +173,11 @@ static int64_t count_blocks(const spreading *self, int64_t parts) {
   return blocks;
 }
 
-// Two blocks that begin together load together and compute together, four drift apart: where they have many short rows
-// each, and more of them than run at once.
+// Of blocks with many short rows each four or more to a multiprocessor are faster than two (docs/decisions/0043), where
+// there are more of them than run at once.
 static int64_t divide_on(const spreading *self, const tl_box *box, int32_t dim, int64_t parts) {
-  while (parts * 2 <= TL_SPREAD_MAX_BLOCKS && divides(box, dim, parts * 2) && tl_spread_drifts(self->row) &&
-         staged_blocks(self, parts) < TL_SPREAD_DRIFTING &&
+  while (parts * 2 <= TL_SPREAD_MAX_BLOCKS && divides(box, dim, parts * 2) && tl_spread_has_short_rows(self->row) &&
+         staged_blocks(self, parts) < TL_SPREAD_ENOUGH &&
          count_blocks(self, parts * 2) > (int64_t)staged_blocks(self, parts * 2) * TL_COST_MULTIPROCESSORS)
     parts *= 2;
   return parts;
@@ -195,7 +195,7 @@ static int64_t choose_parts(const spreading *self, const tl_box *box, int32_t di
   return registers_fit(self, largest, 1) ? largest : 1;
 }
 
-bool tl_spread_drifts(tl_op *load) {
+bool tl_spread_has_short_rows(tl_op *load) {
   enum { LINE_BYTES = 128 };
   tl_box box = tl_box_source(load);
   int32_t t = tl_box_contiguous_dim(&box);
@@ -523,7 +523,7 @@ static spreading begin(tl_pass_context *context, tl_op *kernel) {
 
 int64_t tl_spread_parts(tl_pass_context *context, tl_op *kernel, int32_t *out_resident) {
   spreading self = begin(context, kernel);
-  *out_resident = TL_SPREAD_DRIFTING;
+  *out_resident = TL_SPREAD_ENOUGH;
   if (!find_row(&self)) return 1;
   *out_resident = staged_blocks(&self, 1);
   if (has_room_for_two(&self, 1)) return 1;

@@ -40,14 +40,14 @@ const char *tl_spread_obstacle(tl_spread_dims *dims, int32_t class_of);
 
 // ---- spread_rows.c
 
-// Blocks on a multiprocessor that are enough to be at different things.
-enum { TL_SPREAD_DRIFTING = 4 };
+// Blocks on a multiprocessor that are enough where rows are short.
+enum { TL_SPREAD_ENOUGH = 4 };
 // How many blocks a block of the kernel will be, so that a multiprocessor has room for two; 0: it has room for none.
 // `*out_resident`: how many of them its shared memory has room for.
 int64_t tl_spread_parts(tl_pass_context *context, tl_op *kernel, int32_t *out_resident);
 // Whether blocks of a cluster that load the tile are better four to a multiprocessor than two: its rows are short and
 // may be staged.
-bool tl_spread_drifts(tl_op *load);
+bool tl_spread_has_short_rows(tl_op *load);
 
 // ---- spread_rows_exchange.c
 

@@ -91,8 +91,8 @@ static bool is_held_dearly(const staging *self, const tl_staged_region *region) 
   if (region->loads.len != 1 || region->loads.items[0]->code != TL_OP_TILE_LOAD) return false;
   tl_op *load = region->loads.items[0];
   int64_t registers = elements_a_thread(self, tl_op_result(load, 0)->type);
-  bool drifts = tl_op_has(self->kernel, TL_ATTR_CLUSTER) && tl_spread_drifts(load);
-  int32_t enough = drifts ? TL_SPREAD_DRIFTING : MIN_BLOCKS;
+  bool is_short = tl_op_has(self->kernel, TL_ATTR_CLUSTER) && tl_spread_has_short_rows(load);
+  int32_t enough = is_short ? TL_SPREAD_ENOUGH : MIN_BLOCKS;
   return registers >= MIN_REGISTERS && resident(self, registers, 0) < enough && tl_can_recompute(load);
 }
 
