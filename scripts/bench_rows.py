@@ -170,7 +170,7 @@ def layer_norm(m, n, **bindings):
                lambda i: [torch.empty_like(i[0]), torch.empty(m, device="cuda"), torch.empty(m, device="cuda")], peer, 4 * m * n)
 
 
-def layer_norm_backward(m=16384, n=4096, parts=264):
+def layer_norm_backward(m=16384, n=4096, parts=132):
     def peer(x, w, mean, rstd, dy):
         hat = (x.float() - mean[:, None]) * rstd[:, None]
         dy = dy.float()
@@ -299,7 +299,7 @@ ROWS = {
     "layer_norm_1024": lambda: layer_norm(65536, 1024),
     "layer_norm_1MB": lambda: layer_norm(128, 4096),
     "layer_norm_backward": layer_norm_backward,
-    "layer_norm_backward_1MB": lambda: layer_norm_backward(80, parts=80),
+    "layer_norm_backward_1MB": lambda: layer_norm_backward(80, parts=40),
     "quantize_token": lambda: quantize("quantize_token"),
     "quantize_token_1MB": lambda: quantize("quantize_token", 128),
     "quantize_group": lambda: quantize("quantize_group", width=128),

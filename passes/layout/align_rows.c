@@ -379,6 +379,8 @@ static const char *shift(tl_pass_context *context, tl_op *kernel, window *self) 
   int32_t before = held_vector(self->copy, is_async(self->copy));
   int bits = tl_dtype_bits(self->source.buffer->type->dtype);
   if (before * bits >= VECTOR_BITS) return NULL;
+  // A row that one access holds as it is.
+  if (before * bits >= BITS && self->source.extents[self->last] <= before) return NULL;
   self->is_counted = tl_op_has(self->copy, TL_ATTR_ASYNC) && before * bits < BITS;
   if (!find_begin(context, self)) return self->reason;
   if (self->vec <= before || self->vec * bits < BITS) return "its rows begin at different places within 16 bytes";

@@ -9,8 +9,10 @@
 //
 // With many elements left the threads share the final reduction out, and its result is converted to the layout wanted.
 // Barriers and shared offsets are then those of an ordinary tile. Each reduction has its own scratch tile, so that one
-// barrier each is enough where several follow one another.
+// barrier each is enough where several follow one another; where none needs another's result all parts are stored
+// before the first are loaded, and one barrier serves them all.
 #include "ir/reduction.h"
+#include "passes/analysis/dependence.h"
 #include "passes/layout/infer_layouts.h"
 #include "passes/tile/loop_rewrite.h"
 
@@ -83,7 +85,19 @@ static tl_layout share_out(const tl_type *result, int32_t parts_rank, int32_t ax
   return layout;
 }
 
-static void split_reduce(tl_pass_context *context, tl_op *kernel, tl_op *op) {
+// Of the parts of an exchange that joins others: all of a meeting lie in shared memory at once.
+enum { MAX_TOGETHER_BYTES = 2048 };
+
+typedef struct split_walk {
+  tl_pass_context *context;
+  tl_op *kernel;
+  tl_op_list stores, loads;
+} split_walk;
+
+// Stores of parts go to `stores`, the first load of each exchange to `loads`.
+static void split_reduce(split_walk *walk, tl_op *op) {
+  tl_pass_context *context = walk->context;
+  tl_op *kernel = walk->kernel;
   tl_module *module = context->module;
   const tl_type *source = tl_op_group_at(op, TL_GROUP_REDUCE_src, 0)->type;
   bool reduced[TL_MAX_RANK], keep = tl_op_has(op, TL_ATTR_KEEPDIMS);
@@ -117,8 +131,12 @@ static void split_reduce(tl_pass_context *context, tl_op *kernel, tl_op *op) {
   for (uint32_t i = 0; i < op->num_results; i++) {
     tl_value *scratch = tl_exchange_alloc(context, kernel, types[i], op->loc);
     tl_build_tile_store(&builder, tl_op_result(first, i), scratch);
+    bool is_small =
+        (int64_t)tl_dtype_bytes(types[i]->dtype, (uint64_t)tl_type_num_elements(types[i])) <= MAX_TOGETHER_BYTES;
+    if (is_small) tl_vec_push(&walk->stores, op->prev);
     const tl_type *type = tl_type_tile(module, types[i]->dtype, dims, rank, tl_module_layout(module, &gathered));
     tiles[i] = tl_build_tile_load(&builder, scratch, type);
+    if (i == 0) tl_vec_push(&walk->loads, tiles[i]->def);
     const tl_type *result = op->results[i].type;
     types[i] = tl_type_tile(module, result->dtype, result->dims, result->rank, tl_module_layout(module, &natural));
   }
@@ -134,17 +152,64 @@ static void split_reduce(tl_pass_context *context, tl_op *kernel, tl_op *op) {
   tl_op_erase(op);
 }
 
-typedef struct split_walk {
-  tl_pass_context *context;
-  tl_op *kernel;
-} split_walk;
+// ---- one meeting for several
+
+static bool is_in(const tl_op_list *ops, const tl_op *op) {
+  for (size_t i = 0; op && i < ops->len; i++)
+    if (ops->items[i] == op) return true;
+  return false;
+}
+
+static bool uses_any(const tl_op *op, const tl_op_list *defs) {
+  for (uint32_t i = 0; i < op->num_operands; i++)
+    if (is_in(defs, tl_op_operand(op, i)->def)) return true;
+  for (uint32_t r = 0; r < op->num_regions; r++)
+    for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next)
+      if (uses_any(inner, defs)) return true;
+  return false;
+}
+
+// Whether nothing but its operands says when the op runs.
+static bool is_free_of_order(const tl_op *op, const tl_op_list *stores) {
+  if (op->code == TL_OP_REDUCE || is_in(stores, op)) return true;
+  if (op->code != TL_OP_PARALLEL) return op->num_regions == 0 && (tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE);
+  for (const tl_op *inner = op->regions[0]->first; inner; inner = inner->next)
+    if (inner->code != TL_OP_YIELD && !(tl_op_info_of(inner->code)->flags & TL_OPFLAG_PURE)) return false;
+  return op->num_results > 0;
+}
+
+static bool orders_threads(const tl_op *op) {
+  return (tl_op_info_of(op->code)->flags & TL_OPFLAG_SYNC) || op->code == TL_OP_FOR || op->code == TL_OP_IF;
+}
+
+// Moves the stores of other exchanges in front of the loads of one, with all that they are computed from, as long as
+// that needs nothing of what was loaded. `load`: the first of them.
+static void store_earlier(const tl_op_list *stores, tl_op *load) {
+  tl_op_list late = {0}, early = {0};
+  tl_vec_push(&late, load);
+  for (tl_op *op = load->next, *next; op && !orders_threads(op); op = next) {
+    next = op->next;
+    if (uses_any(op, &late) || !is_free_of_order(op, stores)) {
+      tl_vec_push(&late, op);
+      continue;
+    }
+    tl_vec_push(&early, op);
+    if (!is_in(stores, op)) continue;
+    for (size_t i = 0; i < early.len; i++) tl_op_move_before(early.items[i], load);
+    tl_vec_clear(&early);
+  }
+  tl_vec_fini(&late);
+  tl_vec_fini(&early);
+}
 
 static void visit_split(tl_op *op, void *user) {
-  const split_walk *walk = user;
-  if (op->code == TL_OP_REDUCE) split_reduce(walk->context, walk->kernel, op);
+  if (op->code == TL_OP_REDUCE) split_reduce(user, op);
 }
 
 void tl_split_reductions(tl_pass_context *context, tl_op *kernel, tl_op *scope) {
-  split_walk walk = {context, kernel};
+  split_walk walk = {.context = context, .kernel = kernel};
   tl_walk(scope, visit_split, &walk);
+  for (size_t i = 0; i < walk.loads.len; i++) store_earlier(&walk.stores, walk.loads.items[i]);
+  tl_vec_fini(&walk.stores);
+  tl_vec_fini(&walk.loads);
 }

@@ -20,13 +20,14 @@
 #include "passes/tile/loop_rewrite.h"
 
 enum {
-  MIN_BYTES = 4096,      // smaller regions are found in the L1 cache again
-  MIN_BLOCKS = 2,        // on a multiprocessor: while one computes, the other's copy is on its way
-  MIN_PIECE_BYTES = 4,   // what one cp.async moves at least
-  MIN_REGISTERS = 24,    // of a tile worth recomputing
-  OTHER_REGISTERS = 32,  // addresses and values in flight
-  BARE_REGISTERS = 12,   // without which no thread does (register_limit.c)
-  STAGED_THREADS = 1536  // on a multiprocessor that are enough, where shared memory has room for more
+  MIN_BYTES = 4096,        // smaller regions are found in the L1 cache again
+  MIN_BLOCKS = 2,          // on a multiprocessor: while one computes, the other's copy is on its way
+  MIN_PIECE_BYTES = 4,     // what one cp.async moves at least
+  WHOLE_PIECE_BYTES = 16,  // rows of less come as one (align-rows)
+  MIN_REGISTERS = 24,      // of a tile worth recomputing
+  OTHER_REGISTERS = 32,    // addresses and values in flight
+  BARE_REGISTERS = 12,     // without which no thread does (register_limit.c)
+  STAGED_THREADS = 1536    // on a multiprocessor that are enough, where shared memory has room for more
 };
 
 typedef struct staging {
@@ -108,62 +109,6 @@ static int32_t blocks_wanted(const staging *self, const tl_staged_region *region
 
 // ---- rewriting
 
-tl_value *tl_stage_build_sum(tl_builder *builder, const tl_affine *form, int64_t constant) {
-  tl_affine moved = *form;
-  moved.constant = constant;
-  return tl_affine_build(builder, &moved);
-}
-
-tl_value *tl_stage_build_tile(tl_pass_context *context, tl_op *kernel, const tl_staged_region *region) {
-  tl_builder builder;
-  tl_builder_before(&builder, context->module, kernel->regions[0]->first);
-  builder.loc = region->loads.items[0]->loc;
-  int32_t rank = region->tensor->type->rank;
-  int64_t dims[TL_MAX_RANK];
-  for (int32_t d = 0; d < rank; d++) dims[d] = region->hi[d] - region->lo[d] + 1;
-  const tl_type *type = tl_type_buffer(context->module, TL_SCOPE_SHARED, region->tensor->type->dtype, dims, rank);
-  tl_op *alloc = tl_build(&builder, TL_OP_ALLOC, NULL, &type, 1);
-  const char *name = tl_arena_printf(&context->scratch, "%s_stage", tl_buffer_name(region->tensor));
-  tl_op_set_str(context->module, alloc, TL_ATTR_NAME, tl_str_from(name));
-  return tl_op_result(alloc, 0);
-}
-
-void tl_stage_build_copy(tl_pass_context *context, const tl_staged_region *region, tl_value *stage, tl_op *before) {
-  tl_module *module = context->module;
-  tl_builder builder;
-  tl_builder_before(&builder, module, before);
-  builder.loc = region->loads.items[0]->loc;
-  int32_t rank = stage->type->rank;
-  tl_value *from[TL_MAX_RANK], *zeros[TL_MAX_RANK];
-  int64_t dims[TL_MAX_RANK], inside[TL_MAX_RANK] = {0};
-  for (int32_t d = 0; d < rank; d++) {
-    from[d] = tl_stage_build_sum(&builder, &region->base[d], region->lo[d]);
-    zeros[d] = tl_build_index(&builder, 0);
-    dims[d] = d;
-  }
-  tl_group groups[TL_GROUP_COPY_stage + 1] = {
-      TL_GROUP_OF(region->tensor), {from, (uint32_t)rank}, TL_GROUP_EMPTY, TL_GROUP_OF(stage), {zeros, (uint32_t)rank}};
-  const tl_type *token = tl_type_simple(module, TL_TYPE_TOKEN);
-  tl_op *copy = tl_build(&builder, TL_OP_COPY, groups, &token, 1);
-  tl_op_set_ints(module, copy, TL_ATTR_EXTENTS, stage->type->dims, rank);
-  tl_op_set_ints(module, copy, TL_ATTR_SRC_DIMS, dims, rank);
-  tl_op_set_ints(module, copy, TL_ATTR_DST_DIMS, dims, rank);
-  tl_op_set_ints(module, copy, TL_ATTR_SRC_CHECK, region->checks, rank);
-  tl_op_set_ints(module, copy, TL_ATTR_DST_CHECK, inside, rank);
-  tl_op_set_int(module, copy, TL_ATTR_VIA, TL_VIA_CP_ASYNC);
-  tl_op_set_unit(module, copy, TL_ATTR_ASYNC);
-  tl_value *result = tl_op_result(copy, 0);
-  tl_build(&builder, TL_OP_ASYNC_COMMIT, (tl_group[]){TL_GROUP_OF(result)}, NULL, 0);
-}
-
-void tl_stage_build_wait(tl_pass_context *context, tl_op *before) {
-  tl_builder builder;
-  tl_builder_before(&builder, context->module, before);
-  tl_op *wait = tl_build(&builder, TL_OP_ASYNC_WAIT, NULL, NULL, 0);
-  tl_op_set_int(context->module, wait, TL_ATTR_PENDING, 0);
-  tl_build(&builder, TL_OP_BARRIER, NULL, NULL, 0);
-}
-
 // The load reads the stage, at the place that it has in the region. Where the copy tested the bounds it tests none.
 static void redirect(staging *self, const tl_staged_region *region, tl_value *stage, tl_op *load) {
   tl_module *module = self->context->module;
@@ -197,7 +142,9 @@ static tl_op *statement_of(tl_op *op, const tl_op *kernel) {
 static void stage_region(staging *self, tl_staged_region *region, bool recompute) {
   tl_op *first = statement_of(region->loads.items[0], self->kernel);
   tl_value *stage = tl_stage_build_tile(self->context, self->kernel, region);
-  tl_stage_build_copy(self->context, region, stage, first);
+  tl_stage_parts parts = {.len = 1};
+  if (tl_stage_piece_bytes(region) == WHOLE_PIECE_BYTES) parts = tl_stage_split(region, first);
+  tl_stage_build_copy(self->context, region, &parts, stage, first);
   for (size_t i = 0; i < region->loads.len; i++) redirect(self, region, stage, region->loads.items[i]);
   tl_diag_report(self->context->diags, TL_DIAG_REMARK_COPY, region->loads.items[0]->loc,
                  "'%s' comes to shared memory once, %lld bytes a block: %s", tl_buffer_name(region->tensor),
@@ -205,7 +152,7 @@ static void stage_region(staging *self, tl_staged_region *region, bool recompute
                  recompute ? "in registers it would leave room for one block on a multiprocessor"
                            : "the block reads it more than once");
   if (recompute) first = tl_recompute(self->context->module, region->loads.items[0]);
-  tl_stage_build_wait(self->context, first);
+  tl_stage_build_waits(self->context, &parts, first);
   self->shared_bytes += region->bytes;
   for (tl_use *use = stage->uses, *next; recompute && use; use = next) {
     next = use->next;
@@ -257,6 +204,7 @@ static void stage_kernel(tl_pass_context *context, tl_op *kernel) {
   bool has_cp_async = (context->target->features & TL_FEATURE_CP_ASYNC) != 0;
   tl_stage_collect(kernel, &self.regions, remark_uncounted, context);
   if (self.has_own_copies && has_cp_async) tl_stage_elements(context, kernel);
+  if (self.has_own_copies && has_cp_async) tl_stage_values(context, kernel);
   bool staged = false, recomputes = false;
   for (size_t r = 0; r < self.regions.len; r++) {
     tl_staged_region *region = &self.regions.items[r];

@@ -10,6 +10,11 @@
 
 #include "passes/layout/stage_reads.h"
 
+// What loops and parallels make of an index: from `lo` to `hi`, both inclusive, and `by` more an iteration of one loop.
+typedef struct index_split {
+  int64_t lo, hi, distinct, by;
+} index_split;
+
 // First and last value of a loop's index, and how often the loop runs. False when that is not known.
 static bool loop_values(const tl_op *loop, int64_t *out_first, int64_t *out_last, int64_t *out_trips) {
   tl_constant_loop known;
@@ -33,13 +38,12 @@ static int64_t times_run(const tl_op *op, const tl_op *kernel) {
 }
 
 // Splits an index into what is fixed in the block and the range that loops and parallels add to it; `*out_distinct`:
-// places that the parallels alone give it.
-static bool split_index(tl_value *index, tl_affine *out_base, int64_t *out_lo, int64_t *out_hi, int64_t *out_distinct) {
+// places that the parallels alone give it. What `apart` (NULL: no loop) adds goes to `*out_by`, elements an iteration.
+static bool split_index(tl_value *index, const tl_op *apart, tl_affine *out_base, index_split *out) {
   tl_affine form = tl_affine_of(index);
   if (!form.valid) return false;
   *out_base = (tl_affine){.valid = true};
-  *out_lo = *out_hi = form.constant;
-  *out_distinct = 1;
+  *out = (index_split){.lo = form.constant, .hi = form.constant, .distinct = 1};
   for (int32_t t = 0; t < form.num_terms; t++) {
     tl_value *symbol = form.terms[t].symbol;
     int64_t coefficient = form.terms[t].coefficient, first, last, trips;
@@ -55,14 +59,31 @@ static bool split_index(tl_value *index, tl_affine *out_base, int64_t *out_lo, i
       if (range.lo < 0 || range.hi < range.lo || range.hi > INT32_MAX) return false;
       first = range.lo;
       last = range.hi;
-      *out_distinct += coefficient * (last - first);
+      out->distinct += coefficient * (last - first);
     } else if (around->code != TL_OP_FOR || symbol != around->regions[0]->args[0] ||
                !loop_values(around, &first, &last, &trips)) {
       return false;
+    } else if (around == apart) {
+      out->by = trips > 1 ? coefficient * ((last - first) / (trips - 1)) : 0;
+      last = first;
     }
-    *out_lo += coefficient * first;
-    *out_hi += coefficient * last;
+    out->lo += coefficient * first;
+    out->hi += coefficient * last;
   }
+  return true;
+}
+
+bool tl_stage_last_read(tl_op *load, int32_t dim, const tl_op *loop, int64_t *out_last, int64_t *out_by) {
+  tl_affine base;
+  index_split split;
+  int64_t lo = 0, hi = 0;
+  bool is_tile = load->code == TL_OP_TILE_LOAD;
+  tl_box box = is_tile ? tl_box_source(load) : (tl_box){0};
+  tl_value *index = is_tile ? tl_box_offset(&box, dim) : tl_element_index(load, (uint32_t)dim);
+  if (!split_index(index, loop, &base, &split)) return false;
+  if (is_tile) tl_box_span(&box, dim, &lo, &hi);
+  *out_last = split.hi + hi;
+  *out_by = split.by;
   return true;
 }
 
@@ -104,11 +125,12 @@ static bool place_of_tile(tl_op *op, place *out) {
   out->elements = tl_type_num_elements(tl_op_result(op, 0)->type);
   out->pad = tl_op_arg(op, TL_GROUP_TILE_LOAD_pad);
   for (int32_t d = 0; d < box.buffer_rank; d++) {
-    int64_t lo, hi, distinct;
-    if (!split_index(tl_box_offset(&box, d), &out->base[d], &out->lo[d], &out->hi[d], &distinct)) return false;
+    int64_t lo, hi;
+    index_split split;
+    if (!split_index(tl_box_offset(&box, d), NULL, &out->base[d], &split)) return false;
     tl_box_span(&box, d, &lo, &hi);
-    out->lo[d] += lo;
-    out->hi[d] += hi;
+    out->lo[d] = split.lo + lo;
+    out->hi[d] = split.hi + hi;
     out->checks[d] = tl_box_check(&box, d);
   }
   return true;
@@ -120,10 +142,12 @@ static bool place_of_element(const tl_op *op, place *out) {
   out->elements = 1;
   out->pad = tl_op_arg(op, TL_GROUP_LOAD_pad);
   for (uint32_t d = 0; d < tl_element_rank(op); d++) {
-    int64_t distinct;
-    if (!split_index(tl_element_index(op, d), &out->base[d], &out->lo[d], &out->hi[d], &distinct)) return false;
-    if (distinct > INT32_MAX || out->elements > INT32_MAX) return false;
-    out->elements *= distinct;
+    index_split split;
+    if (!split_index(tl_element_index(op, d), NULL, &out->base[d], &split)) return false;
+    if (split.distinct > INT32_MAX || out->elements > INT32_MAX) return false;
+    out->lo[d] = split.lo;
+    out->hi[d] = split.hi;
+    out->elements *= split.distinct;
     out->checks[d] = tl_element_check(op, (int32_t)d);
   }
   return true;

@@ -206,7 +206,7 @@ static void stage_loop(element_walk *walk, tl_op *loop) {
   for (size_t r = 0; r < walk->regions.len; r++) {
     tl_staged_region *region = &walk->regions.items[r];
     tl_value *stage = tl_stage_build_tile(walk->context, walk->kernel, region);
-    tl_stage_build_copy(walk->context, region, stage, loop);
+    tl_stage_build_copy(walk->context, region, NULL, stage, loop);
     for (size_t i = 0; i < region->loads.len; i++) redirect(walk->context, region, stage, region->loads.items[i]);
     tl_diag_report(walk->context->diags, TL_DIAG_REMARK_COPY, region->loads.items[0]->loc,
                    "elements of '%s' come to shared memory before the loop, %lld bytes a block",

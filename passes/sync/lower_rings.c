@@ -260,9 +260,10 @@ static void lower_kernel(tl_module *module, tl_op *kernel) {
   for (size_t i = 0; i < ops.len; i++) {
     tl_op *op = ops.items[i];
     bool waits = op->code == TL_OP_RING_WAIT || op->code == TL_OP_ASYNC_WAIT;
-    // The author counts groups of his own; groups of ours between them only make the wait longer than needed.
-    bool by_hand = tl_op_has(op, TL_ATTR_BY_HAND);
-    tl_vec_push(&pending, by_hand ? tl_op_int(op, TL_ATTR_PENDING, 0) : waits ? pending_groups(op) : 0);
+    // The author counts groups of his own, and stage-reads does; others between them only make the wait longer than
+    // needed.
+    bool is_counted = tl_op_has(op, TL_ATTR_BY_HAND) || tl_op_has(op, TL_ATTR_COUNTED);
+    tl_vec_push(&pending, is_counted ? tl_op_int(op, TL_ATTR_PENDING, 0) : waits ? pending_groups(op) : 0);
   }
   for (size_t i = 0; i < ops.len; i++) {
     tl_op *op = ops.items[i];

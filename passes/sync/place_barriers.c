@@ -202,12 +202,13 @@ static void statement_effects(tl_op *op, tl_effect_list *out) {
   }
 }
 
-// Whether a copy into the tile that a pass made is in flight. The author's are verify-barriers' matter, which knows
-// which of their groups a wait is for.
+// Whether a copy into the tile that a pass made is in flight. The author's, and those that come in parts, are
+// verify-barriers' matter, which knows which of their groups a wait is for.
 static bool touches_flight(const hazard_state *state, const tl_value *root) {
   for (size_t i = 0; i < state->in_flight.len; i++) {
     const tl_effect *copy = &state->in_flight.items[i];
-    if (copy->root == root && !tl_op_has(copy->op, TL_ATTR_BY_HAND)) return true;
+    bool is_counted = tl_op_has(copy->op, TL_ATTR_BY_HAND) || tl_op_has(copy->op, TL_ATTR_COUNTED);
+    if (copy->root == root && !is_counted) return true;
   }
   return false;
 }

@@ -264,9 +264,10 @@ static void look_at_effects(live_search *self, tl_op *op) {
     flight one = {tile, op->parent};
     if (is_open && is_engine_store(effect->op)) tl_vec_push(&self->stored, one);
     if (!effect->is_async) continue;
-    flight_list *flights = effect->op->code == TL_OP_GEMM           ? &self->multiplied
-                           : tl_op_has(effect->op, TL_ATTR_BY_HAND) ? &self->by_hand
-                                                                    : &self->in_flight;
+    bool is_counted = tl_op_has(effect->op, TL_ATTR_BY_HAND) || tl_op_has(effect->op, TL_ATTR_COUNTED);
+    flight_list *flights = effect->op->code == TL_OP_GEMM ? &self->multiplied
+                           : is_counted                   ? &self->by_hand
+                                                          : &self->in_flight;
     tl_vec_push(flights, one);
   }
 }
