@@ -13,6 +13,9 @@ typedef struct blocked_vote {
   int32_t other[TL_MAX_RANK];   // the same for shared accesses
   bool streamed[TL_MAX_RANK];   // per dim: whether a global access along it has another element in every iteration
   int32_t added[TL_MAX_RANK];   // per dim: elements that one instruction adds in global memory; 0: there are none
+  int32_t stored[TL_MAX_RANK];  // per dim: those of the narrowest vector of 16 bytes that is stored there; 0: none
+  int64_t wide[TL_MAX_RANK];    // per dim: bits of an element in all global accesses of 32 bits and more
+  int64_t narrow[TL_MAX_RANK];  // the same of less
 } blocked_vote;
 
 static void add_vote(blocked_vote *vote, int32_t dim, int32_t vec, bool is_global) {
@@ -88,6 +91,18 @@ static bool walks_all(const tl_op *op, const tl_op *parallel) {
   return true;
 }
 
+// Stores whose vectors are halves of what a lane has touch all sectors of a warp with each of them. Of loads L1 hides
+// that; memory gets such stores in halves of sectors.
+static void vote_store(blocked_vote *vote, const tl_op *op, const tl_op *parallel) {
+  const tl_value *buffer = tl_element_buffer(op);
+  int32_t dim = element_dim(op, parallel), most = vector_limit(buffer);
+  if (!tl_buffer_is_global(buffer) || dim < 0 || dim >= vote->rank) return;
+  int bits = tl_dtype_bits(buffer->type->dtype);
+  *(bits >= 32 ? &vote->wide[dim] : &vote->narrow[dim]) += bits;
+  bool is_whole = op->code == TL_OP_STORE && tl_element_vector(op, parallel, most, true) == most;
+  if (is_whole && (vote->stored[dim] == 0 || most < vote->stored[dim])) vote->stored[dim] = most;
+}
+
 static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *parallel, int32_t sm) {
   for (const tl_op *op = block->first; op; op = op->next) {
     if (op->code == TL_OP_LOAD || op->code == TL_OP_STORE || op->code == TL_OP_ATOMIC) {
@@ -99,6 +114,7 @@ static void vote_block(blocked_vote *vote, const tl_block *block, const tl_op *p
       add_vote(vote, dim, vec, tl_buffer_is_global(buffer));
       if (dim >= 0 && dim < vote->rank && tl_buffer_is_global(buffer)) vote->streamed[dim] |= walks_all(op, parallel);
       if (op->code == TL_OP_ATOMIC) vote_addition(vote, op, parallel, sm);
+      if (op->code != TL_OP_ATOMIC) vote_store(vote, op, parallel);
     }
     for (uint32_t r = 0; r < op->num_regions; r++) {
       if (op->regions[r]) vote_block(vote, op->regions[r], parallel, sm);
@@ -166,6 +182,9 @@ static int32_t vector_along(tl_layout_graph *graph, int32_t root, const blocked_
   int32_t vec = vote->global[fast] > 0 ? vote->global[fast] : vote->other[fast] > 0 ? vote->other[fast] : 1;
   // Tiles that are added once were gathered by wider loads before.
   if (vote->added[fast] > 0 && vec > vote->added[fast] && streams(graph, root)) vec = vote->added[fast];
+  // Where more is moved in wide elements than in others lanes have a vector of those that are stored.
+  bool is_wide = vote->stored[fast] > 0 && vote->wide[fast] > vote->narrow[fast];
+  if (is_wide && vec > vote->stored[fast] && streams(graph, root)) vec = vote->stored[fast];
   while (vec > 1 && (shape[fast] % vec != 0 || narrower_is_better(elements, vec, graph->threads))) vec /= 2;
   return vec;
 }
