@@ -14,7 +14,7 @@ enum {
 };
 
 typedef struct candidates {
-  const tl_param *param;
+  tl_str name;             // of a param, or `threads`
   tl_expr *const *values;  // Borrowed.
   uint32_t len;
 } candidates;
@@ -76,7 +76,7 @@ static candidates candidates_of(const chooser *self, const tl_param *param) {
   const tl_tune *tune = &self->kernel->tune;
   for (uint32_t i = 0; i < tune->num_params; i++) {
     const tl_tune_param *listed = &tune->params[i];
-    if (tl_str_equal(listed->name, param->name)) return (candidates){param, listed->values, listed->num_values};
+    if (tl_str_equal(listed->name, param->name)) return (candidates){param->name, listed->values, listed->num_values};
   }
   bool is_stages = counts_stages(&self->kernel->body, param->name);
   uint32_t skipped = has_product(&self->kernel->body) ? NUM_SMALL : 0;
@@ -84,7 +84,24 @@ static candidates candidates_of(const chooser *self, const tl_param *param) {
   tl_expr **values = TL_NEW_ARRAY(self->arena, tl_expr *, len);
   for (uint32_t i = 0; i < len; i++)
     values[i] = number(self->arena, is_stages ? stages[i] : sizes[skipped + i], param->loc);
-  return (candidates){param, values, len};
+  return (candidates){param->name, values, len};
+}
+
+// How many threads share a row, and how many rows a block has, is one question: where the latter is open and the former
+// is the compiler's choice as well, both are tried together. Products have their threads from choose-schedule.
+static bool tries_threads(const chooser *self, tl_bindings bindings) {
+  const tl_binding *bound = find_binding(bindings, TL_STR("threads"));
+  const tl_expr *threads = bound ? bound->value : self->kernel->threads;
+  bool is_open = !threads || (threads->kind == TL_EXPR_NAME && tl_str_is(threads->text, "auto"));
+  return is_open && self->num_autos > 0 && !has_product(&self->kernel->body);
+}
+
+static candidates threads_of(const chooser *self) {
+  static const int64_t counts[] = {128, 256, 512};
+  enum { NUM_COUNTS = 3 };
+  tl_expr **values = TL_NEW_ARRAY(self->arena, tl_expr *, NUM_COUNTS);
+  for (uint32_t i = 0; i < NUM_COUNTS; i++) values[i] = number(self->arena, counts[i], self->kernel->loc);
+  return (candidates){TL_STR("threads"), values, NUM_COUNTS};
 }
 
 // ---- trials
@@ -128,18 +145,22 @@ static void remark(const chooser *self, tl_diags *diags, double cost) {
 }
 
 static void collect(chooser *self, tl_bindings bindings) {
-  self->autos = TL_NEW_ARRAY(self->arena, candidates, self->kernel->num_params + 1);
-  self->bindings = TL_NEW_ARRAY(self->arena, tl_binding, self->kernel->num_params + bindings.len + 1);
+  self->autos = TL_NEW_ARRAY(self->arena, candidates, self->kernel->num_params + 2);
+  self->bindings = TL_NEW_ARRAY(self->arena, tl_binding, self->kernel->num_params + bindings.len + 2);
   for (uint32_t i = 0; i < self->kernel->num_params; i++) {
     const tl_param *param = &self->kernel->params[i];
     if (!is_auto(param, bindings)) continue;
     self->autos[self->num_autos++] = candidates_of(self, param);
     self->bindings[self->num_bindings++] = (tl_binding){.name = param->name, .loc = param->loc};
   }
+  if (tries_threads(self, bindings)) {
+    self->autos[self->num_autos++] = threads_of(self);
+    self->bindings[self->num_bindings++] = (tl_binding){.name = TL_STR("threads"), .loc = self->kernel->loc};
+  }
   for (uint32_t i = 0; i < bindings.len; i++) {
     bool is_chosen = false;
     for (uint32_t a = 0; a < self->num_autos; a++)
-      is_chosen |= tl_str_equal(self->autos[a].param->name, bindings.items[i].name);
+      is_chosen |= tl_str_equal(self->autos[a].name, bindings.items[i].name);
     if (!is_chosen) self->bindings[self->num_bindings++] = bindings.items[i];
   }
 }

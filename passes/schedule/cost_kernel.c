@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a whole scheduled kernel costs: its loops by the tensor cores, shared memory, L2 and the latency of copies, what
 // every block does once, and how the blocks fill the multiprocessors. Ranks tiles of one kernel against each other.
-#include "passes/schedule/cost.h"
+#include "passes/schedule/cost_internal.h"
 
 #include <math.h>
 
@@ -28,11 +28,9 @@ static const double vector_bytes = 16.0;  // of a copy by a thread
 static const double jitter = 0.05;
 
 enum {
-  ASSUMED_SIZE = 4096,    // of a dynamic dim
   BLOCK_CLOCKS = 1000,    // of a block's start and end
   ITERATION_CLOCKS = 50,  // of waits and the loop's own instructions
   WARPGROUP_THREADS = 128,
-  MAX_HEIGHT = 64,  // of an index expression
   SPILL_FACTOR = 8
 };
 
@@ -49,53 +47,6 @@ typedef struct kernel_cost {
   double loops;    // clocks of all blocks that are there at once
   double exposed;  // of what a block does once
 } kernel_cost;
-
-// ---- sizes
-
-static int64_t value_of(const tl_value *value, int height) {
-  const tl_op *op = value->def;
-  int64_t constant;
-  if (tl_value_const_int(value, &constant)) return constant;
-  if (!op || height > MAX_HEIGHT) return 0;  // an index: of a loop's first iteration, of the first block
-  if (op->code == TL_OP_GRID) return 0;
-  if (op->code == TL_OP_DYN_PARAM) return ASSUMED_SIZE;
-  if (op->num_operands != 2) return ASSUMED_SIZE;
-  int64_t a = value_of(tl_op_operand(op, 0), height + 1), b = value_of(tl_op_operand(op, 1), height + 1), out = 0;
-  switch (op->code) {
-    case TL_OP_ADD:
-      return __builtin_add_overflow(a, b, &out) ? INT32_MAX : out;
-    case TL_OP_SUB:
-      return __builtin_sub_overflow(a, b, &out) ? INT32_MAX : out;
-    case TL_OP_MUL:
-      return __builtin_mul_overflow(a, b, &out) ? INT32_MAX : out;
-    case TL_OP_FLOORDIV:
-      return b > 0 ? a / b : a;
-    case TL_OP_MOD:
-      return b > 0 ? a % b : 0;
-    case TL_OP_MIN:
-      return a < b ? a : b;
-    case TL_OP_MAX:
-      return a > b ? a : b;
-    default:
-      return ASSUMED_SIZE;
-  }
-}
-
-static double trips_of(const tl_op *loop) {
-  double lower = (double)value_of(tl_op_arg(loop, TL_GROUP_FOR_lower), 0),
-         upper = (double)value_of(tl_op_arg(loop, TL_GROUP_FOR_upper), 0),
-         step = (double)value_of(tl_op_arg(loop, TL_GROUP_FOR_step), 0);
-  double trips = step != 0 ? ceil((upper - lower) / step) : 0;
-  return trips > 0 ? trips : 0;
-}
-
-static double num_blocks(const tl_op *kernel) {
-  double blocks = 1;
-  const tl_op *grid = kernel->regions[0]->first;
-  while (grid && grid->code != TL_OP_GRID) grid = grid->next;
-  for (uint32_t i = 0; grid && i < grid->num_operands; i++) blocks *= (double)value_of(tl_op_operand(grid, i), 0);
-  return blocks > 1 ? blocks : 1;
-}
 
 // ---- demands
 
@@ -203,7 +154,7 @@ static void add_demand(const tl_op *op, double times, demand *out) {
   } else if (op->code == TL_OP_REDUCE) {
     out->scalar += times * (double)tl_type_num_elements(tl_op_arg(op, TL_GROUP_REDUCE_src)->type) / lanes;
   }
-  double inside = op->code == TL_OP_FOR ? times * trips_of(op) : times;
+  double inside = op->code == TL_OP_FOR ? times * tl_cost_trips(op) : times;
   for (uint32_t r = 0; r < op->num_regions; r++)
     for (const tl_op *inner = op->regions[r]->first; inner; inner = inner->next) add_demand(inner, inside, out);
 }
@@ -230,10 +181,10 @@ static void add_block(kernel_cost *cost, const tl_block *block, double times) {
   for (const tl_op *op = block->first; op; op = op->next) {
     demand once = {0};
     if (op->code == TL_OP_FOR && tl_op_has(op, TL_ATTR_PIPELINED)) {
-      cost->loops += times * trips_of(op) * iteration_clocks(cost, op);
+      cost->loops += times * tl_cost_trips(op) * iteration_clocks(cost, op);
       cost->exposed += times * TL_COST_COPY_LATENCY;
     } else if (op->code == TL_OP_FOR || op->code == TL_OP_IF) {
-      double inside = op->code == TL_OP_FOR ? times * trips_of(op) : times;
+      double inside = op->code == TL_OP_FOR ? times * tl_cost_trips(op) : times;
       for (uint32_t r = 0; r < op->num_regions; r++) add_block(cost, op->regions[r], inside);
     } else {
       add_demand(op, times, &once);
@@ -264,7 +215,8 @@ static int64_t registers_of(tl_op *kernel) {
   fragment_count count = {0};
   tl_walk(kernel, count_fragment, &count);
   int64_t planned = tl_cost_planned(kernel, "registers", 0);
-  int64_t with_tiles = TL_COST_STREAM_REGISTERS + count.registers;
+  // What is loaded or stored meanwhile comes on top of the largest.
+  int64_t with_tiles = TL_COST_STREAM_REGISTERS + count.registers + count.registers / 4;
   return count.has_gemm || with_tiles < planned ? planned : with_tiles;
 }
 
@@ -278,7 +230,10 @@ double tl_cost_kernel(const tl_target *target, tl_op *kernel) {
   cost.groups = fmax(at_once * (double)tl_op_threads(kernel) / WARPGROUP_THREADS, 1);
   cost.has_roles = (target->features & TL_FEATURE_TMA) && at_once == 1 && cost.groups >= 2;
   add_block(&cost, kernel->regions[0], 1);
-  double waves = ceil(num_blocks(kernel) / (TL_COST_MULTIPROCESSORS * at_once));
+  demand all = {0};
+  for (const tl_op *op = kernel->regions[0]->first; op; op = op->next) add_demand(op, 1, &all);
+  bool streams = all.tensor == 0 && cost.loops == 0;
+  double waves = ceil(tl_cost_num_blocks(kernel) / (TL_COST_MULTIPROCESSORS * at_once));
   // What a block does once is hidden behind the loops of the others that are there, or (loop-tiles) behind its own next
   // tile; without loops it is all there is.
   bool stays = cost.has_roles && waves > 1 && (double)shared + cost.stored <= (double)target->shared_max_bytes;
@@ -287,5 +242,6 @@ double tl_cost_kernel(const tl_target *target, tl_op *kernel) {
   bool spills = registers >= TL_MAX_REGISTERS_PER_THREAD || registers * tl_op_threads(kernel) > TL_REGISTERS_PER_SM;
   // What is far beyond has its way only if a cluster takes it (spread-rows), the less the better.
   double beyond = fmax((double)registers / TL_MAX_REGISTERS_PER_THREAD, 1);
-  return waves * clocks * (spills ? SPILL_FACTOR * beyond : 1);
+  double whole = streams ? tl_cost_stream(kernel, at_once, fmax(all.scalar, all.special)) : waves * clocks;
+  return whole * (spills ? SPILL_FACTOR * beyond : 1);
 }
