@@ -13,6 +13,27 @@ static bool is_power_of_two(double value) {
   return part == 0.5 && exponent > -120 && exponent < 120;
 }
 
+static bool is_product(LLVMValueRef value) {
+  return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMFMul;
+}
+
+// The reciprocal by which tl_lower_scaled_quotient made `value`: that of a product by a chosen scale. NULL: it did not.
+static LLVMValueRef reciprocal_of(LLVMValueRef value) {
+  LLVMValueRef reciprocal = is_product(value) ? LLVMGetOperand(value, 1) : NULL;
+  if (!reciprocal || !LLVMIsACallInst(reciprocal)) return NULL;
+  LLVMValueRef divisor = LLVMGetOperand(reciprocal, 0);
+  return is_product(divisor) && LLVMIsASelectInst(LLVMGetOperand(divisor, 1)) ? reciprocal : NULL;
+}
+
+// a times a constant. Of a quotient the factor goes to the reciprocal, which the quotients by one divisor share and
+// which lies between 2^-100 and 2^117.
+static LLVMValueRef times_constant(tl_lower *l, LLVMValueRef a, double factor) {
+  LLVMValueRef reciprocal = fabs(factor) > 0x1p-24 && fabs(factor) < 0x1p8 ? reciprocal_of(a) : NULL;
+  LLVMValueRef constant = LLVMConstReal(l->session->f32, factor);
+  if (!reciprocal) return LLVMBuildFMul(l->builder, a, constant, "");
+  return LLVMBuildFMul(l->builder, LLVMGetOperand(a, 0), LLVMBuildFMul(l->builder, reciprocal, constant, ""), "");
+}
+
 // a / b by the reciprocal of b, two units of f32's last place off at most, without a branch. Divisors beyond 2^100 and
 // below 2^-100 are scaled, so that neither their reciprocals nor those of denormals leave the range; what scaling the
 // dividend loses then is a quotient beyond f32's range as well. All that depends on b alone is shared by the quotients
@@ -22,8 +43,7 @@ LLVMValueRef tl_lower_scaled_quotient(tl_lower *l, LLVMValueRef a, LLVMValueRef 
   LLVMTypeRef f32 = l->session->f32;
   LLVMBool loses = 0;
   double constant = LLVMIsAConstantFP(b) ? LLVMConstRealGetDouble(b, &loses) : 0;
-  if (fabs(constant) > 0x1p-100 && fabs(constant) < 0x1p100)
-    return LLVMBuildFMul(builder, a, LLVMConstReal(f32, 1 / constant), "");
+  if (fabs(constant) > 0x1p-100 && fabs(constant) < 0x1p100) return times_constant(l, a, 1 / constant);
   LLVMValueRef size = tl_lower_intrinsic1(l, "llvm.fabs", b);
   LLVMValueRef is_large = LLVMBuildFCmp(builder, LLVMRealOGT, size, LLVMConstReal(f32, 0x1p100), "");
   LLVMValueRef is_small = LLVMBuildFCmp(builder, LLVMRealOLT, size, LLVMConstReal(f32, 0x1p-100), "");
