@@ -520,7 +520,8 @@ static void emit_body(emitter *self) {
     emit_producers(self, &builder, (int)g, ahead);
   }
 
-  // The old body follows, without what now runs ahead.
+  // The old body follows, without what now runs ahead. Its index stays before it, wherever the producers go.
+  tl_op *last_producer = body->last;
   tl_block *old = self->loop->regions[0];
   tl_value_replace_uses(old->args[0], iteration_value(self, &builder, k));
   for (uint32_t i = 1; i < old->num_args; i++) tl_value_replace_uses(old->args[i], body->args[i]);
@@ -539,7 +540,7 @@ static void emit_body(emitter *self) {
   tl_op *release = NULL;
   for (size_t g = 0; g < groups; g++) release = emit_release(self, body, slots[g]);
   tl_op *place = place_of_copies(self, marker->next, slots, release);
-  if (place) move_ops(before_producers->next, marker, place);
+  if (place) move_ops(before_producers->next, last_producer, place);
 }
 
 int64_t tl_pipeline_ahead(const tl_ring_plan *plan, size_t group) {
