@@ -61,11 +61,28 @@ static tl_value *tile_in(tl_builder *builder, tl_value *slot, tl_value *tile) {
   return part;
 }
 
+static bool takes_any(const tl_op *op, const tl_op *from) {
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    const tl_value *value = tl_op_operand(op, i);
+    if (value->type->kind == TL_TYPE_FLIGHT && value->def == from) return true;
+  }
+  return false;
+}
+
+// Where the gemms have ended that are in flight behind a statement: it is read until then.
+static tl_op *end_of_flights(tl_op *from) {
+  tl_op *last = from;
+  for (tl_op *op = from->next; op; op = op->next)
+    if (takes_any(op, last)) last = op;
+  return last;
+}
+
 // Releases the slot behind the last statement of the body that reads it.
 static void release(once_emitter *self, const tl_value *tile, tl_value *slot) {
   tl_op *last = slot->def;
   for (tl_op *op = slot->def; op; op = op->next)
     if (tl_effects_read(op, tile)) last = op;
+  last = end_of_flights(last);
   tl_builder builder;
   tl_builder_after(&builder, self->module, last);
   builder.loc = self->copy->loc;
