@@ -219,6 +219,7 @@ static void run_place(tl_barrier_verifier *self, const tl_op *op, int extents, i
         i < tl_op_group_len(op, extents) ? tl_run_env_number(&self->env, tl_op_group_at(op, extents, i)) : 0;
     int64_t place = number % 3;
     tl_run_env_set(&self->env, &op->results[i], extent > 0 ? place % extent : place, true);
+    if (tl_run_env_number(&self->env, &op->results[i]) >= extent) self->env.is_impossible = true;
   }
 }
 
@@ -300,7 +301,8 @@ void tl_run_once(tl_barrier_verifier *self, uint64_t seed) {
           (tl_run_value){.number = (int64_t)i, .known = true};
   }
   tl_run_kernel(self);
-  if (!self->status && self->budget > 0) tl_run_end(self);
+  self->num_runs += !self->env.is_impossible;
+  if (tl_run_goes_on(self)) tl_run_end(self);
 }
 
 static void look_at(tl_op *op, void *user) {
@@ -372,8 +374,7 @@ static tl_status verify_kernel(tl_pass_context *context, tl_op *kernel) {
   tl_vec_fini(&self.records);
   tl_vec_fini(&self.stages);
   tl_vec_fini(&self.roots);
-  for (size_t i = 0; i < self.bounds.len; i++) tl_vec_fini(&self.bounds.items[i].numbers);
-  tl_vec_fini(&self.bounds);
+  tl_run_forget_bounds(&self);
   tl_vec_fini(&self.extents);
   tl_vec_fini(&self.loops);
   tl_vec_fini(&self.branches);

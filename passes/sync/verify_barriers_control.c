@@ -8,10 +8,7 @@
 #include "passes/sync/verify_barriers_internal.h"
 #include "support/status.h"
 
-enum {
-  MAX_TILES = 3,         // of a persistent kernel: every pair of neighbours, and one that has both
-  WHOLE_LOOP_TRIPS = 48  // longer loops jump over a multiple of every ring's depth in their middle
-};
+enum { WHOLE_LOOP_TRIPS = 48 };  // longer loops jump over a multiple of every ring's depth in their middle
 
 static void push_block(tl_run_role *role, const tl_block *block, const tl_op *around) {
   tl_run_frame frame = {.block = block, .next = block->first, .around = around};
@@ -24,7 +21,7 @@ static void pop(tl_run_role *role) {
 }
 
 static void set_results(tl_barrier_verifier *self, const tl_op *op, const tl_run_value *values, size_t count) {
-  for (uint32_t i = 0; i < op->num_results && i < count; i++) *tl_run_env_at(&self->env, &op->results[i]) = values[i];
+  for (uint32_t i = 0; i < op->num_results && i < count; i++) tl_run_env_copy(&self->env, &op->results[i], &values[i]);
 }
 
 // ---- loops
@@ -50,13 +47,13 @@ static void begin_for(tl_barrier_verifier *self, tl_run_role *role, const tl_op 
   int64_t step = tl_run_env_number(&self->env, tl_op_operand(op, 2));
   // Which tiles a block gets is not looked at below, only how many there are.
   bool is_tiles = tl_op_has(op, TL_ATTR_TILES);
-  for (uint32_t i = is_tiles; i < (is_tiles ? 2 : 3); i++)
+  for (uint32_t i = is_tiles; i < (is_tiles ? 2 : 3) && !tl_run_is_explored(self, op); i++)
     self->has_drawn |= tl_run_env_at(&self->env, tl_op_operand(op, i))->drawn;
   if (step == 0) step = 1;
   int64_t trips = tl_trip_count(lower, upper, step);
   // Of a loop over tiles the first ones of the one block that is run.
   if (is_tiles) {
-    trips = upper < MAX_TILES ? upper : MAX_TILES;
+    trips = upper < TL_RUN_MAX_TILES ? upper : TL_RUN_MAX_TILES;
     lower = 0;
     step = 1;
   }
@@ -113,7 +110,7 @@ static void begin_if(tl_barrier_verifier *self, tl_run_role *role, const tl_op *
 static void end_if(tl_barrier_verifier *self, const tl_run_frame *frame) {
   const tl_op *yield = tl_block_terminator(frame->block);
   for (uint32_t i = 0; yield && i < frame->around->num_results && i < yield->num_operands; i++)
-    *tl_run_env_at(&self->env, &frame->around->results[i]) = *tl_run_env_at(&self->env, tl_op_operand(yield, i));
+    tl_run_env_copy(&self->env, &frame->around->results[i], tl_run_env_at(&self->env, tl_op_operand(yield, i)));
 }
 
 // ---- roles
@@ -142,7 +139,7 @@ static bool sync_ends(tl_barrier_verifier *self, const tl_op *op, bool *moved) {
 static bool run_role(tl_barrier_verifier *self) {
   tl_run_role *role = &self->roles[self->role];
   bool moved = false;
-  while (role->frames.len > 0 && !self->status && self->budget > 0) {
+  while (role->frames.len > 0 && tl_run_goes_on(self)) {
     tl_run_frame *frame = &tl_vec_last(&role->frames);
     const tl_op *op = frame->next;
     if (!op) {
@@ -212,7 +209,7 @@ static void run_roles(tl_barrier_verifier *self, const tl_op *op) {
     }
   }
   self->role = 0;
-  if (!all_ended && !self->status && self->budget > 0) report_deadlock(self);
+  if (!all_ended && tl_run_goes_on(self)) report_deadlock(self);
 }
 
 // ---- who there is
@@ -253,7 +250,7 @@ void tl_run_kernel(tl_barrier_verifier *self) {
     run_roles(self, NULL);
     return;
   }
-  for (int32_t block = 0; block < self->num_blocks && !self->status && self->budget > 0; block++) {
+  for (int32_t block = 0; block < self->num_blocks && tl_run_goes_on(self); block++) {
     tl_run_enter_block(self, block);
     self->role = 0;
     while (self->roles[0].frames.len > 0) pop(&self->roles[0]);

@@ -27,18 +27,19 @@ void tl_run_env_init(tl_run_env *env, tl_op *kernel) {
   while (env->capacity < 2 * count_values(kernel) + 2) env->capacity *= 2;
   env->keys = tl_xcalloc(env->capacity, sizeof(*env->keys));
   env->values = tl_xcalloc(env->capacity, sizeof(*env->values));
+  env->places = tl_xcalloc(env->capacity, sizeof(*env->places));
 }
 
 void tl_run_env_fini(tl_run_env *env) {
   free(env->keys);
   free(env->values);
-  tl_vec_fini(&env->fixed_keys);
-  tl_vec_fini(&env->fixed_at);
-  tl_vec_fini(&env->fixed_values);
+  free(env->places);
+  tl_vec_fini(&env->fixed);
 }
 
 void tl_run_env_clear(tl_run_env *env) {
   for (size_t i = 0; i < env->capacity; i++) env->values[i] = (tl_run_value){0};
+  env->is_impossible = false;
 }
 
 tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value) {
@@ -47,13 +48,29 @@ tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value) {
   return &env->values[at];
 }
 
+void tl_run_env_copy(tl_run_env *env, const tl_value *to, const tl_run_value *from) {
+  size_t at = slot_of(env, to);
+  env->keys[at] = to;
+  env->values[at] = *from;
+  if (env->places[at] == TL_RUN_SETTLED) env->values[at].drawn = false;
+  if (env->places[at] == 0 || env->places[at] == TL_RUN_SETTLED) return;
+  const tl_run_fixed *fixed = &env->fixed.items[env->places[at] - 1];
+  env->values[at] = (tl_run_value){.number = fixed->number, .known = true, .drawn = fixed->drawn};
+}
+
 void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number, bool drawn) {
-  for (size_t i = 0; i < env->fixed_keys.len; i++) {
-    if (env->fixed_keys.items[i] != value) continue;
-    number = env->fixed_values.items[env->fixed_at.items[i]];
-    drawn = false;
-  }
-  *tl_run_env_at(env, value) = (tl_run_value){.number = number, .known = true, .drawn = drawn};
+  tl_run_value computed = {.number = number, .known = true, .drawn = drawn};
+  tl_run_env_copy(env, value, &computed);
+}
+
+void tl_run_env_fix(tl_run_env *env, const tl_value *value, size_t place) {
+  size_t at = slot_of(env, value);
+  env->keys[at] = value;
+  env->places[at] = place == TL_RUN_SETTLED ? TL_RUN_SETTLED : (uint32_t)place + 1;
+}
+
+bool tl_run_env_is_fixed(const tl_run_env *env, const tl_value *value) {
+  return env->places[slot_of(env, value)] > 0;
 }
 
 int64_t tl_run_env_number(tl_run_env *env, const tl_value *value) {
@@ -170,11 +187,41 @@ static int64_t launched(const tl_op *param, int64_t number) {
   return number <= most ? number : most / divisor * divisor;
 }
 
+int64_t tl_run_draw(const tl_run_env *env, tl_value *value, uint64_t salt) {
+  enum { TINY = 3, SMALL = 97, LARGE = 1 << 14 };
+  tl_range range = tl_value_range(value);
+  uint64_t hash = mix(mix(env->seed, value->def->code), salt);
+  int64_t number = (int64_t)(hash % (env->seed == 2 ? TINY : SMALL)) + (env->seed < 2 ? LARGE : 0);
+  if (value->type->kind == TL_TYPE_SCALAR && value->type->dtype == TL_DTYPE_BOOL)
+    return env->seed < 2 ? env->seed == 0 : (int64_t)(hash & 1);
+  if (value->def->code == TL_OP_DYN_PARAM) return launched(value->def, env->seed == 2 ? number : number * 8);
+  return number < range.lo ? range.lo : number > range.hi ? range.hi : number;
+}
+
+// The number, or the nearest one that the author says it may be.
+static int64_t as_assumed(tl_run_env *env, const tl_op *assume, int64_t number) {
+  const tl_value *lower = tl_op_arg(assume, TL_GROUP_ASSUME_lower), *upper = tl_op_arg(assume, TL_GROUP_ASSUME_upper);
+  int64_t divisor = tl_op_int(assume, TL_ATTR_DIVISOR, 1);
+  if (upper && tl_run_env_number(env, upper) <= number) number = tl_run_env_number(env, upper) - 1;
+  if (divisor > 1) number = floor_div(number, divisor) * divisor;
+  if (lower && number < tl_run_env_number(env, lower)) {
+    number = tl_run_env_number(env, lower);
+    if (divisor > 1) number = -floor_div(-number, divisor) * divisor;
+  }
+  return number;
+}
+
+bool tl_run_is_exact(const tl_type *type) {
+  bool is_wide = type->kind == TL_TYPE_SCALAR && tl_dtype_is_int(type->dtype) && tl_dtype_bits(type->dtype) >= 32;
+  return type->kind == TL_TYPE_INDEX || is_wide;
+}
+
 void tl_run_scalar(tl_run_env *env, const tl_op *op) {
   if (op->num_results != 1) return;
   const tl_value *result = &op->results[0];
   const tl_type *type = result->type;
   bool is_bool = type->kind == TL_TYPE_SCALAR && type->dtype == TL_DTYPE_BOOL;
+  bool is_exact = tl_run_is_exact(type);
   int64_t number = 0;
   bool drawn = false;
   for (uint32_t i = 0; i < op->num_operands; i++) drawn |= tl_run_env_at(env, tl_op_operand(op, i))->drawn;
@@ -183,17 +230,19 @@ void tl_run_scalar(tl_run_env *env, const tl_op *op) {
     number = value->v.i;
   } else if (op->code == TL_OP_SELECT) {
     number = tl_run_env_number(env, tl_op_operand(op, tl_run_env_number(env, tl_op_operand(op, 0)) ? 1 : 2));
-  } else if ((op->code == TL_OP_CAST || op->code == TL_OP_ASSUME) && type->kind == TL_TYPE_INDEX) {
+  } else if ((op->code == TL_OP_CAST || op->code == TL_OP_ASSUME) && is_exact &&
+             tl_run_is_exact(tl_op_operand(op, 0)->type)) {
     number = tl_run_env_number(env, tl_op_operand(op, 0));
+    if (op->code == TL_OP_ASSUME) number = as_assumed(env, op, number);
   } else if (op->code == TL_OP_NOT && is_bool) {
     number = !tl_run_env_number(env, tl_op_operand(op, 0));
   } else if (op->code == TL_OP_CMP && tl_op_operand(op, 0)->type->kind == TL_TYPE_INDEX) {
     number = compare((int)tl_op_int(op, TL_ATTR_CMP, 0), tl_run_env_number(env, tl_op_operand(op, 0)),
                      tl_run_env_number(env, tl_op_operand(op, 1)));
-  } else if ((type->kind != TL_TYPE_INDEX && !is_bool) || !run_integer(env, op, &number)) {
+  } else if ((!is_exact && !is_bool) || !run_integer(env, op, &number)) {
     // Loads, floats, launch values: small numbers, so that comparisons of indices go either way.
     number = is_bool ? draw_bool(env, op) : (int64_t)(draw(env, op) % 97);
-    if (op->code == TL_OP_DYN_PARAM) number = launched(op, number * 8);
+    if (op->code == TL_OP_DYN_PARAM) number = tl_run_draw(env, tl_op_result(op, 0), 0);
     drawn = true;
   }
   tl_run_env_set(env, result, number, drawn);

@@ -1,323 +1,443 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which trip counts verify-barriers runs: it fixes what the bounds of loops follow from, and tries the numbers that
-// make each loop as short and as long as a ring can notice. What two loops follow from together has one number for
-// both.
+// Which numbers verify-barriers runs a kernel with. Bounds of loops are never set themselves, but what they follow from
+// (their roots: params of the launch, places in the grid, elements of memory), so that all that follows from it agrees
+// as it does on a GPU: the parts of a loop, copies that were taken out of it, other roles. Each loop has one of its
+// roots set so that it becomes as short and as long as a ring can notice; what no loop sets is drawn.
+#include <string.h>
+
 #include "ir/index/affine.h"
 #include "passes/sync/verify_barriers_internal.h"
 
-enum { NUM_SEEDS = 6 };
+enum { NUM_SEEDS = 6, MAX_OPS = 256, MAX_DEPTH = 64, NONE = -1 };
 
-// Whether the value's computation uses `what`.
-static bool depends_on(const tl_value *value, const tl_value *what, int depth) {
-  if (value == what) return true;
-  if (value->def == NULL || depth == 0) return false;
-  for (uint32_t i = 0; i < value->def->num_operands; i++) {
-    if (depends_on(tl_op_operand(value->def, i), what, depth - 1)) return true;
-  }
-  return false;
+// ---- what bounds follow from
+
+static bool is_bool(const tl_value *value) {
+  return value->type->kind == TL_TYPE_SCALAR && value->type->dtype == TL_DTYPE_BOOL;
 }
 
-static bool depends_on_fixed(const tl_run_env *env, const tl_value *value) {
-  for (size_t i = 0; i < env->fixed_keys.len; i++) {
-    if (depends_on(value, env->fixed_keys.items[i], 32)) return true;
-  }
-  return false;
-}
-
-// Where the trips of a loop with this bound stand among the fixed values; those of a new one start there.
-static size_t find_fixed(const tl_barrier_verifier *self, const tl_value *upper) {
-  for (size_t i = 0; self->num_roles > 0 && i < self->env.fixed_keys.len; i++)
-    if (tl_run_is_same(self->env.fixed_keys.items[i], upper)) return self->env.fixed_at.items[i];
-  return self->env.fixed_values.len;
-}
-
-// Upper bounds that a loop may have: pipeline starts copies of trips that it certainly makes without asking, and none
-// of those that it cannot make.
-static tl_range bounds_of(const tl_op *loop) {
-  tl_value *lower = tl_op_operand(loop, 0), *upper = tl_op_operand(loop, 1);
-  tl_range range = tl_value_range(upper);
-  int64_t step, first = 0, trips = 0;
-  bool counts = tl_value_const_int(tl_op_operand(loop, 2), &step) && step == 1 && !tl_op_has(loop, TL_ATTR_WHILE);
-  if (!counts) return (tl_range){0, INT64_MAX};
-  while (trips < TL_RUN_MAX_DEPTH && tl_prove_lt_offset(lower, trips, upper)) trips++;
-  if (trips > 0 && tl_value_const_int(lower, &first)) trips += first;
-  if (trips < range.lo) trips = range.lo < TL_RUN_MAX_DEPTH ? range.lo : TL_RUN_MAX_DEPTH;
-  return (tl_range){trips, range.hi > trips ? range.hi : trips};
-}
-
-// Whether the value follows from one place of the grid alone, which `out` gets.
-static bool follows_from_grid(tl_value *value, tl_value **out, int depth) {
-  if (value->def == NULL || depth == 0) return false;
-  if (value->def->code == TL_OP_GRID || value->def->code == TL_OP_TILE_INDEX) {
-    if (*out && *out != value) return false;
-    *out = value;
-    return true;
-  }
-  if (!(tl_op_info_of(value->def->code)->flags & TL_OPFLAG_PURE)) return false;
-  for (uint32_t i = 0; i < value->def->num_operands; i++) {
-    if (!follows_from_grid(tl_op_operand(value->def, i), out, depth - 1)) return false;
+// Whether tl_run_scalar computes it from its operands.
+static bool is_computed(const tl_op *op) {
+  if (op->code == TL_OP_CONST) return true;
+  bool is_place = op->code == TL_OP_GRID || op->code == TL_OP_TILE_INDEX;
+  if (is_place || op->num_regions > 0 || op->num_results != 1 || op->num_operands == 0) return false;
+  const tl_type *type = op->results[0].type;
+  if (!(tl_op_info_of(op->code)->flags & TL_OPFLAG_PURE) || (!tl_run_is_exact(type) && !is_bool(&op->results[0])))
+    return false;
+  for (uint32_t i = 0; i < op->num_operands; i++) {
+    const tl_value *operand = tl_op_operand(op, i);
+    if (op->code == TL_OP_CMP ? operand->type->kind != TL_TYPE_INDEX
+                              : !tl_run_is_exact(operand->type) && !is_bool(operand))
+      return false;
   }
   return true;
 }
 
-// Whether the value is less the larger `place` is, as far as sums, quotients, minima and maxima tell: -1; 1: it is
-// more; 0: neither.
-static int direction_of(const tl_value *value, const tl_value *place, int depth) {
+static const tl_value *extent_of(const tl_value *value) {
   const tl_op *op = value->def;
-  if (value == place) return 1;
-  if (!op || depth == 0 || op->num_operands != 2) return 0;
-  int a = direction_of(tl_op_operand(op, 0), place, depth - 1),
-      b = direction_of(tl_op_operand(op, 1), place, depth - 1);
-  bool adds = op->code == TL_OP_ADD || op->code == TL_OP_MIN || op->code == TL_OP_MAX;
-  bool scales = op->code == TL_OP_MUL || op->code == TL_OP_FLOORDIV;
-  if (op->code == TL_OP_SUB) b = -b;
-  if (!adds && !scales && op->code != TL_OP_SUB) return 0;
-  return a + b > 0 ? 1 : a + b < 0 ? -1 : 0;
+  int group = op->code == TL_OP_GRID ? TL_GROUP_GRID_extents : TL_GROUP_TILE_INDEX_extents;
+  bool is_place = op->code == TL_OP_GRID || op->code == TL_OP_TILE_INDEX;
+  return is_place && value->index < tl_op_group_len(op, group) ? tl_op_group_at(op, group, value->index) : NULL;
 }
 
-// What the exploration sets for a loop's upper bound: the place in the grid that it follows from, what it adds a
-// constant to, or the bound itself. Other bounds may follow from the same.
-static const tl_value *key_of(const tl_op *loop, tl_run_bound *out) {
-  tl_value *upper = tl_op_operand(loop, 1), *place = NULL;
-  tl_affine sum = tl_affine_of(upper);
-  *out = (tl_run_bound){.range = {0, INT64_MAX}};
-  if (follows_from_grid(upper, &place, 32) && place) {
-    out->range = tl_value_range(place);
-    // Short loops come first.
-    out->is_turned = out->range.hi < INT64_MAX && direction_of(upper, place, 32) < 0;
-    if (out->is_turned) *out = (tl_run_bound){{0, out->range.hi - out->range.lo}, out->range.hi, true};
-    return place;
+typedef struct tracing {
+  tl_barrier_verifier *self;
+  tl_run_ops ops;
+  TL_VEC(size_t) roots;
+} tracing;
+
+static void trace(tracing *found, tl_value *value, int depth);
+
+static size_t add_root(tl_barrier_verifier *self, tl_value *value) {
+  for (size_t i = 0; i < self->bound_roots.len; i++) {
+    const tl_value *known = self->bound_roots.items[i].value;
+    if (known == value || (self->num_roles > 0 && tl_run_is_same(known, value))) return i;
   }
-  if (!tl_op_has(loop, TL_ATTR_TILES)) out->range = bounds_of(loop);
-  if (!sum.valid || sum.num_terms != 1 || sum.terms[0].coefficient != 1) return upper;
-  out->added = sum.constant;
-  return sum.terms[0].symbol;
+  size_t place = self->bound_roots.len;
+  tl_run_root fresh = {.value = value, .extent = extent_of(value)};
+  tl_vec_push(&self->bound_roots, fresh);
+  tl_vec_push(&self->env.fixed, (tl_run_fixed){0});
+  tl_run_env_fix(&self->env, value, place);
+  if (!fresh.extent) return place;
+  // What the extent follows from is known, too, if only to be drawn.
+  tracing found = {.self = self};
+  trace(&found, (tl_value *)fresh.extent, MAX_DEPTH);
+  self->bound_roots.items[place].ops = found.ops;
+  tl_vec_fini(&found.roots);
+  return place;
 }
 
-// ---- what several bounds follow from
+static void note_root(tracing *found, tl_value *value) {
+  size_t root = add_root(found->self, value);
+  for (size_t i = 0; i < found->roots.len; i++)
+    if (found->roots.items[i] == root) return;
+  tl_vec_push(&found->roots, root);
+}
 
-// The one value, no index of a loop, that integer arithmetic makes the value of; NULL where there is none.
-static bool find_root(tl_value *value, tl_value **root, int depth) {
-  int64_t constant;
-  if (tl_value_const_int(value, &constant)) return true;
-  if (!value->def || depth == 0) return false;
-  bool is_sum = value->type->kind == TL_TYPE_INDEX && value->def->num_regions == 0 && value->def->num_operands > 0 &&
-                (tl_op_info_of(value->def->code)->flags & TL_OPFLAG_PURE);
-  if (!is_sum) {
-    if (*root && *root != value) return false;
-    *root = value;
-    return true;
+// Adds the ops that compute the value, and its roots. What loops carry and count is neither.
+static void trace(tracing *found, tl_value *value, int depth) {
+  const tl_op *op = value->def;
+  if (!op) return;
+  for (size_t i = 0; i < found->ops.len; i++)
+    if (found->ops.items[i] == op) return;
+  if (!is_computed(op) || depth == 0 || found->ops.len >= MAX_OPS) {
+    note_root(found, value);
+    return;
   }
-  for (uint32_t i = 0; i < value->def->num_operands; i++)
-    if (!find_root(tl_op_operand(value->def, i), root, depth - 1)) return false;
-  return true;
+  for (uint32_t i = 0; i < op->num_operands; i++) trace(found, tl_op_operand(op, i), depth - 1);
+  tl_vec_push(&found->ops, op);
 }
 
-static tl_value *root_of(const tl_op *loop) {
-  tl_value *root = NULL;
-  return find_root(tl_op_operand(loop, 1), &root, 32) ? root : NULL;
+// Where the iterations begin that the loop goes on with: its own, or those of the loop that ends there.
+static tl_value *first_lower(const tl_barrier_verifier *self, const tl_op *loop) {
+  tl_value *lower = tl_op_operand(loop, 0);
+  for (size_t i = self->loops.len; i-- > 0;)
+    if (tl_op_operand(self->loops.items[i], 1) == lower && self->loops.items[i] != loop)
+      lower = tl_op_operand(self->loops.items[i], 0);
+  return lower;
 }
 
-// Whether the value follows from `root` on a way that does not lead by `key`.
-static bool leads_beside(const tl_value *value, const tl_value *root, const tl_value *key, int depth) {
-  if (value == root) return true;
-  if (value == key || !value->def || depth == 0) return false;
-  for (uint32_t i = 0; i < value->def->num_operands; i++)
-    if (leads_beside(tl_op_operand(value->def, i), root, key, depth - 1)) return true;
-  return false;
+static void add_bounds(tl_barrier_verifier *self, const tl_op *loop) {
+  tl_value *upper = tl_op_operand(loop, 1), *lower = first_lower(self, loop);
+  tracing found = {.self = self};
+  tl_run_bounds bounds = {.loop = loop, .upper = upper, .lower = lower};
+  if (tl_op_has(loop, TL_ATTR_TILES)) {
+    bounds.lower = NULL;  // how many tiles, not which
+    note_root(&found, upper);
+  } else {
+    trace(&found, lower, MAX_DEPTH);
+    trace(&found, tl_op_operand(loop, 2), MAX_DEPTH);
+    trace(&found, upper, MAX_DEPTH);
+  }
+  bounds.ops = found.ops;
+  bounds.roots.items = found.roots.items;
+  bounds.roots.len = found.roots.len;
+  bounds.roots.capacity = found.roots.capacity;
+  tl_vec_push(&self->bounds, bounds);
 }
 
-typedef struct beside_search {
-  const tl_value *root, *key;
-  bool found;
-} beside_search;
+// ---- which root a loop sets
 
-// Stages, phases and bytes at mbarriers.
-static void look_beside(tl_op *op, void *user) {
-  beside_search *search = user;
-  if (op->code != TL_OP_MBARRIER_WAIT && op->code != TL_OP_MBARRIER_ARRIVE && op->code != TL_OP_MBARRIER_EXPECT) return;
-  for (uint32_t i = 1; i < op->num_operands && !search->found; i++)
-    search->found = leads_beside(tl_op_operand(op, i), search->root, search->key, 32);
+// Places first, params last, which others follow from, but for conditions.
+static int preference(const tl_run_root *root) {
+  if (is_bool(root->value)) return 3;
+  return root->extent ? 0 : root->value->def->code == TL_OP_DYN_PARAM ? 2 : 1;
 }
 
-static bool is_asked_beside(const tl_barrier_verifier *self, const tl_value *root, const tl_value *key) {
-  beside_search search = {.root = root, .key = key};
-  if (root && root != key) tl_walk(self->kernel, look_beside, &search);
-  return search.found;
+static size_t count_open(const tl_barrier_verifier *self, const tl_run_bounds *bounds) {
+  size_t count = 0;
+  for (size_t i = 0; i < bounds->roots.len; i++) count += !self->bound_roots.items[bounds->roots.items[i]].is_set;
+  return count;
 }
 
-// Whether the loop's bound has one root with that of another loop, though neither follows from the other: as where a
-// part of a loop ends does from a length, and where all of it ends. Or with the place at which somebody waits: for what
-// was started last, behind the loop.
-static tl_value *shared_root(const tl_barrier_verifier *self, const tl_op *loop) {
-  tl_value *root = root_of(loop);
-  tl_run_bound none;
-  if (is_asked_beside(self, root, key_of(loop, &none))) return root;
-  for (size_t i = 0; root && i < self->loops.len; i++) {
-    const tl_op *one = self->loops.items[i];
-    const tl_value *key = key_of(one, &none), *of = root_of(one);
-    if (!of || !tl_run_is_same(of, root)) continue;
-    for (size_t j = 0; j < i; j++) {
-      const tl_op *other = self->loops.items[j];
-      const tl_value *beside = key_of(other, &none);
-      if (root_of(other) == of && !depends_on(key, beside, 32) && !depends_on(beside, key, 32)) return root;
+// What is set decides the bounds, whatever else was drawn.
+static void decide_bound(tl_barrier_verifier *self, const tl_value *value) {
+  if (!tl_run_env_is_fixed(&self->env, value)) tl_run_env_fix(&self->env, value, TL_RUN_SETTLED);
+}
+
+static void set_root(tl_barrier_verifier *self, tl_run_bounds *bounds) {
+  const tl_run_root *best = NULL;
+  bool any_open = count_open(self, bounds) > 0;
+  for (size_t i = 0; i < bounds->roots.len; i++) {
+    const tl_run_root *root = &self->bound_roots.items[bounds->roots.items[i]];
+    if ((any_open && root->is_set) || (best && preference(root) >= preference(best))) continue;
+    best = root;
+    bounds->sets = bounds->roots.items[i];
+  }
+  if (any_open) tl_vec_push(&self->order, bounds->sets);
+  self->bound_roots.items[bounds->sets].is_set = true;
+}
+
+// Whether a loop that sets the root follows from one that is set behind it, and not the other way round.
+static bool comes_after(const tl_barrier_verifier *self, size_t root, size_t other) {
+  bool needs = false, is_needed = false;
+  for (size_t i = 0; i < self->bounds.len; i++) {
+    const tl_run_bounds *bounds = &self->bounds.items[i];
+    for (size_t r = 0; r < bounds->roots.len; r++) {
+      needs |= bounds->sets == root && bounds->roots.items[r] == other;
+      is_needed |= bounds->sets == other && bounds->roots.items[r] == root;
     }
   }
-  return NULL;
+  return needs && !is_needed;
 }
 
-static int64_t value_with(tl_run_env *env, const tl_value *value, const tl_value *root, int64_t number) {
-  if (value == root) {
-    tl_run_env_set(env, root, number, false);
-  } else {
-    for (uint32_t i = 0; i < value->def->num_operands; i++) value_with(env, tl_op_operand(value->def, i), root, number);
-    tl_run_scalar(env, value->def);
+// What others follow from is set before them.
+static void sort_roots(tl_barrier_verifier *self) {
+  size_t *order = self->order.items;
+  for (size_t i = 0; i + 1 < self->order.len; i++) {
+    size_t first = i;
+    for (size_t j = i + 1; j < self->order.len; j++)
+      if (comes_after(self, order[first], order[j])) first = j;
+    size_t root = order[first];
+    for (size_t j = first; j > i; j--) order[j] = order[j - 1];
+    order[i] = root;
   }
-  return tl_run_env_number(env, value);
 }
 
-static void add_number(tl_value *root, tl_run_bound *out, int64_t number) {
-  tl_range range = tl_value_range(root);
-  int64_t divisor = root->def->code == TL_OP_DYN_PARAM ? tl_op_int(root->def, TL_ATTR_DIVISOR, 1) : 1;
-  number = (number + divisor - 1) / divisor * divisor;
-  if (number < range.lo || number > range.hi) return;
-  for (size_t i = 0; i < out->numbers.len; i++)
-    if (out->numbers.items[i] == number) return;
-  tl_vec_push(&out->numbers, number);
+// What another role computes as a root is, it has that number, too, whether or not a loop of its own follows from it: a
+// role may have no more than the iterations that were taken out of a loop.
+static void fix_in_other_roles(tl_op *op, void *user) {
+  tl_barrier_verifier *self = user;
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    tl_value *value = &op->results[i];
+    if (tl_run_env_is_fixed(&self->env, value)) continue;
+    for (size_t r = 0; r < self->bound_roots.len; r++)
+      if (tl_run_is_same(self->bound_roots.items[r].value, value)) tl_run_env_fix(&self->env, value, r);
+  }
 }
 
-// Numbers for the root with which the value is 0, 1, …: of each the first, and the one before it.
-static void add_numbers(tl_barrier_verifier *self, tl_value *root, const tl_value *value, tl_run_bound *out) {
+void tl_run_fix_bounds(tl_barrier_verifier *self) {
+  for (size_t i = 0; i < self->loops.len; i++) add_bounds(self, self->loops.items[i]);
+  // First those that have the least choice.
+  for (size_t done = 0; done < self->bounds.len; done++) {
+    tl_run_bounds *next = NULL;
+    for (size_t i = 0; i < self->bounds.len; i++) {
+      tl_run_bounds *bounds = &self->bounds.items[i];
+      size_t open = count_open(self, bounds);
+      if (open > 0 && !bounds->is_decided && (!next || open < count_open(self, next))) next = bounds;
+    }
+    if (!next) break;
+    next->is_decided = true;
+    set_root(self, next);
+  }
+  for (size_t i = 0; i < self->bounds.len; i++)
+    if (!self->bounds.items[i].is_decided && self->bounds.items[i].roots.len > 0)
+      set_root(self, &self->bounds.items[i]);
+  sort_roots(self);
+  if (self->num_roles > 1) tl_walk(self->kernel, fix_in_other_roles, self);
+  for (size_t i = 0; i < self->bounds.len; i++) {
+    if (self->bounds.items[i].roots.len == 0) continue;
+    for (uint32_t b = 0; b < 3; b++) decide_bound(self, tl_op_operand(self->bounds.items[i].loop, b));
+  }
+}
+
+bool tl_run_is_explored(const tl_barrier_verifier *self, const tl_op *loop) {
+  for (size_t i = 0; i < self->bounds.len; i++)
+    if (self->bounds.items[i].loop == loop) return self->bounds.items[i].roots.len > 0;
+  return false;
+}
+
+void tl_run_forget_bounds(tl_barrier_verifier *self) {
+  for (size_t i = 0; i < self->bounds.len; i++) {
+    tl_vec_fini(&self->bounds.items[i].ops);
+    tl_vec_fini(&self->bounds.items[i].roots);
+  }
+  for (size_t i = 0; i < self->bound_roots.len; i++) tl_vec_fini(&self->bound_roots.items[i].ops);
+  tl_vec_fini(&self->bounds);
+  tl_vec_fini(&self->bound_roots);
+  tl_vec_fini(&self->order);
+  tl_vec_fini(&self->lengths);
+}
+
+// ---- numbers
+
+static void compute(tl_barrier_verifier *self, const tl_run_ops *ops) {
+  for (size_t i = 0; i < self->bound_roots.len; i++)
+    tl_run_env_set(&self->env, self->bound_roots.items[i].value, 0, false);
+  for (size_t i = 0; i < ops->len; i++) tl_run_scalar(&self->env, ops->items[i]);
+}
+
+// How many iterations the loop has; NONE where it ends before it begins, as what was taken out of it may notice.
+static int64_t length_of(tl_barrier_verifier *self, const tl_run_bounds *bounds) {
+  compute(self, &bounds->ops);
+  int64_t upper = tl_run_env_number(&self->env, bounds->upper);
+  int64_t lower = bounds->lower ? tl_run_env_number(&self->env, bounds->lower) : 0;
+  int64_t step = bounds->lower ? tl_run_env_number(&self->env, tl_op_operand(bounds->loop, 2)) : 1;
+  if (step == 0) step = 1;
+  if (tl_op_has(bounds->loop, TL_ATTR_TILES)) return upper < TL_RUN_MAX_TILES ? upper : TL_RUN_MAX_TILES;
+  bool is_none = step > 0 ? upper < lower : upper > lower;
+  return is_none ? NONE : tl_trip_count(lower, upper, step);
+}
+
+static int64_t extent_now(tl_barrier_verifier *self, const tl_run_root *root) {
+  compute(self, &root->ops);
+  return tl_run_env_number(&self->env, root->extent);
+}
+
+// The numbers first, first + unit, …, `count` + 1 of them, that a root may be.
+typedef struct choices {
+  int64_t first, unit, count;
+} choices;
+
+// Whether places that were set before lie in the grid.
+static bool are_places_right(tl_barrier_verifier *self, size_t root) {
+  for (size_t i = 0; i < self->order.len && self->order.items[i] != root; i++) {
+    const tl_run_root *place = &self->bound_roots.items[self->order.items[i]];
+    if (place->extent && self->env.fixed.items[self->order.items[i]].number >= extent_now(self, place)) return false;
+  }
+  return true;
+}
+
+// Leaves out what is too small for those places: the larger a param is, the larger is the grid.
+static void skip_wrong(tl_barrier_verifier *self, size_t root, choices *of) {
+  int64_t low = 0, high = of->count + 1;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    self->env.fixed.items[root].number = of->first + middle * of->unit;
+    if (are_places_right(self, root))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  of->first += low * of->unit;
+  of->count -= low;
+}
+
+static choices choices_of(tl_barrier_verifier *self, size_t place) {
   const int64_t most = (int64_t)1 << 24;
-  bool grows = value_with(&self->env, value, root, most) > value_with(&self->env, value, root, 0);
-  for (int64_t wanted = 0; wanted <= self->max_depth + 2; wanted++) {
-    int64_t low = 0, high = most;
+  const tl_run_root *root = &self->bound_roots.items[place];
+  tl_range range = tl_value_range(root->value);
+  choices out = {.unit = 1};
+  if (root->value->def->code == TL_OP_DYN_PARAM) out.unit = tl_op_int(root->value->def, TL_ATTR_DIVISOR, 1);
+  if (range.lo < 0) range.lo = range.hi < 0 ? range.hi : 0;
+  if (root->extent && extent_now(self, root) - 1 < range.hi) range.hi = extent_now(self, root) - 1;
+  out.first = (range.lo + out.unit - 1) / out.unit * out.unit;
+  out.count = range.hi < out.first ? -1 : (range.hi - out.first) / out.unit;
+  if (out.count > most) out.count = most;
+  if (out.count >= 0) skip_wrong(self, place, &out);
+  return out;
+}
+
+typedef struct numbers {
+  TL_VEC(int64_t) items;
+  TL_VEC(int64_t) lengths;  // of all loops of the root, a row for each number
+} numbers;
+
+static int64_t length_with(tl_barrier_verifier *self, const tl_run_bounds *bounds, const choices *of, int64_t choice) {
+  self->env.fixed.items[bounds->sets].number = of->first + choice * of->unit;
+  return length_of(self, bounds);
+}
+
+// Adds a choice unless all loops are as long with one that is there.
+static void add_choice(tl_barrier_verifier *self, size_t root, const choices *of, int64_t choice, numbers *out) {
+  if (choice < 0 || choice > of->count) return;
+  size_t row = out->lengths.len, width = self->bounds.len;
+  for (size_t i = 0; i < width; i++) {
+    const tl_run_bounds *bounds = &self->bounds.items[i];
+    bool is_of_root = bounds->roots.len > 0 && bounds->sets == root;
+    tl_vec_push(&out->lengths, is_of_root ? length_with(self, bounds, of, choice) : 0);
+  }
+  for (size_t other = 0; other < row; other += width) {
+    if (memcmp(&out->lengths.items[other], &out->lengths.items[row], width * sizeof(int64_t)) != 0) continue;
+    out->lengths.len = row;
+    return;
+  }
+  tl_vec_push(&out->items, of->first + choice * of->unit);
+}
+
+// Adds choices with which the loop has each number of iterations from the fewest up to what a ring can notice.
+static void add_lengths(tl_barrier_verifier *self, const tl_run_bounds *bounds, const choices *of, numbers *out) {
+  int64_t ends[] = {length_with(self, bounds, of, 0), length_with(self, bounds, of, of->count)};
+  bool grows = ends[1] > ends[0];
+  int64_t fewest = ends[!grows], most = fewest > self->max_depth ? fewest + 2 : self->max_depth + 2;
+  for (int64_t wanted = fewest; wanted <= most; wanted++) {
+    int64_t low = 0, high = of->count;
     while (low < high) {
-      int64_t middle = low + (high - low) / 2, got = value_with(&self->env, value, root, middle);
+      int64_t middle = low + (high - low) / 2, got = length_with(self, bounds, of, middle);
       if (grows ? got >= wanted : got <= wanted)
         high = middle;
       else
         low = middle + 1;
     }
-    add_number(root, out, low - 1);
-    add_number(root, out, low);
+    add_choice(self, bounds->sets, of, low - 1, out);
+    add_choice(self, bounds->sets, of, low, out);
+    if (wanted >= ends[grows]) break;  // there are no longer ones
   }
 }
 
-static tl_run_bound bound_of_root(tl_barrier_verifier *self, tl_value *root) {
-  tl_run_bound bound = {.range = {0, 0}};
-  for (size_t i = 0; i < self->loops.len; i++)
-    if (root_of(self->loops.items[i]) == root) add_numbers(self, root, tl_op_operand(self->loops.items[i], 1), &bound);
-  if (bound.numbers.len == 0) add_number(root, &bound, tl_value_range(root).lo);
-  bound.range.hi = (int64_t)bound.numbers.len - 1;
-  return bound;
+static void find_numbers(tl_barrier_verifier *self, size_t root, numbers *out) {
+  choices of = choices_of(self, root);
+  for (size_t i = 0; i < self->bounds.len && of.count >= 0; i++)
+    if (self->bounds.items[i].roots.len > 0 && self->bounds.items[i].sets == root)
+      add_lengths(self, &self->bounds.items[i], &of, out);
+  // What neither grows nor shrinks has no such ends.
+  for (int64_t choice = 0; choice < 3 && out->items.len < 3; choice++) add_choice(self, root, &of, choice, out);
 }
 
-static void fix(tl_barrier_verifier *self, const tl_value *key, tl_run_bound bound) {
-  size_t at = find_fixed(self, key);
-  tl_vec_push(&self->env.fixed_keys, key);
-  tl_vec_push(&self->env.fixed_at, at);
-  if (at < self->env.fixed_values.len) {
-    tl_vec_fini(&bound.numbers);
-    return;
-  }
-  tl_vec_push(&self->env.fixed_values, 0);
-  tl_vec_push(&self->bounds, bound);
-}
-
-static void fix_alike(tl_barrier_verifier *self, const tl_value *value) {
-  for (size_t i = 0; i < self->env.fixed_keys.len; i++)
-    if (self->env.fixed_keys.items[i] == value) return;
-  size_t at = find_fixed(self, value);
-  if (at == self->env.fixed_values.len) return;
-  tl_vec_push(&self->env.fixed_keys, value);
-  tl_vec_push(&self->env.fixed_at, at);
-}
-
-// What another role computes as a fixed value is, it has that number, too, whether or not a loop of its own follows
-// from it: a role may have no more than the iterations that were taken out of a loop.
-static void fix_in_other_roles(tl_op *op, void *user) {
-  tl_barrier_verifier *self = user;
-  for (uint32_t i = 0; i < op->num_results; i++) fix_alike(self, &op->results[i]);
-  for (uint32_t i = 0; op->code == TL_OP_FOR && i < op->regions[0]->num_args; i++)
-    fix_alike(self, op->regions[0]->args[i]);
-}
-
-// First the keys from which others follow, as where a part of a loop ends does from where all of it does.
-void tl_run_fix_bounds(tl_barrier_verifier *self) {
-  for (size_t i = 0; i < self->loops.len; i++) {
-    tl_value *root = shared_root(self, self->loops.items[i]);
-    if (!root || depends_on_fixed(&self->env, root)) continue;
-    tl_run_bound bound = bound_of_root(self, root);
-    if (bound.numbers.len > 0) fix(self, root, bound);
-  }
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < self->loops.len; i++) {
-      const tl_op *loop = self->loops.items[i];
-      tl_run_bound bound, none;
-      const tl_value *key = key_of(loop, &bound);
-      bool follows = depends_on_fixed(&self->env, key);
-      for (size_t j = 0; j < self->loops.len && pass == 0; j++) {
-        const tl_value *other = key_of(self->loops.items[j], &none);
-        follows |= other != key && depends_on(key, other, 32);
-      }
-      if (!follows) fix(self, key, bound);
+// The number with which loops are longest, and not longer than as many iterations as there are slots.
+static int64_t usual_number(const tl_barrier_verifier *self, const numbers *of) {
+  int64_t best = of->items.items[0], longest = NONE;
+  for (size_t n = 0; n < of->items.len; n++) {
+    int64_t length = NONE;
+    for (size_t i = 0; i < self->bounds.len; i++) {
+      int64_t one = of->lengths.items[n * self->bounds.len + i];
+      if (one > length) length = one;
     }
+    if (length <= longest || length > self->max_depth) continue;
+    longest = length;
+    best = of->items.items[n];
   }
-  if (self->num_roles > 1) tl_walk(self->kernel, fix_in_other_roles, self);
+  return best;
 }
 
 // ---- the runs
 
-// Other seeds take other branches, where the first one came to some that it decides.
-static void run_seeds(tl_barrier_verifier *self) {
+// What no loop sets, or has not set yet.
+static void draw_root(tl_barrier_verifier *self, size_t root) {
+  const tl_run_root *of = &self->bound_roots.items[root];
+  int64_t number = of->extent ? (int64_t)self->env.seed % 3 : tl_run_draw(&self->env, of->value, root);
+  int64_t extent = of->extent ? extent_now(self, of) : 0;
+  self->env.fixed.items[root] = (tl_run_fixed){extent > 0 ? number % extent : number, true};
+}
+
+enum { ALL_PAIRS = -1 };
+
+// Whether a run of the seed had loops of these lengths; else there is one now.
+static bool was_run(tl_barrier_verifier *self) {
+  size_t row = self->lengths.len, width = self->bounds.len;
+  for (size_t i = 0; i < width; i++) tl_vec_push(&self->lengths, length_of(self, &self->bounds.items[i]));
+  for (size_t other = 0; other < row; other += width) {
+    if (memcmp(&self->lengths.items[other], &self->lengths.items[row], width * sizeof(int64_t)) != 0) continue;
+    self->lengths.len = row;
+    return true;
+  }
+  return false;
+}
+
+// Sets the roots from place `at` of the order on, and runs: all numbers of the one at `focus`, and of the others a
+// usual one; ALL_PAIRS: all of each.
+static void explore_from(tl_barrier_verifier *self, size_t at, int64_t focus) {
+  if (self->status || self->budget <= 0) return;
+  if (at == self->order.len) {
+    for (size_t i = 0; i < self->bound_roots.len; i++)
+      if (self->bound_roots.items[i].extent && !self->bound_roots.items[i].is_set) draw_root(self, i);
+    if (self->env.seed < 2 && was_run(self)) return;
+    tl_run_once(self, self->env.seed);
+    return;
+  }
+  size_t root = self->order.items[at];
+  numbers found = {0};
+  find_numbers(self, root, &found);
+  bool all = focus == ALL_PAIRS || focus == (int64_t)at;
+  for (size_t n = 0; n < found.items.len; n++) {
+    int64_t number = all ? found.items.items[n] : usual_number(self, &found);
+    self->env.fixed.items[root] = (tl_run_fixed){number, true};
+    explore_from(self, at + 1, focus);
+    if (!all) break;
+  }
+  tl_vec_fini(&found.items);
+  tl_vec_fini(&found.lengths);
+  draw_root(self, root);
+}
+
+static void explore_seed(tl_barrier_verifier *self, uint64_t seed) {
+  self->env.seed = seed;
+  tl_vec_clear(&self->lengths);
+  for (int twice = 0; twice < 2; twice++)  // extents follow from others
+    for (size_t i = 0; i < self->bound_roots.len; i++) draw_root(self, i);
+  size_t count = self->order.len;
+  if (count <= 2) explore_from(self, 0, ALL_PAIRS);
+  for (size_t focus = 0; focus < count && count > 2; focus++) explore_from(self, 0, (int64_t)focus);
+}
+
+// All combinations for up to two roots, else one root at a time. Other seeds take other branches, where the first one
+// came to some that it decides.
+void tl_run_explore(tl_barrier_verifier *self) {
   self->has_drawn = false;
   for (uint64_t seed = 0; seed < NUM_SEEDS && !self->status && self->budget > 0; seed++) {
-    tl_run_once(self, seed);
-    if (!self->has_drawn) return;
+    explore_seed(self, seed);
+    if (!self->has_drawn) break;
   }
-}
-
-static void set_bound(tl_barrier_verifier *self, size_t loop, int64_t bound) {
-  const tl_run_bound *of = &self->bounds.items[loop];
-  if (of->numbers.len > 0) {
-    self->env.fixed_values.items[loop] = of->numbers.items[bound];
-    return;
-  }
-  self->env.fixed_values.items[loop] = of->is_turned ? of->added - bound : bound - of->added;
-}
-
-// Upper bounds 0 … S + 2 of every dynamic loop, or from what it certainly has on, up to what it can have: all
-// combinations for up to two loops, else one loop at a time.
-void tl_run_explore(tl_barrier_verifier *self) {
-  size_t loops = self->env.fixed_values.len;
-  int64_t most = self->max_depth + 2;
-  tl_run_bound *bounds = self->bounds.items;
-  for (size_t i = 0; i < loops; i++) {
-    if (bounds[i].range.lo + 2 > most) most = bounds[i].range.lo + 2;
-  }
-  for (size_t i = 0; i < loops; i++) {
-    if (bounds[i].numbers.len == 0 && bounds[i].range.hi > most) bounds[i].range.hi = most;
-  }
-  if (loops == 0) {
-    run_seeds(self);
-    return;
-  }
-  for (size_t focus = 0; focus < loops && loops != 2; focus++) {
-    for (size_t i = 0; i < loops; i++) {
-      int64_t usual = bounds[i].range.lo > self->max_depth ? bounds[i].range.lo : self->max_depth;
-      set_bound(self, i, usual > bounds[i].range.hi ? bounds[i].range.hi : usual);
-    }
-    for (int64_t own = bounds[focus].range.lo; own <= bounds[focus].range.hi; own++) {
-      set_bound(self, focus, own);
-      run_seeds(self);
-    }
-  }
-  for (int64_t a = bounds[0].range.lo; loops == 2 && a <= bounds[0].range.hi; a++) {
-    for (int64_t b = bounds[1].range.lo; b <= bounds[1].range.hi; b++) {
-      set_bound(self, 0, a);
-      set_bound(self, 1, b);
-      run_seeds(self);
-    }
-  }
+  // Nothing was shown.
+  if (self->num_runs == 0 && !self->status) self->budget = 0;
 }

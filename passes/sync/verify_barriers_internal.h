@@ -19,14 +19,20 @@ typedef struct tl_run_value {
   bool drawn;    // from the seed, or from what was
 } tl_run_value;
 
+// What a root of the exploration is in a run, whatever it would be computed to.
+typedef struct tl_run_fixed {
+  int64_t number;
+  bool drawn;
+} tl_run_fixed;
+
 typedef struct tl_run_env {
-  const tl_value **keys;                // Owned. Open addressing over all values of the kernel.
-  tl_run_value *values;                 // Owned.
-  size_t capacity;                      // a power of two
-  uint64_t seed;                        // what unknown values (loads, dynamic params, block indices) are drawn from
-  TL_VEC(const tl_value *) fixed_keys;  // values that the exploration sets: upper bounds of loops
-  TL_VEC(size_t) fixed_at;              // for each its place among the values: what roles compute alike has one
-  TL_VEC(int64_t) fixed_values;
+  const tl_value **keys;  // Owned. Open addressing over all values of the kernel.
+  tl_run_value *values;   // Owned.
+  uint32_t *places;  // Owned. Of each key where it stands among the fixed ones, from 1; 0, SETTLED: it is computed.
+  size_t capacity;   // a power of two
+  uint64_t seed;     // what unknown values (loads, dynamic params, block indices) are drawn from
+  TL_VEC(tl_run_fixed) fixed;
+  bool is_impossible;  // the values contradict what holds at every launch: no block runs with them
 } tl_run_env;
 
 void tl_run_env_init(tl_run_env *env, tl_op *kernel);
@@ -35,7 +41,18 @@ void tl_run_env_clear(tl_run_env *env);
 tl_run_value *tl_run_env_at(tl_run_env *env, const tl_value *value);
 // Sets a result, `drawn` from the seed or not; a value that the exploration fixed keeps its fixed number.
 void tl_run_env_set(tl_run_env *env, const tl_value *value, int64_t number, bool drawn);
+// The value is the fixed one at that place from now on; SETTLED: it is computed, and does not count as drawn.
+enum { TL_RUN_SETTLED = 1 << 30 };
+void tl_run_env_fix(tl_run_env *env, const tl_value *value, size_t place);
+bool tl_run_env_is_fixed(const tl_run_env *env, const tl_value *value);
+// As tl_run_env_set, of a value that was computed elsewhere.
+void tl_run_env_copy(tl_run_env *env, const tl_value *to, const tl_run_value *from);
 int64_t tl_run_env_number(tl_run_env *env, const tl_value *value);
+// What a value that nothing says is in the env's seed: of another number for each `salt`. It is large for the first
+// seeds, so that what is subtracted from it leaves something, and less than indices for the next one.
+int64_t tl_run_draw(const tl_run_env *env, tl_value *value, uint64_t salt);
+// Whether arithmetic on values of the type is computed, without wrapping.
+bool tl_run_is_exact(const tl_type *type);
 // Evaluates a pure scalar op or a load into its result.
 void tl_run_scalar(tl_run_env *env, const tl_op *op);
 
@@ -133,15 +150,26 @@ typedef struct tl_run_role {
   int64_t num_met;      // meetings of the cluster that it has come to
 } tl_run_role;
 
-// Of a loop: the upper bounds that it may have, and how much the fixed value is less. Turned: numbers that the fixed
-// value is less than `added`, which make the loop longer. With `numbers`, the fixed values themselves, the range is one
-// of places among them.
-typedef struct tl_run_bound {
-  tl_range range;
-  int64_t added;
-  bool is_turned;
-  TL_VEC(int64_t) numbers;
-} tl_run_bound;
+typedef TL_VEC(const tl_op *) tl_run_ops;
+
+// What bounds of loops follow from by integer arithmetic, and does not follow itself: a param of the launch, a place in
+// the grid, an element of memory. What roles compute alike is one root.
+typedef struct tl_run_root {
+  tl_value *value;
+  const tl_value *extent;  // of a place in the grid: it is less; NULL: no place
+  tl_run_ops ops;          // that compute the extent
+  bool is_set;             // so that a loop has some number of trips; else it is drawn
+} tl_run_root;
+
+// The bounds of a loop.
+typedef struct tl_run_bounds {
+  const tl_op *loop;
+  const tl_value *lower, *upper;  // lower: where the loop begins that this one goes on from; NULL: 0
+  tl_run_ops ops;                 // that compute them, in their order
+  TL_VEC(size_t) roots;           // that they follow from
+  size_t sets;                    // one of those
+  bool is_decided;                // it sets a root that no other one set before
+} tl_run_bounds;
 
 // A condition, and whether it matters to memory which way is taken.
 typedef struct tl_run_branch {
@@ -157,6 +185,8 @@ typedef struct tl_run_use {
 } tl_run_use;
 
 enum { TL_RUN_MAX_DEPTH = 16 };  // stages of a ring
+// Tiles of a persistent kernel that are run: every pair of neighbours, and one that has both.
+enum { TL_RUN_MAX_TILES = 3 };
 
 typedef struct tl_barrier_verifier {
   tl_pass_context *context;
@@ -183,13 +213,22 @@ typedef struct tl_barrier_verifier {
   int64_t period;                           // product-free common multiple of all depths
   bool has_drawn;                           // a branch or a trip count came from the seed
   int64_t max_depth;
-  int64_t budget;               // statements left to run
-  bool has_reported;            // a mistake of the author
-  bool by_hand;                 // he has barriers or roles of his own: what is wrong is his
-  TL_VEC(const tl_op *) loops;  // whose upper bounds are no constants
-  TL_VEC(tl_run_bound) bounds;  // of what the exploration fixed
+  int64_t budget;                   // statements left to run
+  int64_t num_runs;                 // of which none was impossible
+  bool has_reported;                // a mistake of the author
+  bool by_hand;                     // he has barriers or roles of his own: what is wrong is his
+  TL_VEC(const tl_op *) loops;      // whose upper bounds are no constants
+  TL_VEC(tl_run_bounds) bounds;     // of those that follow from roots
+  TL_VEC(tl_run_root) bound_roots;  // as the fixed values
+  TL_VEC(size_t) order;             // in which roots are set
+  TL_VEC(int64_t) lengths;          // of all those loops, a row for each run with the seed
   tl_status status;
 } tl_barrier_verifier;
+
+// Whether the run has come to no end before its last statement.
+static inline bool tl_run_goes_on(const tl_barrier_verifier *self) {
+  return !self->status && self->budget > 0 && !self->env.is_impossible;
+}
 
 // Of a pass over all records that drops some: record `i` stays, behind the `*kept` before it.
 static inline void tl_run_keep(tl_barrier_verifier *self, size_t i, size_t *kept) {
@@ -221,6 +260,9 @@ void tl_run_once(tl_barrier_verifier *self, uint64_t seed);
 void tl_run_fix_bounds(tl_barrier_verifier *self);
 // Runs the kernel with every number of trips that matters.
 void tl_run_explore(tl_barrier_verifier *self);
+// Whether the exploration sets how often the loop runs.
+bool tl_run_is_explored(const tl_barrier_verifier *self, const tl_op *loop);
+void tl_run_forget_bounds(tl_barrier_verifier *self);
 
 // ---- verify_barriers_same.c
 

@@ -281,9 +281,8 @@ static inline uint64_t exec_kernel(tl_module *module, int64_t dynamic, uint64_t 
   tl_walk(kernel, exec_collect, &x);
   for (tl_op *op = kernel->regions[0]->first; op; op = op->next) {
     if (op->code != TL_OP_DYN_PARAM) continue;
-    tl_vec_push(&x.env.fixed_keys, &op->results[0]);
-    tl_vec_push(&x.env.fixed_at, x.env.fixed_values.len);
-    tl_vec_push(&x.env.fixed_values, dynamic);
+    tl_run_env_fix(&x.env, &op->results[0], x.env.fixed.len);
+    tl_vec_push(&x.env.fixed, (tl_run_fixed){.number = dynamic});
   }
   for (size_t i = 0; i < x.roots.len; i++) {
     *tl_run_env_at(&x.env, &x.roots.items[i]->results[0]) = (tl_run_value){.number = (int64_t)i, .known = true};
