@@ -24,4 +24,6 @@ counts $interleaved thirds 2 ld.global.nc.v2.b32
 optional=test/semantics/optional.yaml
 counts $optional epilogue_maybe 40 ld.global.nc.v2.b16
 counts $optional pairs_maybe 12 ld.global.nc.v2.b32
+# Loops over tiles of a launch's length have four loads of full tiles in flight, and one in the loop for what is left.
+counts test/semantics/tile_loops.yaml strided_blocks 12 ld.global.nc.v4.b32
 finish
