@@ -26,4 +26,8 @@ counts $optional epilogue_maybe 40 ld.global.nc.v2.b16
 counts $optional pairs_maybe 12 ld.global.nc.v2.b32
 # Loops over tiles of a launch's length have four loads of full tiles in flight, and one in the loop for what is left.
 counts test/semantics/tile_loops.yaml strided_blocks 12 ld.global.nc.v4.b32
+# A sum along a row inside of a parallel reads it in vectors.
+rows=test/semantics/rows_of_elements.yaml
+counts $rows group_mean 4 ld.global.nc.v4.b32 0 ld.global.nc.b16
+counts $rows exchanged 8 ld.global.nc.v4.b32
 finish

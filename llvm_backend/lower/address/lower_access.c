@@ -98,12 +98,21 @@ static tl_value *take_choice(tl_lower *l, tl_mem_access *access, int32_t d, tl_v
   return tl_op_operand(choice, 1);
 }
 
+// Whether the value is a number where it is used now.
+static bool written_out(tl_lower *l, const tl_value *value, int64_t *out) {
+  if (tl_lower_len(l, value) != 1) return false;
+  LLVMValueRef item = tl_lower_get(l, value, 0);
+  if (!LLVMIsAConstantInt(item)) return false;
+  *out = LLVMConstIntGetSExtValue(item);
+  return true;
+}
+
 void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_value *index, int32_t e) {
   index = take_choice(l, access, d, index, e);
   tl_affine affine = tl_affine_of(index);
   tl_term terms[TL_AFFINE_MAX_TERMS];
   int32_t n = 0;
-  int64_t divisor = 0;
+  int64_t divisor = 0, constant = affine.constant;
   bool split = affine.valid;
   for (int32_t t = 0; t < affine.num_terms && split; t++) {
     tl_value *symbol = affine.terms[t].symbol;
@@ -119,7 +128,11 @@ void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_val
       divisor = add_divisor(divisor, coefficient, l->parallel->place.divisor[dim]);
     } else if (l->parallel && ((symbol->def && tl_op_is_inside(symbol->def, l->parallel->op)) ||
                                (symbol->block && tl_op_is_inside(symbol->block->parent, l->parallel->op)))) {
-      split = false;
+      // The index of a loop that is written out is another number each time.
+      int64_t number = 0;
+      split = written_out(l, symbol, &number) && !__builtin_mul_overflow(number, coefficient, &number) &&
+              !__builtin_add_overflow(constant, number, &constant);
+      access->fixed |= split;
     } else {
       terms[n++] =
           (tl_term){tl_lower_get(l, symbol, 0), coefficient, scaled_range(tl_value_range(symbol), coefficient)};
@@ -134,7 +147,7 @@ void tl_lower_access_index(tl_lower *l, tl_mem_access *access, int32_t d, tl_val
     return;
   }
   access->divisor[d] = divisor;
-  access->constant[d] = affine.constant;
+  access->constant[d] = constant;
   access->var[d] = build_sum(l, terms, n);
 }
 

@@ -133,6 +133,79 @@ static LLVMValueRef another_iteration(tl_lower *l, const tl_op *op, const tl_loo
   return ends_itself ? LLVMBuildAnd(l->builder, loop->phis[0], inside, "") : inside;
 }
 
+// ---- loops that are written out
+
+enum { MAX_TRIPS = 64, MAX_EXPANDED = 1024 };
+
+typedef struct row_search {
+  const tl_op *loop;
+  int32_t ops;
+  bool reads_row;  // an element after the other of global memory, one at a time
+} row_search;
+
+static void find_row(tl_op *op, void *user) {
+  row_search *search = user;
+  search->ops++;
+  if (op->code != TL_OP_LOAD || tl_op_int(op, TL_ATTR_VEC, 1) > 1) return;
+  uint32_t rank = tl_op_group_len(op, TL_GROUP_LOAD_index);
+  if (rank == 0 || tl_op_arg(op, TL_GROUP_LOAD_buffer)->type->scope != TL_SCOPE_GLOBAL) return;
+  tl_affine last = tl_affine_of(tl_op_group_at(op, TL_GROUP_LOAD_index, rank - 1));
+  search->reads_row |= last.valid && tl_affine_coefficient(&last, search->loop->regions[0]->args[0]) == 1;
+}
+
+// Whether an element of a parallel goes through a row by a loop of few iterations: written out here, their addresses
+// are one and a number each, of which it is known what they are multiples of, so that they become vectors.
+static bool is_written_out(const tl_lower *l, const tl_op *op, tl_constant_loop *out) {
+  if (!l->parallel || tl_op_has(op, TL_ATTR_WHILE) || tl_op_has(op, TL_ATTR_UNROLL)) return false;
+  if (!tl_loop_is_constant(op, out) || out->trips < 2 || out->trips > MAX_TRIPS) return false;
+  row_search search = {.loop = op};
+  tl_walk((tl_op *)op, find_row, &search);
+  return search.reads_row && search.ops * out->trips * l->parallel->width <= MAX_EXPANDED;
+}
+
+// What `values` stand for as items of the loop's carried values, from `first` on.
+static void carry(tl_lower *l, tl_op *op, tl_value *(*value_at)(tl_op *, uint32_t),
+                  tl_value *(*target)(tl_op *, uint32_t)) {
+  LLVMValueRef **items = TL_NEW_ARRAY(&l->arena, LLVMValueRef *, op->num_results + 1);
+  for (uint32_t i = 0; i < op->num_results; i++) {
+    int32_t len = value_len(l, op->results[i].type);
+    items[i] = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+    for (int32_t r = 0; r < len; r++) items[i][r] = item_as(l, value_at(op, i), target(op, i), r);
+  }
+  // All are read before one is set: the loop may exchange them.
+  for (uint32_t i = 0; i < op->num_results; i++)
+    tl_lower_set(l, target(op, i), items[i], value_len(l, op->results[i].type));
+}
+
+static tl_value *initial(tl_op *op, uint32_t i) {
+  return tl_op_group_at(op, TL_GROUP_FOR_inits, i);
+}
+
+static tl_value *carried_by(tl_op *op, uint32_t i) {
+  return op->regions[0]->args[i + 1];
+}
+
+static tl_value *yielded(tl_op *op, uint32_t i) {
+  return tl_op_operand(tl_block_terminator(op->regions[0]), i);
+}
+
+static tl_value *result_of(tl_op *op, uint32_t i) {
+  return &op->results[i];
+}
+
+static void write_out(tl_lower *l, tl_op *op, const tl_constant_loop *loop) {
+  const tl_value *index = op->regions[0]->args[0];
+  LLVMTypeRef type = tl_lower_value_type(l, index);
+  carry(l, op, initial, carried_by);
+  for (int64_t trip = 0; trip < loop->trips && !tl_lower_failed(l); trip++) {
+    int64_t value = loop->lower + trip * loop->step;
+    tl_lower_set_one(l, index, LLVMConstInt(type, (unsigned long long)value, 1));
+    tl_lower_block(l, op->regions[0]);
+    if (!tl_lower_failed(l)) carry(l, op, yielded, carried_by);
+  }
+  if (!tl_lower_failed(l)) carry(l, op, carried_by, result_of);
+}
+
 void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   tl_value *lower = tl_op_arg(op, TL_GROUP_FOR_lower), *upper = tl_op_arg(op, TL_GROUP_FOR_upper);
   tl_value *step_value = tl_op_arg(op, TL_GROUP_FOR_step), *index = op->regions[0]->args[0];
@@ -140,6 +213,11 @@ void tl_lower_op_FOR(tl_lower *l, tl_op *op) {
   if ((in_group && tl_op_has(op, TL_ATTR_WHILE)) || tl_lower_varies(l, lower) || tl_lower_varies(l, upper) ||
       tl_lower_varies(l, step_value)) {
     tl_lower_by_elements(l, op);
+    return;
+  }
+  tl_constant_loop known;
+  if (is_written_out(l, op, &known)) {
+    write_out(l, op, &known);
     return;
   }
   tl_range steps = tl_value_range(step_value);
