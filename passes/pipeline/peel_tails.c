@@ -64,6 +64,8 @@ static void look_at(body_facts *facts, const tl_op *op, int64_t elements) {
       look_at_block(facts, op->regions[0], registers_of(tl_op_layout(op, TL_ATTR_THREAD_LAYOUT)));
       return;
     case TL_OP_IF:
+      // Around elements it keeps their loads where they are, however often the body is there.
+      facts->streams &= op->parent->parent->code != TL_OP_PARALLEL;
       // Of two versions one runs.
       if (op->regions[0]) look_at_block(facts, op->regions[0], elements);
       if (op->regions[1]) {
