@@ -156,10 +156,13 @@ static void peel(tl_pass_context *context, tl_op *loop, const branch_list *branc
   tl_module *module = context->module;
   tl_value *lower = tl_op_arg(loop, TL_GROUP_FOR_lower), *step = tl_op_arg(loop, TL_GROUP_FOR_step);
   // The first iteration of the loop's at the end or behind it.
-  tl_value *distance = tl_index_max(builder, tl_index_sub(builder, end, lower), tl_build_index(builder, 0));
+  tl_value *zero = tl_build_index(builder, 0), *one = tl_build_index(builder, 1);
+  tl_value *distance = tl_index_sub(builder, end, lower);
+  distance = tl_index_max(builder, distance, zero);
   int64_t by = 0;
   if (!tl_value_const_int(step, &by) || by != 1) {
-    tl_value *ahead = tl_index_sub(builder, tl_index_add(builder, distance, step), tl_build_index(builder, 1));
+    tl_value *ahead = tl_index_add(builder, distance, step);
+    ahead = tl_index_sub(builder, ahead, one);
     distance = tl_index_mul(builder, tl_build_binary(builder, TL_OP_FLOORDIV, ahead, step), step);
   }
   tl_value *second = tl_index_add(builder, lower, distance);
