@@ -3,9 +3,10 @@
 //
 //   %acc = alloc …   for … { gemm %acc, %a, %b }      warning: 'acc' is read before it is written
 //
-// A structured walk in program order. Writing any element counts as writing the tile. What one branch of an `if` writes
-// counts as written (whether it was taken is the author's business); what a loop writes does not count after the loop
-// unless it certainly runs. Changes nothing.
+// A structured walk in program order. Writing any element counts as writing the tile. What a loop writes does not count
+// after the loop unless it certainly runs. What one branch of an `if` writes counts as written, but where nothing else
+// does, and what reads it behind the `if` stands under no such condition, that is told. (In a loop another iteration
+// may have written it.) Changes nothing.
 #include "ir/index/affine.h"
 #include "passes/analysis/effects.h"
 #include "passes/analysis/memory_access.h"
@@ -18,6 +19,8 @@ typedef struct init_state {
   bool *written;  // in scratch
   bool *reported;
   const tl_op **maybe_loop;  // per alloc: the loop that may run zero times and is the only writer so far
+  const tl_op **maybe_if;    // per alloc: the branch of which one side is the only writer so far
+  bool *writes_then;         // which side
   tl_status status;
 } init_state;
 
@@ -29,9 +32,53 @@ static int32_t alloc_number(const init_state *state, const tl_value *buffer) {
   return -1;
 }
 
+// Whether `condition` holds (or not, where `holds` is false) only where `wanted` does.
+static bool implies(const tl_value *condition, bool holds, const tl_value *wanted, bool wanted_holds, int depth) {
+  const tl_op *op = condition->def, *other = wanted->def;
+  if (condition == wanted) return holds == wanted_holds;
+  if (!op || depth == 0) return false;
+  if (other && op->code == TL_OP_PRESENT && other->code == TL_OP_PRESENT)
+    return holds == wanted_holds && tl_op_operand(op, 0) == tl_op_operand(other, 0);
+  if (op->code == TL_OP_NOT) return implies(tl_op_operand(op, 0), !holds, wanted, wanted_holds, depth - 1);
+  if (other && other->code == TL_OP_NOT)
+    return implies(condition, holds, tl_op_operand(other, 0), !wanted_holds, depth - 1);
+  if (op->code != (holds ? TL_OP_AND : TL_OP_OR)) return false;
+  return implies(tl_op_operand(op, 0), holds, wanted, wanted_holds, depth - 1) ||
+         implies(tl_op_operand(op, 1), holds, wanted, wanted_holds, depth - 1);
+}
+
+// Whether `op` runs only where the side of `branch` that writes buffer `alloc` did.
+static bool runs_with(const tl_op *op, const tl_op *branch, bool side) {
+  enum { MAX_DEPTH = 16 };
+  const tl_value *wanted = tl_op_arg(branch, TL_GROUP_IF_condition);
+  for (const tl_op *inner = op; inner->parent && inner->parent->parent; inner = inner->parent->parent) {
+    const tl_op *around = inner->parent->parent;
+    if (around->code != TL_OP_IF) continue;
+    bool holds = inner->parent == around->regions[0];
+    if (implies(tl_op_arg(around, TL_GROUP_IF_condition), holds, wanted, side, MAX_DEPTH)) return true;
+  }
+  return false;
+}
+
+// Of a tile that one side of a branch wrote and nothing else.
+static void read_maybe(init_state *state, const tl_op *op, int32_t alloc) {
+  const tl_op *branch = state->maybe_if[alloc];
+  if (!branch || runs_with(op, branch, state->writes_then[alloc])) return;
+  state->reported[alloc] = true;
+  const char *name = tl_buffer_name(tl_op_result(state->allocs.items[alloc], 0));
+  tl_diag *diag = tl_diag_report(state->context->diags, TL_DIAG_WRITTEN_IN_BRANCH, op->loc,
+                                 "'%s' may be read before it is written: only one branch of the `if` writes it", name);
+  tl_diag_add_note(state->context->diags, diag, branch->loc, "the `if`");
+  tl_diag_add_hint(state->context->diags, diag, "clear or fill it before, or in the other branch");
+}
+
 static void read_buffer(init_state *state, const tl_op *op, const tl_value *buffer) {
   int32_t alloc = alloc_number(state, buffer);
-  if (alloc < 0 || state->written[alloc] || state->reported[alloc]) return;
+  if (alloc < 0 || state->reported[alloc]) return;
+  if (state->written[alloc]) {
+    read_maybe(state, op, alloc);
+    return;
+  }
   state->reported[alloc] = true;
   const char *name = tl_buffer_name(tl_op_result(state->allocs.items[alloc], 0));
   const tl_op *loop = state->maybe_loop[alloc];
@@ -50,7 +97,9 @@ static void read_buffer(init_state *state, const tl_op *op, const tl_value *buff
 
 static void write_buffer(init_state *state, const tl_value *buffer) {
   int32_t alloc = alloc_number(state, buffer);
-  if (alloc >= 0) state->written[alloc] = true;
+  if (alloc < 0) return;
+  state->written[alloc] = true;
+  state->maybe_if[alloc] = NULL;
 }
 
 static void visit_block(init_state *state, const tl_block *block);
@@ -62,7 +111,17 @@ static void visit_if(init_state *state, const tl_op *op) {
   bool *after_then = (bool *)tl_arena_copy_bytes(&state->context->scratch, state->written, bytes);
   for (size_t i = 0; i < state->allocs.len; i++) state->written[i] = before[i];
   if (op->regions[1]) visit_block(state, op->regions[1]);
-  for (size_t i = 0; i < state->allocs.len; i++) state->written[i] |= after_then[i];
+  bool in_loop = tl_op_enclosing(op, TL_OP_FOR) != NULL;
+  for (size_t i = 0; i < state->allocs.len; i++) {
+    bool both = state->written[i] && after_then[i];
+    if (!before[i] && !both && !in_loop && (state->written[i] || after_then[i])) {
+      state->maybe_if[i] = op;
+      state->writes_then[i] = after_then[i];
+    } else if (!before[i] && both) {
+      state->maybe_if[i] = NULL;
+    }
+    state->written[i] |= after_then[i];
+  }
 }
 
 static bool runs_at_least_once(const tl_op *loop) {
@@ -211,6 +270,8 @@ static tl_status check_kernel(tl_pass_context *context, tl_op *kernel) {
   state.written = TL_NEW_ARRAY(&context->scratch, bool, count);
   state.reported = TL_NEW_ARRAY(&context->scratch, bool, count);
   state.maybe_loop = TL_NEW_ARRAY(&context->scratch, const tl_op *, count);
+  state.maybe_if = TL_NEW_ARRAY(&context->scratch, const tl_op *, count);
+  state.writes_then = TL_NEW_ARRAY(&context->scratch, bool, count);
   visit_block(&state, kernel->regions[0]);
   tl_vec_fini(&state.allocs);
   check_outputs(context, kernel);
