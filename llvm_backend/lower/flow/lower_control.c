@@ -300,12 +300,66 @@ static bool only_copies(const tl_block *block) {
   return found;
 }
 
+static bool asks_presence(const tl_value *condition) {
+  const tl_op *op = condition->def;
+  if (!op) return false;
+  if (op->code == TL_OP_AND) return asks_presence(tl_op_operand(op, 0)) || asks_presence(tl_op_operand(op, 1));
+  return op->code == TL_OP_PRESENT;
+}
+
+static bool is_global_load(const tl_op *op) {
+  return op->code == TL_OP_LOAD && tl_op_arg(op, TL_GROUP_LOAD_buffer)->type->scope == TL_SCOPE_GLOBAL &&
+         !tl_op_arg(op, TL_GROUP_LOAD_pad);
+}
+
+static bool is_bounded(const tl_op *load) {
+  const tl_attr *check = tl_op_attr(load, TL_ATTR_CHECK);
+  bool found = check == NULL;
+  for (int32_t d = 0; check && d < check->v.ints.len; d++) found |= check->v.ints.items[d] != 0;
+  return found;
+}
+
+// Whether an element's branch asks for an optional tensor, and loads within bounds and computes: the condition is a
+// part of the loads' predicates then. With a branch around each of them what they share would be held over all of them.
+static bool only_loads(const tl_lower *l, const tl_op *op) {
+  if (!l->parallel || op->num_results == 0 || !asks_presence(tl_op_arg(op, TL_GROUP_IF_condition))) return false;
+  for (const tl_op *in = op->regions[0]->first; in; in = in->next)
+    if (!(is_global_load(in) && is_bounded(in)) && (in->num_regions > 0 || !is_speculatable(in))) return false;
+  for (const tl_op *in = op->regions[1] ? op->regions[1]->first : NULL; in; in = in->next)
+    if (in->num_regions > 0 || !is_speculatable(in)) return false;
+  return op->regions[1] != NULL;
+}
+
+static void load_if(tl_lower *l, tl_op *op, LLVMValueRef condition) {
+  LLVMValueRef around = l->loads_if;
+  l->loads_if = tl_lower_and(l, around, condition);
+  tl_lower_block(l, op->regions[0]);
+  l->loads_if = around;
+  tl_lower_block(l, op->regions[1]);
+  for (uint32_t i = 0; i < op->num_results && !tl_lower_failed(l); i++) {
+    tl_value *result = &op->results[i];
+    const tl_value *taken = tl_op_operand(tl_block_terminator(op->regions[0]), i);
+    const tl_value *other = tl_op_operand(tl_block_terminator(op->regions[1]), i);
+    int32_t len = value_len(l, result->type);
+    LLVMValueRef *items = TL_NEW_ARRAY(&l->arena, LLVMValueRef, len + 1);
+    for (int32_t r = 0; r < len; r++) {
+      LLVMValueRef yes = item_as(l, taken, result, r), no = item_as(l, other, result, r);
+      items[r] = LLVMBuildSelect(l->builder, condition, yes, no, "");
+    }
+    tl_lower_set(l, result, items, len);
+  }
+}
+
 void tl_lower_op_IF(tl_lower *l, tl_op *op) {
   if (tl_lower_varies(l, tl_op_arg(op, TL_GROUP_IF_condition))) {
     tl_lower_varying_if(l, op);
     return;
   }
   LLVMValueRef condition = tl_lower_get(l, tl_op_arg(op, TL_GROUP_IF_condition), 0);
+  if (only_loads(l, op)) {
+    load_if(l, op, condition);
+    return;
+  }
   const tl_block *otherwise = op->regions[1];
   bool has_else = otherwise && otherwise->first && (otherwise->first->code != TL_OP_YIELD || op->num_results > 0);
   if (!has_else && op->num_results == 0 && only_copies(op->regions[0])) {

@@ -89,7 +89,7 @@ static void load_vector(tl_lower *l, tl_op *op, tl_mem_access *access, int32_t e
   LLVMValueRef pointer = tl_lower_access_pointer(l, access, &place);
   LLVMValueRef half = tl_lower_access_half(l, access, &place, vec);
   int32_t bytes = tl_lower_raw_bytes(dtype, vec);
-  LLVMValueRef reads = tl_lower_and(l, inside, allowed);
+  LLVMValueRef reads = tl_lower_and(l, tl_lower_and(l, inside, allowed), l->loads_if);
   int32_t align = tl_lower_access_align(access, &place, bytes);
   LLVMValueRef raw = tl_lower_load_part(l, access->buffer, pointer, half, bytes, align, reads, TL_EVICT_NORMAL);
   tl_lower_unpack(l, raw, dtype, vec, out);

@@ -135,6 +135,7 @@ typedef struct tl_lower {
   bool is_elected;         // only the elected thread of the role comes here
   tl_parallel *parallel;   // innermost, NULL outside
   LLVMValueRef copies_if;  // condition of the ifs around that were taken into their asynchronous copies; NULL: none
+  LLVMValueRef loads_if;   // condition of single loads around; NULL: none
   LLVMDIBuilderRef debug_builder;  // Owned while the kernel is lowered; NULL: the kernel is nowhere in a spec
   LLVMMetadataRef debug_scope;
   uint32_t debug_source;  // of debug_scope
