@@ -65,6 +65,8 @@ static bool is_ragged(ragged *self) {
   if (tl_op_has(loop, TL_ATTR_WHILE) || tl_op_has(loop, TL_ATTR_UNROLL) || tl_op_has(loop, TL_ATTR_DYNAMIC))
     return false;
   if (!tl_value_const_int(tl_op_arg(loop, TL_GROUP_FOR_step), &step) || step < 1 || step > INT16_MAX) return false;
+  tl_constant_loop known;
+  if (tl_loop_is_constant(loop, &known)) return false;  // the same for all elements, wherever the numbers stand
   const tl_value *lower = tl_op_arg(loop, TL_GROUP_FOR_lower), *upper = tl_op_arg(loop, TL_GROUP_FOR_upper);
   if (!is_of_element(self, lower) && !is_of_element(self, upper)) return false;
   look_at(loop->regions[0], self);
