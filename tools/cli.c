@@ -530,11 +530,13 @@ void tl_cli_report_internal(tl_cli *cli, const tl_compiled *compiled) {
   }
   fprintf(stderr, "%s: to reproduce: tl-opt --verify-each", cli->tool);
   print_quoted(cli->input);
-  for (size_t i = 0; i < cli->defines.len; i++) {
+  // Cases and candidates of a search have params that the command line does not.
+  if (compiled->defines) fputs(compiled->defines, stderr);
+  for (size_t i = 0; i < cli->defines.len && !compiled->defines; i++) {
     fputs(" -D", stderr);
     print_quoted(cli->defines.items[i]);
   }
-  if (cli->kernel_name) fprintf(stderr, " --kernel=%s", cli->kernel_name);
+  if (cli->kernel_name && !compiled->defines) fprintf(stderr, " --kernel=%s", cli->kernel_name);
   if (compiled->target) fprintf(stderr, " --target=%s", compiled->target->name);
   if (cli->passes.passes) fprintf(stderr, " --passes=%s", cli->passes.passes);
   fputs("\n", stderr);

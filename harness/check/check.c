@@ -19,6 +19,7 @@ typedef struct checker {
   tl_diags *diags;  // of the case
   tl_check_summary *summary;
   tl_compiled *compiled;
+  tl_compiled broken;  // Owned. Of the first case that ended in an internal error.
   tl_arena arena;
   // The kernel of the previous case is used again when only run-time values differ.
   char *compiled_key;      // Owned.
@@ -350,7 +351,22 @@ static bool is_case_failure(tl_status_code code) {
 // What keeps a case from running, but not those behind it.
 static bool is_case_obstacle(tl_status_code code) {
   return code == TL_STATUS_DIAGNOSTICS || code == TL_STATUS_LIMIT || code == TL_STATUS_UNSUPPORTED ||
-         code == TL_STATUS_NOT_FOUND || code == TL_STATUS_IO || code == TL_STATUS_OUT_OF_MEMORY;
+         code == TL_STATUS_NOT_FOUND || code == TL_STATUS_IO || code == TL_STATUS_OUT_OF_MEMORY ||
+         code == TL_STATUS_INTERNAL;
+}
+
+// Keeps what a bug left for the report; the next case begins anew.
+static void put_aside(checker *c) {
+  tl_run_kernel_destroy(c->loaded);
+  free(c->compiled_key);
+  c->loaded = NULL;
+  c->compiled_key = NULL;
+  if (c->broken.target) {
+    tl_compiled_fini(c->compiled);
+    return;
+  }
+  c->broken = *c->compiled;
+  *c->compiled = (tl_compiled){0};
 }
 
 static void print_outcome(checker *c, tl_status status, tl_check_record *record) {
@@ -361,6 +377,8 @@ static void print_outcome(checker *c, tl_status status, tl_check_record *record)
   record->message = status ? tl_status_message(status) : NULL;
   if (code == TL_STATUS_DIAGNOSTICS) {
     tl_strbuf_append_c(&line, "  FAILED: it has errors");
+  } else if (code == TL_STATUS_INTERNAL) {
+    tl_strbuf_append_c(&line, "  FAILED: internal error");
   } else if (is_case_failure(code) || is_case_obstacle(code)) {
     tl_strbuf_appendf(&line, "  FAILED: %s", tl_status_message(status));
   } else if (status) {
@@ -448,7 +466,10 @@ tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *opt
     tl_diags_init_like(&own, diags);
     c.diags = &own;
     tl_status one = check_case(&c, i + 1, kernel->check.num_cases > 0 ? &kernel->check.cases[i] : NULL, total);
-    status = is_case_obstacle(tl_status_code_of(one)) ? tl_status_join(status, one) : tl_status_join(one, status);
+    tl_status_code code = tl_status_code_of(one);
+    if (code == TL_STATUS_INTERNAL) put_aside(&c);
+    bool comes_first = code == TL_STATUS_INTERNAL || !is_case_obstacle(code);
+    status = comes_first ? tl_status_join(one, status) : tl_status_join(status, one);
     tl_diags_append(diags, &own);
     tl_diags_fini(&own);
   }
@@ -456,6 +477,10 @@ tl_status tl_check_run(const tl_kernel_spec *kernel, const tl_check_options *opt
     status = tl_status_make(TL_STATUS_NOT_FOUND, "there is no such case: the spec has %u", total);
   tl_run_kernel_destroy(c.loaded);
   free(c.compiled_key);
+  if (c.broken.target) {
+    tl_compiled_fini(out_compiled);
+    *out_compiled = c.broken;
+  }
   tl_strbuf_fini(&c.log);
   tl_strbuf_fini(&c.outputs);
   tl_arena_fini(&c.arena);

@@ -291,6 +291,20 @@ static tl_status compile(const tl_compile_request *request, const tl_sources *so
   return status;
 }
 
+// As a shell takes them.
+static char *describe_request(const tl_compile_request *request) {
+  tl_strbuf text = {0};
+  for (uint32_t i = 0; i < request->bindings.len; i++) {
+    tl_strbuf_appendf(&text, " -D '%.*s=", TL_STR_ARG(request->bindings.items[i].name));
+    tl_expr_print(request->bindings.items[i].value, &text);
+    tl_strbuf_append_char(&text, '\'');
+  }
+  tl_strbuf_appendf(&text, " --kernel=%.*s", TL_STR_ARG(request->kernel->name));
+  char *out = strdup(tl_strbuf_c(&text));
+  tl_strbuf_fini(&text);
+  return out;
+}
+
 tl_status tl_compile(const tl_compile_request *request, const tl_sources *sources, tl_diags *diags, tl_compiled *out) {
   *out = (tl_compiled){0};
   out->target = compile_target(request, diags);
@@ -303,6 +317,7 @@ tl_status tl_compile(const tl_compile_request *request, const tl_sources *source
     status = require_no_spill(request, out, diags);
   if (!wants_remarks && request->required) tl_diags_drop_remarks(diags);
   diags->keep_remarks = wants_remarks;
+  if (tl_status_code_of(status) == TL_STATUS_INTERNAL) out->defines = describe_request(request);
   return status;
 }
 
@@ -320,5 +335,6 @@ void tl_compiled_fini(tl_compiled *compiled) {
   if (compiled->tile) tl_module_destroy(compiled->tile);
   for (uint32_t i = 0; i < compiled->num_parts; i++) tl_compiled_fini(&compiled->parts[i]);
   free(compiled->parts);
+  free(compiled->defines);
   *compiled = (tl_compiled){0};
 }

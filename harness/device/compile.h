@@ -43,6 +43,7 @@ struct tl_compiled {
   tl_compiled *parts;
   uint32_t num_parts;
   tl_backend *alone;  // Owned. Of a kernel with a version: what `backend` is of both. NULL: `backend`
+  char *defines;      // Owned. After an internal error: the options for a tool that give it the same kernel and params
 };
 
 // DIAGNOSTICS when `diags` got errors. With stop_after, passes or pass_limit the backend is not made. After a failure
