@@ -25,6 +25,7 @@ enum {
 
 typedef struct body_facts {
   bool streams;       // nothing but what the head of this file says
+  bool in_tail;       // in what is left for tiles that are not full
   int64_t code;       // ops of one thread
   int64_t load_bits;  // that one thread loads in an iteration
 } body_facts;
@@ -65,12 +66,15 @@ static void look_at(body_facts *facts, const tl_op *op, int64_t elements) {
       return;
     case TL_OP_IF:
       // Around elements it keeps their loads where they are, however often the body is there.
-      facts->streams &= op->parent->parent->code != TL_OP_PARALLEL;
+      facts->streams &= facts->in_tail || op->parent->parent->code != TL_OP_PARALLEL;
       // Of two versions one runs.
       if (op->regions[0]) look_at_block(facts, op->regions[0], elements);
       if (op->regions[1]) {
         int64_t bits = facts->load_bits;
+        bool around = facts->in_tail;
+        facts->in_tail |= tl_op_has(op, TL_ATTR_UNIFORM);
         look_at_block(facts, op->regions[1], elements);
+        facts->in_tail = around;
         facts->load_bits = bits;
       }
       return;
