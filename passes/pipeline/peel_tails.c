@@ -128,16 +128,15 @@ static tl_value *end_of(tl_builder *builder, const tl_op *loop, tl_value *condit
     tl_value *b = a ? end_of(builder, loop, tl_op_operand(op, 1), upper) : NULL;
     return b ? tl_index_min(builder, a, b) : NULL;
   }
-  if (op->code != TL_OP_CMP || tl_op_operand(op, 0)->type->kind != TL_TYPE_INDEX ||
-      tl_op_int(op, TL_ATTR_CMP, TL_CMP_EQ) != TL_CMP_LT)
-    return NULL;
+  int64_t pred = op->code == TL_OP_CMP ? tl_op_int(op, TL_ATTR_CMP, TL_CMP_EQ) : TL_CMP_EQ;
+  if ((pred != TL_CMP_LT && pred != TL_CMP_LE) || tl_op_operand(op, 0)->type->kind != TL_TYPE_INDEX) return NULL;
   // a < b: b - a - 1 >= 0, and a falling line of the index is that up to where it crosses 0.
   tl_affine a = tl_affine_of(tl_op_operand(op, 0)), b = tl_affine_of(tl_op_operand(op, 1));
   if (!a.valid || !b.valid) return NULL;
   tl_affine rest = tl_affine_sub(&b, &a);
   int64_t slope = rest.valid ? take_term(&rest, loop->regions[0]->args[0]) : 0;
   if (slope > 0 || slope < -INT32_MAX || !is_outside(&rest, loop)) return NULL;
-  rest.constant -= 1;
+  rest.constant -= pred == TL_CMP_LT;
   tl_value *room = tl_affine_build(builder, &rest);
   if (slope == 0) return all_where(builder, tl_build_cmp(builder, TL_CMP_GE, room, tl_build_index(builder, 0)), upper);
   tl_value *last = tl_build_binary(builder, TL_OP_FLOORDIV, room, tl_build_index(builder, -slope));
