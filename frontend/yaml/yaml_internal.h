@@ -33,6 +33,8 @@ const uint32_t *tl_yaml_map_scalar(tl_arena *arena, tl_str file, uint32_t start,
 // Reports the syntax error that stopped libyaml.
 void tl_yaml_report_error(tl_diags *diags, const yaml_parser_t *parser, const tl_yaml_positions *positions,
                           uint32_t source);
+// Open minus closed brackets of a plain scalar.
+int tl_yaml_bracket_balance(const tl_yaml_node *node);
 // Looks for values of a finished flow collection that commas or missing spaces cut up; reports one and marks the node
 // bad.
 void tl_yaml_validate_flow(tl_diags *diags, tl_yaml_node *node);

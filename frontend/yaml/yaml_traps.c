@@ -174,8 +174,7 @@ void tl_yaml_report_error(tl_diags *diags, const yaml_parser_t *parser, const tl
   if (hint) tl_diag_add_hint(diags, diag, "%s", hint);
 }
 
-// Open minus closed brackets of a plain scalar.
-static int bracket_balance(const tl_yaml_node *node) {
+int tl_yaml_bracket_balance(const tl_yaml_node *node) {
   int balance = 0;
   if (node->kind != TL_YAML_SCALAR || node->quoted) return 0;
   for (size_t i = 0; i < node->text.text.len; i++) {
@@ -200,7 +199,7 @@ void tl_yaml_validate_flow(tl_diags *diags, tl_yaml_node *node) {
     const tl_yaml_node *part = node->kind == TL_YAML_SEQUENCE ? node->items[i]
                                : i % 2                        ? node->entries[i / 2].value
                                                               : node->entries[i / 2].key;
-    balance += bracket_balance(part);
+    balance += tl_yaml_bracket_balance(part);
     if (!first && balance > 0) first = part;
     if (first && balance <= 0) {
       tl_diag_report(diags, TL_DIAG_YAML_FLOW, tl_loc_join(first->loc, part->loc),

@@ -100,7 +100,9 @@ static void take_value(builder *build, open_node *frame, tl_yaml_node *node) {
   if (frame->drop_value) return;
   tl_yaml_entry *first = find_entry(frame, key->text.text);
   if (first) {
-    report_duplicate(build, frame, key, first->key);
+    // The end of a text that commas have cut up is told of as that.
+    bool is_cut = frame->node->flow && tl_yaml_bracket_balance(key) < 0;
+    if (!is_cut) report_duplicate(build, frame, key, first->key);
     return;
   }
   tl_vec_push(&frame->entries, (tl_yaml_entry){key, node});

@@ -275,8 +275,8 @@ static bool gen_offsets(const generation *g) {
 
 static bool gen_list(const generation *g) {
   if (g->call->num_operands != g->out->count) {
-    return report(g, g->call, "the list has %u values, the argument %llu elements", g->call->num_operands,
-                  (unsigned long long)g->out->count);
+    return report(g, g->call, "the list has %u values, the argument %llu elements, row by row in one flat list",
+                  g->call->num_operands, (unsigned long long)g->out->count);
   }
   for (uint32_t i = 0; i < g->call->num_operands; i++) {
     if (tl_dtype_is_float(g->out->dtype)) {
