@@ -56,6 +56,9 @@ static const char before_it[] = "the place is that of a block before this one";
 // barriers.
 static const char waited[] = "what follows the wait are atomics, and barriers of their own";
 
+// A row in parts: a thread reads what it has copied itself, and the iterations of the first loop wait for every part.
+static const char own_parts[] = "a thread reads what it copied, and has waited for each part in the loop before";
+
 static const argument arguments[] = {
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "behind parallel {extents = [32, 64]", fenced_again},
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "behind parallel {extents = [64]", no_copy},
@@ -63,7 +66,7 @@ static const argument arguments[] = {
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy {space = global} behind copy src(%y)", both_sides},
     {"by_hand_roles.yaml", TL_MUTANT_DROP_FENCE, "fence_proxy {space = global} behind barrier", both_sides},
     {"cross_entropy.yaml", TL_MUTANT_DROP_BARRIER, "before parallel {extents = [1, 512]", apart},
-    {"cross_entropy.yaml", TL_MUTANT_DROP_LOWER_CHECK, "%55 = load buffer(%X)", stored_alike},
+    {"cross_entropy.yaml", TL_MUTANT_DROP_LOWER_CHECK, "%56 = load buffer(%X)", stored_alike},
     {"cumsum.yaml", TL_MUTANT_DROP_BARRIER, "barrier before yield %true", waited},
     {"cumsum.yaml", TL_MUTANT_DROP_LOWER_CHECK, "wait_until buffer(%told)", before_it},
     {"cumsum.yaml", TL_MUTANT_DROP_UPPER_CHECK, "wait_until buffer(%told)", before_it},
@@ -92,6 +95,10 @@ static const argument arguments[] = {
     {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %137 = load", own_column},
     {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %138 = load", own_column},
     {"stencil.yaml", TL_MUTANT_DROP_UPPER_CHECK, "check of dim 1 of %140 = load", own_column},
+    {"online_softmax.yaml", TL_MUTANT_DROP_BARRIER, "barrier before %7 = splat", own_parts},
+    {"online_softmax.yaml", TL_MUTANT_DROP_BARRIER, "barrier before for lower(%c0) upper(%c2)", own_parts},
+    {"online_softmax.yaml", TL_MUTANT_DROP_WAIT, "async_wait {pending = 0}", own_parts},
+    {"online_softmax.yaml", TL_MUTANT_WEAKEN_WAIT, "async_wait {pending = 0}", own_parts},
 };
 
 static bool ends_with(const char *text, const char *end) {
