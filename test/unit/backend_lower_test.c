@@ -115,6 +115,16 @@ START_TEST(matmul_loop_has_no_waste) {
 }
 END_TEST
 
+// Part of a tile is stored element by element under conditions, all of it without: both ways end in one place, in a
+// loop with matrix instructions.
+START_TEST(warps_converge_where_a_branch_of_all_threads_ends) {
+  fixture f;
+  compile_kernel(&f, "test/spec/check/conformance_layouts.yaml", tl_target_find(TL_STR("sm_80")));
+  ck_assert_int_eq(count(tl_strbuf_c(&f.ptx), "bar.warp.sync"), 1);
+  fini(&f);
+}
+END_TEST
+
 START_TEST(vector_add_moves_16_bytes) {
   fixture f;
   compile_kernel(&f, "kernels/vector_add.yaml", tl_target_find(TL_STR("sm_80")));
@@ -392,6 +402,7 @@ int main(void) {
   tcase_add_loop_test(tests, library_kernels_assemble_without_spills, 0, 2 * NUM_KERNELS);
   tcase_add_test(tests, the_same_input_gives_the_same_bytes);
   tcase_add_test(tests, matmul_loop_has_no_waste);
+  tcase_add_test(tests, warps_converge_where_a_branch_of_all_threads_ends);
   tcase_add_test(tests, vector_add_moves_16_bytes);
   tcase_add_test(tests, rest_of_8_along_k_is_m16n8k8);
   tcase_add_test(tests, rests_along_k_and_odd_rows_are_read_by_elements);

@@ -350,6 +350,29 @@ static void load_if(tl_lower *l, tl_op *op, LLVMValueRef condition) {
   }
 }
 
+static bool forks(LLVMBasicBlockRef block) {
+  LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+  return end && LLVMGetNumSuccessors(end) > 1;
+}
+
+// Whether a block forks that was made after `last` was.
+static bool any_forks_behind(LLVMBasicBlockRef last) {
+  for (LLVMBasicBlockRef block = LLVMGetNextBasicBlock(last); block; block = LLVMGetNextBasicBlock(block))
+    if (forks(block)) return true;
+  return false;
+}
+
+// Brings the lanes of a warp together where a branch that all threads take ends, if some of its code, which is in
+// `begin` and the blocks behind `last`, was for single threads. Where such code ends the branch, LLVM makes its end
+// that of both branches, or one block of equal ends of both: ptxas has no point of convergence for a place that other
+// threads reach without having gone apart, and the warp would come to the next barrier or matrix instruction in parts,
+// which those forbid (`.aligned`, PTX ISA, "barrier", "mma").
+static void converge(tl_lower *l, const tl_op *op, LLVMBasicBlockRef begin, LLVMBasicBlockRef last) {
+  if (l->parallel || !tl_op_has(op, TL_ATTR_UNIFORM) || !(forks(begin) || any_forks_behind(last))) return;
+  LLVMValueRef all = tl_session_i32(l->session, -1);
+  tl_session_call_device(l->session, l->builder, TL_DEVOP_WARP_SYNC, &all, 1);
+}
+
 void tl_lower_op_IF(tl_lower *l, tl_op *op) {
   if (tl_lower_varies(l, tl_op_arg(op, TL_GROUP_IF_condition))) {
     tl_lower_varying_if(l, op);
@@ -374,16 +397,20 @@ void tl_lower_op_IF(tl_lower *l, tl_op *op) {
   LLVMBasicBlockRef ends[2], then = tl_lower_new_block(l), after = tl_lower_new_block(l);
   LLVMBasicBlockRef other = has_else ? tl_lower_new_block(l) : after;
   LLVMBuildCondBr(l->builder, condition, then, other);
+  LLVMBasicBlockRef last = LLVMGetLastBasicBlock(LLVMGetBasicBlockParent(then));
   LLVMPositionBuilderAtEnd(l->builder, then);
   tl_lower_block(l, op->regions[0]);
   if (tl_lower_failed(l)) return;
+  converge(l, op, then, last);
   LLVMValueRef *items[2] = {branch_items(l, op, op->regions[0], total), NULL};
   ends[0] = LLVMGetInsertBlock(l->builder);
   LLVMBuildBr(l->builder, after);
   if (has_else) {
+    last = LLVMGetLastBasicBlock(LLVMGetBasicBlockParent(other));
     LLVMPositionBuilderAtEnd(l->builder, other);
     tl_lower_block(l, otherwise);
     if (tl_lower_failed(l)) return;
+    converge(l, op, other, last);
     items[1] = branch_items(l, op, otherwise, total);
     ends[1] = LLVMGetInsertBlock(l->builder);
     LLVMBuildBr(l->builder, after);
