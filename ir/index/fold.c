@@ -204,6 +204,7 @@ static tl_value *fold_cmp(tl_builder *builder, tl_op *op) {
 static tl_value *fold_bool_select(tl_builder *builder, tl_value *condition, tl_value *a, tl_value *b) {
   int64_t x, y;
   bool a_known = tl_value_const_int(a, &x), b_known = tl_value_const_int(b, &y);
+  if (a_known && b_known && !x == !y) return a;
   if (a_known && b_known) return x ? condition : tl_build_unary(builder, TL_OP_NOT, condition);
   if (a_known && x) return tl_build_binary(builder, TL_OP_OR, condition, b);
   if (b_known && !y) return tl_build_binary(builder, TL_OP_AND, condition, a);
