@@ -368,7 +368,8 @@ static bool any_forks_behind(LLVMBasicBlockRef last) {
 // threads reach without having gone apart, and the warp would come to the next barrier or matrix instruction in parts,
 // which those forbid (`.aligned`, PTX ISA, "barrier", "mma").
 static void converge(tl_lower *l, const tl_op *op, LLVMBasicBlockRef begin, LLVMBasicBlockRef last) {
-  if (l->parallel || !tl_op_has(op, TL_ATTR_UNIFORM) || !(forks(begin) || any_forks_behind(last))) return;
+  if (l->parallel || l->is_elected || !tl_op_has(op, TL_ATTR_UNIFORM) || !(forks(begin) || any_forks_behind(last)))
+    return;
   LLVMValueRef all = tl_session_i32(l->session, -1);
   tl_session_call_device(l->session, l->builder, TL_DEVOP_WARP_SYNC, &all, 1);
 }
