@@ -18,9 +18,10 @@ static tl_launch_facts facts_of(const tl_chain *chain) {
   return (tl_launch_facts){.num_sms = chain->program->device->num_sms, .user = chain->program->device};
 }
 
-// The buffers at their places in a workspace.
+// The buffers at their places in a workspace, which is NULL where none of them has elements.
 static void place_buffers(const tl_chain_launch_plan *plan, void *workspace, void **out) {
-  for (uint32_t i = 0; i < plan->chain->num_buffers; i++) out[i] = (char *)workspace + plan->buffer_offsets[i];
+  for (uint32_t i = 0; workspace && i < plan->chain->num_buffers; i++)
+    out[i] = (char *)workspace + plan->buffer_offsets[i];
 }
 
 // Plans of all steps; those made are counted also on failure.
